@@ -21,9 +21,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from app import theme
-from app.theme import CHART, SPACE
+from app.theme import SPACE
 from app.widgets import numbers
-from app.widgets.plot import LegendEntry, Plot
+from app.widgets.curve_texts import sentence
+from app.widgets.legend import Legend
+from app.widgets.plot import Plot
 from app.widgets.series import Floats, Series
 from app.widgets.sparkline import Sparkline, paint_sparkline
 from app.widgets.text import OneLine, Text
@@ -31,7 +33,6 @@ from engine.spreadsheet import table_text
 
 __all__ = ["Curve", "Sparkline", "paint_sparkline"]
 
-DASHES: tuple[list[float], ...] = ([], [6, 3], [2, 2], [8, 3, 2, 3])
 SMOOTH_LINES = 3000  # points up to which a line is drawn with soft edges
 DRAW_DELAY_MS = 60  # ms in which new points are drawn together
 LEGEND_ENTRIES = 8  # series that the legend names
@@ -49,7 +50,9 @@ class Curve(QWidget):
     def __init__(
         self, title: str, unit: str = "", parent: QWidget | None = None, places: int = 4
     ) -> None:
-        """`places` is how many decimals of a value are told."""
+        """`unit` names the axis of values where `title` does not; `places` is how many decimals of
+        a value are told.
+        """
         super().__init__(parent)
         self._title, self._unit, self._places = title, unit, places
         self._series: dict[str, Series] = {}
@@ -60,11 +63,12 @@ class Curve(QWidget):
         self._step = float("nan")
         self._limits = (-np.inf, np.inf)
         self._plot: Plot | None = None
-        self.heading = Text(f"{title} ({unit})" if unit else title, "strong", wraps=False)
+        self.heading = Text(title, "strong", wraps=False)
         self.readout = OneLine("", "muted")
         self.readout.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.legend = QHBoxLayout()
-        self.legend.setSpacing(4 * SPACE)
+        self.legend = Legend()
+        self.empty = Text(self.tr("No values yet"), "muted")
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         head = QHBoxLayout()
         head.setContentsMargins(2 * SPACE, 0, 2 * SPACE, 0)
         head.addWidget(self.heading)
@@ -73,9 +77,12 @@ class Curve(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE)
         column.addLayout(head)
-        column.addLayout(self.legend)
+        below = QHBoxLayout()
+        below.setContentsMargins(2 * SPACE, 0, 2 * SPACE, 0)
+        below.addWidget(self.legend)
+        column.addLayout(below)
+        column.addWidget(self.empty, 1)
         self._column = column
-        column.addStretch()
         self.setMinimumHeight(140)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -87,10 +94,9 @@ class Curve(QWidget):
     def plot(self) -> Plot:
         """The drawing. It takes some 40 ms to make, so a page with several stands there first."""
         if self._plot is None:
-            self._plot = Plot(self)
+            self._plot = Plot(self, self._unit or self._title, self.tr("Step"))
             self._plot.hovered.connect(self._on_hovered)
             self._plot.left.connect(self.reset_view)
-            self._column.takeAt(self._column.count() - 1)
             self._column.addWidget(self._plot, 1)
             self._plot.setLogMode(x=False, y=self._log)
             self._dress()
@@ -162,6 +168,11 @@ class Curve(QWidget):
         self._window = max(0, steps)
         self._draw()
 
+    def set_empty(self, why: str) -> None:
+        """What is said in place of the drawing while there is no value."""
+        self.empty.setText(why)
+        self._describe()
+
     def reset_view(self) -> None:
         """Leave the zoom."""
         self.plot.set_free(False)
@@ -230,31 +241,18 @@ class Curve(QWidget):
         for number, name in enumerate(self._lines):
             faint, line = self._lines[name]
             line.setPen(self._pen(number))
-            pale = self._pen(number)
-            pale.setColor(theme.colour(CHART[number % len(CHART)], 0.28))
+            pale, faded = self._pen(number), self._pen(number).color()
+            faded.setAlphaF(0.28)
+            pale.setColor(faded)
             pale.setWidthF(1.0)
             faint.setPen(pale)
-        while self.legend.count():
-            item = self.legend.takeAt(0)
-            if item is not None and (widget := item.widget()) is not None:
-                widget.deleteLater()
-        if len(self._lines) > 1:
-            self.legend.addSpacing(SPACE)
-            for number, name in enumerate(list(self._lines)[:LEGEND_ENTRIES]):
-                self.legend.addWidget(LegendEntry(name, self._pen(number)))
-            rest = len(self._lines) - LEGEND_ENTRIES
-            if rest > 0:
-                self.legend.addWidget(Text(self.tr("and %Ln more", "", rest), "muted", wraps=False))
-            self.legend.addStretch(1)
+        named = list(self._lines)[:LEGEND_ENTRIES] if len(self._lines) > 1 else []
+        rest = len(self._lines) - len(named) if named else 0
+        pens = {name: self._pen(number) for number, name in enumerate(named)}
+        self.legend.show_series(pens, self.tr("and %Ln more", "", rest) if rest else "")
 
     def _pen(self, number: int) -> QPen:
-        pen = QPen(theme.colour(CHART[number % len(CHART)]))
-        pen.setWidthF(2.0)
-        pen.setCosmetic(True)
-        dashes = DASHES[number % len(DASHES)]
-        if dashes:
-            pen.setDashPattern(dashes)
-        return pen
+        return theme.chart_pen(number)
 
     def _draw(self) -> None:
         """Hand the points to the plot, set the ranges, and say in words what there is."""
@@ -327,64 +325,51 @@ class Curve(QWidget):
             super().keyPressEvent(event)
 
     def _read(self) -> None:
-        """Show the values under the crosshair, or the last ones."""
-        there = {name: series.at(self._step) for name, series in self._series.items()}
-        found = {name: point for name, point in there.items() if point is not None}
-        if self._step != self._step or not found:
-            if self._plot is not None:
-                self._plot.show_crosshair(float("nan"), [])
-            last = {n: float(s.values[-1]) for n, s in self._series.items() if len(s)}
-            self.readout.setText(self._values(last))
-            return
-        step = min((point[0] for point in found.values()), key=lambda s: abs(s - self._step))
-        values = {name: value for name, (_, value) in found.items()}
+        """Show for the step under the crosshair the last value of each series; else the newest."""
+        step = self._pointed()
+        there = step == step
+        named = numbers.count(round(step)) if there else ""
+        points = {n: s.at(step if there else np.inf) for n, s in self._series.items()}
         if self._plot is not None:
-            self._plot.show_crosshair(step, list(values.values()))
-        self.readout.setText(
-            self.tr("step {0}: {1}").format(numbers.count(round(step)), self._values(values))
-        )
+            self._plot.show_crosshair(step, [point for point in points.values() if point])
+        values = {name: self._value(point, step) for name, point in points.items()}
+        if not self.legend.entries:
+            value = next(iter(values.values()), "")
+            template = self.tr("step {0}: {1}") if there else "{1}"
+            self.readout.setText(template.format(named, value))
+            return
+        self.readout.setText(self.tr("step {0}").format(named) if there else "")
+        self.legend.show_values(values)
 
-    def _values(self, values: dict[str, float]) -> str:
-        if len(values) == 1:
-            return self._number(next(iter(values.values())))
-        return "   ".join(
-            f"{n} {self._number(v)}" for n, v in list(values.items())[:LEGEND_ENTRIES]
-        )
+    def _pointed(self) -> float:
+        """The step under the crosshair; NaN without one, or where there is no step at all."""
+        filled = [series.steps for series in self._series.values() if len(series)]
+        if self._step != self._step or not filled:
+            return float("nan")
+        last = max(float(steps[-1]) for steps in filled)
+        return float(min(max(round(self._step), 0), last))
+
+    def _value(self, point: tuple[float, float] | None, step: float) -> str:
+        """A value, and its step where that is not the one that is pointed at."""
+        if point is None:
+            return self.tr("no value yet") if step == step else ""
+        at, value = point
+        if step != step or at == step:
+            return self._number(value)
+        return self.tr("{0} (step {1})").format(self._number(value), numbers.count(round(at)))
 
     def _number(self, value: float) -> str:
         return numbers.decimal(value, self._places)
 
     def _describe(self) -> None:
-        """Say in words what the curve shows, for those who do not see it."""
-        said = []
-        for name, series in self._series.items():
-            values = series.values
-            finite = np.flatnonzero(np.isfinite(values))
-            if not len(finite):
-                said.append(self.tr("{0}: no values yet").format(name))
-                continue
-            low = finite[int(np.argmin(values[finite]))]
-            high = finite[int(np.argmax(values[finite]))]
-            text = self.tr(
-                "{0}: from {1} at step {2} to {3} at step {4}; lowest {5} at step {6}, "
-                "highest {7} at step {8}"
-            ).format(
-                name,
-                *(
-                    text
-                    for place in (finite[0], finite[-1], low, high)
-                    for text in (
-                        self._number(float(values[place])),
-                        numbers.count(round(float(series.steps[place]))),
-                    )
-                ),
-            )
-            if series.gaps():
-                text += self.tr("; %Ln point(s) not finite", "", series.gaps())
-            said.append(text)
+        """Say in words what the curve shows, or in place of the drawing why it shows nothing."""
+        has_values = any(len(series) for series in self._series.values())
+        self.empty.setVisible(not has_values)
+        said = [sentence(name, each, self._number) for name, each in self._series.items()]
         self.setAccessibleName(self.tr("Curve of {0}").format(self._title))
-        self.setAccessibleDescription(". ".join(said) or self.tr("No values yet"))
+        self.setAccessibleDescription(". ".join(said) if has_values else self.empty.text())
         if self._plot is not None:
+            self._plot.setVisible(has_values)
             self._plot.setAccessibleName(self.accessibleName())
             self._plot.setAccessibleDescription(self.accessibleDescription())
 

@@ -1,34 +1,16 @@
-"""The drawing in a curve: axes, crosshair, zoom, and the entries of its legend."""
+"""The drawing in a curve: axes with their names, crosshair, zoom."""
 
 import numpy as np
 import pyqtgraph
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.theme import Role
 from app.widgets import numbers
-from app.widgets.text import Text, font
+from app.widgets.text import font
 
-
-class LegendEntry(QWidget):
-    """A piece of the line and its name."""
-
-    def __init__(self, name: str, pen: QPen) -> None:
-        super().__init__()
-        self._pen = pen
-        row = QHBoxLayout(self)
-        row.setContentsMargins(32, 0, 0, 0)
-        short = name if len(name) <= 40 else f"{name[:39]}…"
-        row.addWidget(Text(short, "small", wraps=False))
-        self.setAccessibleName(name)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setPen(self._pen)
-        middle = self.height() / 2
-        painter.drawLine(QPointF(2, middle), QPointF(26, middle))
+LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: numbers, and the name of the axis
 
 
 class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
@@ -42,7 +24,8 @@ class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
     hovered = Signal(float)
     left = Signal()
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, values: str, steps: str) -> None:
+        """`values` and `steps` are the names of the two axes."""
         axes = {"left": _Values(orientation="left"), "bottom": _Steps(orientation="bottom")}
         super().__init__(parent, axisItems=axes, enableMenu=False)
         self.hideButtons()
@@ -54,7 +37,9 @@ class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         self.disableAutoRange()
         self.setDownsampling(auto=True, mode="peak")
         self.setClipToView(True)
-        self.getAxis("left").setWidth(56)
+        self.getAxis("left").setWidth(LEFT_AXIS)
+        self.getAxis("bottom").setHeight(BOTTOM_AXIS)
+        self._names = {"left": values, "bottom": steps}
         parent.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._free = False
         self._cross = pyqtgraph.InfiniteLine(angle=90, movable=False)
@@ -78,6 +63,8 @@ class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
             axis.setTextPen(pyqtgraph.mkPen(theme.colour(Role.MUTED)))
             axis.setTickFont(small)
             axis.setStyle(tickLength=0, tickTextOffset=6)
+            axis.label.setFont(small)
+            axis.setLabel(self._names[side], color=theme.colour(Role.MUTED).name())
         self.showGrid(x=False, y=True, alpha=0.5)
         dashes = Qt.PenStyle.DashLine
         self._cross.setPen(pyqtgraph.mkPen(theme.colour(Role.MUTED), width=1, style=dashes))
@@ -94,16 +81,17 @@ class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
     def set_free(self, free: bool) -> None:
         self._free = free
 
-    def show_crosshair(self, step: float, values: list[float]) -> None:
+    def show_crosshair(self, step: float, points: list[tuple[float, float]]) -> None:
+        """A line at `step`, and a mark at each of these points; NaN takes both away."""
         there = step == step
         self._cross.setVisible(there)
         self._marks.setVisible(there)
         if there:
             self._cross.setPos(step)
             log = self.getPlotItem().getAxis("left").logMode
-            heights = [v for v in values if v == v and not (log and v <= 0)]
-            shown = np.log10(heights) if log else heights
-            self._marks.setData([step] * len(heights), list(shown))
+            seen = [(x, y) for x, y in points if y == y and not (log and y <= 0)]
+            heights = [y for _, y in seen]
+            self._marks.setData([x for x, _ in seen], list(np.log10(heights) if log else heights))
 
     def sizeHint(self) -> QSize:
         return QSize(360, 180)

@@ -70,13 +70,9 @@ class Series:
         return np.asarray(means, dtype=np.float64)
 
     def at(self, step: float) -> tuple[float, float] | None:
-        """The point that is nearest to `step`."""
-        if not self._length:
-            return None
-        place = int(np.searchsorted(self.steps, step))
-        around = [p for p in (place - 1, place) if 0 <= p < self._length]
-        nearest = min(around, key=lambda p: abs(self._steps[p] - step))
-        return float(self._steps[nearest]), float(self._values[nearest])
+        """The last point at `step` or before it: what was known then. None before the first."""
+        place = int(np.searchsorted(self.steps, step, side="right")) - 1
+        return None if place < 0 else (float(self._steps[place]), float(self._values[place]))
 
     def gaps(self) -> int:
         """How many stretches have no finite value."""

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
-from PySide6.QtWidgets import QLabel
 
 from app import theme
 from app.widgets.curves import Curve, paint_sparkline
@@ -57,15 +56,59 @@ def test_the_curve_is_told_in_words(curve: Curve) -> None:
     assert_accessible(curve)
 
 
-def test_the_crosshair_reads_the_nearest_point(qtbot, curve: Curve) -> None:
+def test_the_crosshair_reads_what_was_known_at_its_step(qtbot, curve: Curve) -> None:
+    curve.set_series("training", range(1, 101), [1 / step for step in range(1, 101)])
+    curve.set_series("validation", [41, 81], [0.5, 0.25])
+    curve.draw_now()
+    values = lambda: [entry.value for entry in curve.legend.entries]  # noqa: E731
+    with qtbot.waitSignal(curve.looked_at) as looked:
+        curve.plot.hovered.emit(50.2)
+    assert looked.args == [50.2]
+    assert curve.readout.whole() == "step 50"
+    assert values() == ["0.0200", "0.5000 (step 41)"], "not that of step 81"
+    curve.plot.hovered.emit(40.0)
+    assert values() == ["0.0250", "no value yet"]
+    curve.plot.hovered.emit(float("nan"))
+    assert values() == ["0.0100", "0.2500"], "the last values when nobody points"
+    assert curve.readout.whole() == ""
+
+
+def test_a_single_series_is_read_in_the_heading(curve: Curve) -> None:
     curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
     curve.draw_now()
-    with qtbot.waitSignal(curve.looked_at) as looked:
-        curve.plot.hovered.emit(11.0)
-    assert looked.args == [11.0]
-    assert curve.readout.whole() == "step 10: 2.0000"
+    for step, text in ((11.0, "step 11: 2.0000 (step 10)"), (10.0, "step 10: 2.0000")):
+        curve.plot.hovered.emit(step)
+        assert curve.readout.whole() == text
     curve.plot.hovered.emit(float("nan"))
-    assert curve.readout.whole() == "1.0000", "the last value when nobody points"
+    assert curve.readout.whole() == "1.0000"
+
+
+@pytest.mark.parametrize("width", [320, 480, 900])
+def test_every_value_has_room(curve: Curve, width: int) -> None:
+    curve.resize(width, 300)
+    for name in ("accuracy", "F1", "macro F1", "micro F1", "weighted F1"):
+        curve.set_series(name, [10, 20], [0.7, 0.8])
+    curve.draw_now()
+    curve.plot.hovered.emit(15.0)
+    places = curve.legend.places()
+    assert len(places) == 5 and all(place.right() <= curve.legend.width() for place in places)
+    assert places[-1].bottom() <= curve.legend.height() + 1
+    assert not any(a.intersects(b) for n, a in enumerate(places) for b in places[n + 1 :])
+    lines = {place.top() for place in places}
+    curve.plot.hovered.emit(float("nan"))
+    assert {place.top() for place in curve.legend.places()} == lines, "reading moves nothing"
+
+
+def test_an_empty_curve_says_why_and_its_axes_have_names(curve: Curve) -> None:
+    curve.set_empty("The run ended before its first step.")
+    curve.draw_now()
+    assert curve.empty.isVisible() and not curve.plot.isVisible()
+    assert curve.accessibleDescription() == "The run ended before its first step."
+    curve.set_series("loss", [0, 1], [1.0, 0.5])
+    curve.draw_now()
+    assert curve.plot.isVisible() and not curve.empty.isVisible()
+    names = [curve.plot.getAxis(side).labelText for side in ("left", "bottom")]
+    assert names == ["Loss", "Step"]
 
 
 def test_arrow_keys_move_the_crosshair(qtbot, curve: Curve) -> None:
@@ -88,8 +131,7 @@ def test_series_differ_in_more_than_colour(curve: Curve) -> None:
         curve.set_series(f"run {number}", [0, 1], [number, number])
     pens = [curve._pen(number) for number in range(4)]
     assert len({tuple(pen.dashPattern()) for pen in pens}) == 4
-    names = [label.text() for label in curve.findChildren(QLabel)]
-    assert "run 0" in names and "run 3" in names
+    assert [entry.name for entry in curve.legend.entries] == [f"run {n}" for n in range(4)]
     curve.remove("run 3")
     assert curve.names() == ["run 0", "run 1", "run 2"]
 
@@ -168,7 +210,7 @@ def test_smoothing_is_the_mean_of_the_neighbours() -> None:
     assert series.smoothed(3).tolist() == pytest.approx([0, 0, 7 / 3, 7 / 3, 7 / 3, 0, 0])
     gaps = Series(range(5), [1.0, None, 3.0, None, 5.0])
     assert np.isnan(gaps.smoothed(3)).tolist() == [False, True, False, True, False]
-    assert gaps.gaps() == 2 and gaps.at(2.4) == (2.0, 3.0)
+    assert gaps.gaps() == 2 and gaps.at(2.4) == (2.0, 3.0) and gaps.at(-1) is None
 
 
 @settings(max_examples=40, deadline=None)

@@ -27,9 +27,9 @@ class Charts(QWidget):
     def __init__(self, state: RunState, settings: Settings) -> None:
         super().__init__()
         self.loss = Curve(self.tr("Loss"))
-        self.validation = Curve(self.tr("Validation metrics"))
+        self.validation = Curve(self.tr("Validation metrics"), self.tr("Score"))
         self.rate = Curve(self.tr("Learning rate"))
-        self.speed = Curve(self.tr("Speed"), self.tr("tokens per second"), places=0)
+        self.speed = Curve(self.tr("Speed"), self.tr("Tokens/s"), places=0)
         self.gradient = Curve(self.tr("Gradient norm"))
         self.marks: list[pyqtgraph.InfiniteLine] = []
         self._marked = list[tuple[int, str]]()
@@ -49,6 +49,8 @@ class Charts(QWidget):
         column.addLayout(self._grid(), 1)
         state.curves_read.connect(self._on_read)
         state.measured.connect(self._on_measured)
+        state.changed.connect(self._say_why_empty)
+        self._state = state
         self._apply()
 
     def _options_row(self) -> QHBoxLayout:
@@ -81,6 +83,26 @@ class Charts(QWidget):
         grid.setRowStretch(0, 3)
         grid.setRowStretch(1, 2)
         return grid
+
+    def _say_why_empty(self) -> None:
+        """What each curve says as long as nothing of it was measured."""
+        row = self._state.row
+        if row is None:
+            return
+        if row.is_active:
+            training = self.tr("No values yet: the first step has not been taken.")
+            evaluation = self.tr("No values yet: the first evaluation has not been made.")
+        elif row.step:
+            training = self.tr("This run has not measured it.")
+            evaluation = self.tr(
+                "The run was not evaluated: it has no validation set, or it ended before the"
+                " first evaluation."
+            )
+        else:
+            training = self.tr("The run ended before its first step.")
+            evaluation = training
+        for curve in self.curves():
+            curve.set_empty(evaluation if curve is self.validation else training)
 
     def curves(self) -> tuple[Curve, ...]:
         return self.loss, self.validation, self.rate, self.speed, self.gradient

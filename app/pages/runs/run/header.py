@@ -14,7 +14,7 @@ from app.running_texts import stage_text, step_text
 from app.theme import SPACE
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.spec_texts import value_text
-from app.widgets.text import OneLine, Text
+from app.widgets.text import OneLine
 
 CLOCK_MS = 1000  # between two readings of the clock
 IN_SIGHT = ("open", "stop", "resume", "explore", "fine_tune")  # not in the menu: buttons here
@@ -91,7 +91,7 @@ class RunHeader(QWidget):
         self.bar = QProgressBar()
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(self.tr("Progress"))
-        self.pace = Text("", "body", wraps=False)
+        self.pace = OneLine()
         row = QHBoxLayout()
         row.setSpacing(4 * SPACE)
         row.addWidget(self.badge)
@@ -149,7 +149,7 @@ class RunHeader(QWidget):
             self._wait(row),
         )
         self.pace.setText(" · ".join(part for part in said if part))
-        self.bar.setAccessibleDescription(self.pace.text())
+        self.bar.setAccessibleDescription(self.pace.whole())
 
     def _speed_text(self, row: RunRow) -> str:
         if row.state != "running" or (speed := self._speed()) is None:

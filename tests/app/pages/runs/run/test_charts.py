@@ -81,3 +81,17 @@ def test_how_curves_are_drawn_is_kept_for_the_next_run(
         3,
         True,
     )
+
+
+def test_empty_charts_say_why(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    shown = page()
+    for name, upto, outcome, training, validation in (
+        ("none", 0, "failed", "The run ended before its first step.", "before its first step"),
+        ("some", 2, "stopped", "", "or it ended before the first evaluation"),
+    ):
+        charts = open_run(shown, make_run(name, upto=upto, outcome=outcome), qtbot).charts
+        assert validation in charts.validation.empty.text()
+        assert charts.rate.empty.text() == (training or "This run has not measured it.")
+        assert charts.loss.empty.isHidden() == bool(upto)

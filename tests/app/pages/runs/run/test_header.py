@@ -22,8 +22,8 @@ def test_a_finished_run_shows_its_curves_and_what_to_do_next(
     run_id = make_run("done")
     view = open_run(page(), run_id, qtbot)
     assert view.header.name.whole() == "done"
-    assert "Step 20 of 20" in view.header.pace.text()
-    assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.text()
+    assert "Step 20 of 20" in view.header.pace.whole()
+    assert "Best validation accuracy 95.0 % (step 20)" in view.header.pace.whole()
     loss = view.charts.loss.series("training")
     assert loss.values.tolist() == [2 / step for step in range(1, 21)]
     assert len(view.charts.validation.series("accuracy")) == 4
@@ -54,7 +54,7 @@ def test_a_silent_worker_may_be_force_stopped(
     assert view.header.force_stop.isHidden() and not view.header.stop.isEnabled()
     monkeypatch.setattr("app.pages.runs.run.state.SILENCE_MS", 0)
     qtbot.waitUntil(lambda: not view.header.force_stop.isHidden())
-    assert "No response from the training process for" in view.header.pace.text()
+    assert "No response from the training process for" in view.header.pace.whole()
     wished: list[str] = []
     monkeypatch.setattr(studio.dispatcher, "force_stop", wished.append)
     qtbot.mouseClick(view.header.force_stop, Qt.MouseButton.LeftButton)
@@ -87,8 +87,8 @@ def test_all_that_is_said_of_a_run_comes_from_one_row(
         found.stage, found.stage_done, found.stage_total = "Evaluating", 13, 14
     shown = page()
     view = open_run(shown, run_id, qtbot)
-    assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.pace.text()
-    assert "About 3 min left" in view.header.pace.text()  # at one step a second
+    assert "Evaluating: 13 of 14 · Step 20 of 200" in view.header.pace.whole()
+    assert "About 3 min left" in view.header.pace.whole()  # at one step a second
     row = shown.state.rows[run_id]
     assert COLUMNS[Column.TIME].text(row, ()) == "3 min left"
     with studio.record.session() as session:
@@ -96,5 +96,5 @@ def test_all_that_is_said_of_a_run_comes_from_one_row(
         assert found is not None
         found.state, found.stage = "paused", ""
     studio.dispatcher.run_changed.emit(run_id)
-    qtbot.waitUntil(lambda: "Evaluating" not in view.header.pace.text())
-    assert "left" not in view.header.pace.text()
+    qtbot.waitUntil(lambda: "Evaluating" not in view.header.pace.whole())
+    assert "left" not in view.header.pace.whole()

@@ -1,0 +1,111 @@
+"""The legend of a curve: of each series a piece of its line, its name and the value at a step."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app import theme
+from app.theme import SPACE, Role
+from app.widgets.text import font, visible
+
+LINE_WIDTH = 24  # px of the piece of a line
+GAP = 4 * SPACE  # px between two entries
+NAME_CHARACTERS = 40
+
+
+@dataclass
+class LegendEntry:
+    """One series. `width` is that of its widest value so far, so that reading moves nothing."""
+
+    name: str
+    pen: QPen
+    value: str = ""
+    width: float = 0.0  # px
+
+    def shown_name(self) -> str:
+        name = visible(self.name).replace("\n", " ")
+        return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…"
+
+
+class Legend(QWidget):
+    """The entries in as many lines as they need; hidden where there are none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.entries: list[LegendEntry] = []
+        self.more = ""  # how many series are not named
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.hide()
+
+    def show_series(self, pens: dict[str, QPen], more: str = "") -> None:
+        """Name these series; the values that they had stay."""
+        before = {entry.name: entry for entry in self.entries}
+        self.entries = [LegendEntry(name, pen) for name, pen in pens.items()]
+        for entry in self.entries:
+            if (known := before.get(entry.name)) is not None:
+                entry.value, entry.width = known.value, known.width
+        self.more = more
+        self.setVisible(bool(self.entries))
+        self._arrange()
+
+    def show_values(self, values: dict[str, str]) -> None:
+        """Show the value of each series behind its name."""
+        metrics = QFontMetricsF(font("small"))
+        for entry in self.entries:
+            entry.value = values.get(entry.name, "")
+            entry.width = max(entry.width, metrics.horizontalAdvance(entry.value))
+        self._arrange()
+
+    def places(self) -> list[QRectF]:
+        """Where each entry stands, and behind them the number of those that are not named."""
+        metrics = QFontMetricsF(font("small"))
+        height = metrics.height() + SPACE
+        widths = [
+            LINE_WIDTH + SPACE + metrics.horizontalAdvance(entry.shown_name()) + SPACE + entry.width
+            for entry in self.entries
+        ]
+        widths += [metrics.horizontalAdvance(self.more)] if self.more else []
+        places: list[QRectF] = []
+        left, top = 0.0, 0.0
+        for width in widths:
+            if left and left + width > self.width():
+                left, top = 0.0, top + height
+            places.append(QRectF(left, top, width, height))
+            left += width + GAP
+        return places
+
+    def _arrange(self) -> None:
+        """As high as the lines need."""
+        self.setAccessibleDescription(", ".join(f"{e.name} {e.value}" for e in self.entries))
+        places = self.places()
+        self.setFixedHeight(round(places[-1].bottom()) if places else 0)
+        self.update()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def sizeHint(self) -> QSize:
+        return QSize(100, self.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setFont(font("small"))
+        middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        places = self.places()
+        for entry, place in zip(self.entries, places, strict=False):
+            y = place.center().y()
+            painter.setPen(entry.pen)
+            painter.drawLine(QPointF(place.left(), y), QPointF(place.left() + LINE_WIDTH, y))
+            text = place.adjusted(LINE_WIDTH + SPACE, 0, 0, 0)
+            painter.setPen(theme.colour(Role.MUTED))
+            painter.drawText(text, middle, entry.shown_name())
+            painter.setPen(theme.colour(Role.TEXT))
+            value = QRectF(place.right() - entry.width, place.top(), entry.width, place.height())
+            painter.drawText(value, middle, entry.value)
+        if self.more:
+            painter.setPen(theme.colour(Role.MUTED))
+            painter.drawText(places[-1], middle, self.more)
+        painter.end()
