@@ -14,12 +14,12 @@ from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
+from engine.regular_file import read_regular
 from engine.shipped import starter_model
 from engine.spec.dataset import DatasetSpec
 from engine.system_errors import explained, may_be_there
 
 Origin = Literal["starter", "imported", "run"]
-LARGEST_SPEC = 16_000_000  # bytes of a spec.json
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,7 @@ def _dataset(folder: Path) -> DataEntry:
         known = _known.get(folder)
         if known is not None and known[:2] == (stat.st_mtime_ns, stat.st_size):
             return known[2]
-        if stat.st_size > LARGEST_SPEC:
-            raise ValueError("too large")
-        spec = DatasetSpec.model_validate_json(file.read_bytes())
+        spec = DatasetSpec.model_validate_json(read_regular(file))
     except (OSError, ValueError) as error:
         understood = explained(error)
         problem = phrase("The description of {folder} is damaged.", folder=folder.name)

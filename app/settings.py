@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QHeaderView, QMainWindow, QSplitter, QWidget
 
 from app import background
 from engine.atomic_write import write_file
+from engine.regular_file import read_json
 
 log = logging.getLogger("studio")
 
@@ -139,9 +140,7 @@ def _text(state: QByteArray) -> str:
 def _read(file: Path) -> tuple[Preferences, dict[str, Any], bool]:
     """Preferences, places, and whether the file was damaged."""
     try:
-        if file.stat().st_size > LARGEST:
-            raise ValueError(f"larger than {LARGEST} bytes")
-        whole = json.loads(file.read_bytes())
+        whole = read_json(file, LARGEST)
         preferences = Preferences.model_validate(whole.get("preferences", {}))
         places = whole.get("places", {})
         if not isinstance(places, dict):
@@ -149,7 +148,7 @@ def _read(file: Path) -> tuple[Preferences, dict[str, Any], bool]:
         return preferences, places, False
     except FileNotFoundError:
         return Preferences(), {}, False
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         log.warning("settings were damaged: %s", error)
         try:
             os.replace(file, file.with_name(f"{file.name}.bad"))

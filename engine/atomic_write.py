@@ -18,6 +18,7 @@ from pathlib import Path
 
 from engine.errors import BadCheckpoint, DiskFull
 from engine.phrases import phrase
+from engine.regular_file import LARGEST_MANIFEST, open_regular, read_json
 
 MANIFEST = "manifest.json"
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -122,7 +123,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 
 def sha256(path: Path) -> str:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -178,7 +179,7 @@ def verify(folder: Path) -> None:
     if not manifest.exists():
         return
     try:
-        entries = json.loads(manifest.read_text(encoding="utf-8"))["files"]
+        entries = read_json(manifest, LARGEST_MANIFEST)["files"]
         for name, entry in entries.items():
             file = folder / name
             if (

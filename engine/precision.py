@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from engine.atomic_write import write_file
 from engine.home import Home
+from engine.regular_file import read_json
 
 Precision = Literal["fp32", "bf16", "fp16"]
 
@@ -81,7 +82,7 @@ def keep(found: Speeds | Pace) -> None:
 def _read(file: Path | None = None) -> list[Speeds | Pace]:
     """The newest first; a file that cannot be read is none, and is made again."""
     try:
-        entries = json.loads((file or _file()).read_text(encoding="utf-8"))
+        entries = read_json(file or _file())
         return [Pace(**entry) if "rates" in entry else Speeds(**entry) for entry in entries]
     except (OSError, ValueError, TypeError):
         return []

@@ -16,6 +16,7 @@ from typing import Any
 from engine.atomic_write import MANIFEST
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
+from engine.regular_file import open_regular, read_regular
 from engine.visible import one_line, shortened
 
 LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or labels in great number
@@ -97,7 +98,7 @@ def _in_cache(real: Path, home: Path) -> bool:
 
 def check_content(path: Path) -> None:
     """Raise BadCheckpoint for what a broken download leaves in the place of a file."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         first = file.read(512).lstrip().lower()
     if not path.stat().st_size:
         raise BadCheckpoint(phrase("{path} is empty.", path=path.name), AGAIN)
@@ -128,7 +129,9 @@ def json_object(folder: Path, name: str) -> dict[str, Any] | None:
     if path.stat().st_size > LARGEST_JSON:
         raise BadCheckpoint(phrase("{name} is far too large for such a file.", name=name), AGAIN)
     try:
-        content = json.loads(path.read_bytes().decode("utf-8-sig"), parse_constant=_refuse)
+        content = json.loads(
+            read_regular(path, LARGEST_JSON).decode("utf-8-sig"), parse_constant=_refuse
+        )
     except json.JSONDecodeError as error:
         raise BadCheckpoint(
             phrase(
@@ -174,7 +177,7 @@ def _check_unchanged(folder: Path, names: list[str]) -> None:
         entry, path = entries.get(name), plain_file(folder, name)
         if not isinstance(entry, dict) or path is None:
             continue
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if entry.get("sha256") not in (found, None):
             raise BadCheckpoint(

@@ -19,6 +19,7 @@ from engine.checkpoints.tf1.names import published_name
 from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
+from engine.regular_file import open_regular, read_json
 from engine.spec.tasks import head_of
 from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
@@ -184,7 +185,7 @@ def _weight_files(folder: Path) -> list[Path]:
 def _header(folder: Path, file: Path) -> Tensors:
     """The tensors of a safetensors file: 8 bytes of length, then JSON, then the data."""
     try:
-        with open(file, "rb") as opened:
+        with open_regular(file) as opened:
             length = int.from_bytes(opened.read(8), "little")
             if length > LARGEST_HEADER:
                 raise _bad(folder, phrase("{file} is not a safetensors file", file=file.name))
@@ -212,12 +213,10 @@ def _object(folder: Path, name: str) -> dict[str, Any]:
     if not _has(folder, name):
         raise _bad(folder, phrase("it has no {name}", name=name))
     try:
-        if file.stat().st_size > LARGEST_CONFIG:
-            raise ValueError("too large")
-        whole = json.loads(file.read_text(encoding="utf-8"))
+        whole = read_json(file, LARGEST_CONFIG)
         if not isinstance(whole, dict):
             raise ValueError("no object")
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise _bad(folder, phrase("{name} is damaged", name=name)) from error
     return whole
 

@@ -11,6 +11,7 @@ from engine.cli import several
 from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.regular_file import read_regular
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.spec.job import JobSpec
@@ -55,7 +56,7 @@ def resume(
 def given_job(file: Path) -> JobSpec:
     """The job in a file, its relative paths taken from where the file lies."""
     try:
-        job = JobSpec.model_validate_json(file.read_bytes())
+        job = JobSpec.model_validate_json(read_regular(file))
     except OSError as error:
         raise StudioError(
             phrase(

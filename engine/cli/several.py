@@ -13,6 +13,7 @@ from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
 from engine.messages.events import AnyEvent, Ended, Measured, Saved
 from engine.phrases import phrase
+from engine.regular_file import read_json
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, aggregate, expand, folder_of
 from engine.spec.job import JobSpec
@@ -45,7 +46,7 @@ def resume(into: Path) -> int:
     """Train what is not finished yet; ends where a run was stopped or failed."""
     from engine.worker.train import main as work
 
-    summary = json.loads((into / SUMMARY).read_bytes())
+    summary = read_json(into / SUMMARY)
     names: list[str] = [run["folder"] for run in summary["runs"]]
     code = 0
     for number, name in enumerate(names, start=1):

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
+from engine.regular_file import open_regular
 from engine.untrusted import AGAIN, shown
 
 LARGEST_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
@@ -44,7 +45,8 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
 
     Raises BadCheckpoint for anything but plain tensors in a dictionary.
     """
-    content = path.read_bytes()
+    with open_regular(path) as file:
+        content = file.read()
     zipped = content[:4] == b"PK\x03\x04"
     for instructions in _zipped(path, content) if zipped else _old(path, content):
         _check(path, instructions, len(content))

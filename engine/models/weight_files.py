@@ -20,6 +20,7 @@ from engine.checkpoints.tf1.names import is_turned, published_name
 from engine.errors import BadCheckpoint
 from engine.models.pickled import read_pickled
 from engine.phrases import phrase
+from engine.regular_file import open_regular
 from engine.untrusted import AGAIN, check_content, json_object, plain_file, shown
 
 LARGEST_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
@@ -135,7 +136,7 @@ def _open(path: Path, opened: ExitStack) -> WeightFiles:
 
 def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
     size = path.stat().st_size
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         header = int.from_bytes(file.read(8), "little")
     if not 2 <= header <= min(size - 8, LARGEST_HEADER):
         raise BadCheckpoint(

@@ -1,6 +1,5 @@
 """A new run that starts from a checkpoint of another: same weights, optimiser and progress."""
 
-import json
 import os
 import secrets
 import shutil
@@ -10,6 +9,7 @@ from engine.atomic_write import MANIFEST, disk_errors_for, verify, whole_folder
 from engine.errors import StudioError
 from engine.messages.events import Branched, Measured, Prepared, Saved
 from engine.phrases import phrase
+from engine.regular_file import read_json
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.changes import Change, changes
 from engine.spec.job import JobSpec
@@ -127,7 +127,7 @@ def _progress_file(checkpoint: Path) -> Path:
 
 def _best(source: RunFolder, checkpoint: Path) -> Path | None:
     """The best checkpoint up to then, where it is another one and still stands."""
-    progress = json.loads(_progress_file(checkpoint).read_text(encoding="utf-8"))
+    progress = read_json(_progress_file(checkpoint))
     best = source.checkpoint(int(progress["best_step"]))
     if best == checkpoint or best not in source.checkpoint_folders():
         return None

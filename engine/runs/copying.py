@@ -14,6 +14,7 @@ from engine.errors import StudioError
 from engine.home import free_folder
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import open_regular
 from engine.runs.folder import RunFolder
 
 NOT_COPIED = {"run.lock", "stop", "cache", "reserve"}  # a copy makes its own
@@ -139,7 +140,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _copy(file: Path, into: Path) -> Iterator[int]:
     """Copy a file with its times; yields how many bytes were copied since the last time."""
     into.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with open(file, "rb") as source, open(into, "wb") as target:
+    with open_regular(file, follows_links=False) as source, open(into, "wb") as target:
         while piece := source.read(COPY_CHUNK):
             target.write(piece)
             yield len(piece)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from io import BufferedReader
 from pathlib import Path
 from typing import Self
 
@@ -20,12 +21,14 @@ from engine.errors import StudioError
 from engine.messages import YEARS, in_calendar
 from engine.messages.events import EVENT, AnyEvent, Ended, Event, Noted, Saved, Started
 from engine.phrases import phrase
+from engine.regular_file import LONGEST_LINE, lines_of, open_regular, read_regular
 from engine.runs.lock import hold, is_held, open_here
 from engine.spec.job import JobSpec
 from engine.validation import describe_validation
 
 CHUNK = 4 << 20  # bytes of events read at once
 TAIL = 64 << 10  # bytes in which the last events are looked for
+LARGEST_EVENTS = 4 << 30  # bytes, of some 40 million events
 CHANGES_OF_STATE = (Started, Saved, Ended)
 KINDS = {
     *("started", "prepared", "progressed", "measured", "saved", "removed", "noted", "waiting"),
@@ -69,7 +72,7 @@ class RunFolder:
     def job(self) -> JobSpec:
         """What was asked for."""
         try:
-            return JobSpec.model_validate_json(self.spec_file.read_bytes())
+            return JobSpec.model_validate_json(read_regular(self.spec_file))
         except FileNotFoundError as error:
             raise StudioError(
                 phrase(
@@ -78,6 +81,16 @@ class RunFolder:
                     spec_file=self.spec_file.name,
                 ),
                 phrase("Choose the folder of a run."),
+            ) from error
+        except OSError as error:
+            raise StudioError(
+                phrase(
+                    "{spec_file} of {path} cannot be read: {error}.",
+                    spec_file=self.spec_file.name,
+                    path=self.path.name,
+                    error=error.strerror,
+                ),
+                phrase("Check the file and its permissions."),
             ) from error
         except ValidationError as error:
             raise describe_validation(
@@ -107,23 +120,25 @@ class RunFolder:
         from its start.
         """
         try:
-            with open(self.events_file, "rb") as file:
+            with self._open_events() as file:
                 if byte > os.fstat(file.fileno()).st_size:
                     byte = 0
                 file.seek(byte)
                 piece = file.read(piece_size)
                 if piece and not piece.endswith(b"\n"):
-                    piece += file.readline()
+                    piece += file.readline(LONGEST_LINE)
         except FileNotFoundError:
             return [], 0
         whole = piece[: piece.rfind(b"\n") + 1]
+        if not whole and len(piece) >= LONGEST_LINE:
+            whole = piece  # of a line without an end, which is none of ours
         return _events(whole, byte), byte + len(whole)
 
     def milestones(self) -> list[AnyEvent]:
         """All events but the points of curves and the progress of stages, which are many."""
         try:
-            with open(self.events_file, "rb") as file:
-                lines = [x for x in file if x.endswith(b"\n") and not any(k in x for k in FREQUENT)]
+            with self._open_events() as file:
+                lines = [x for x in lines_of(file) if not any(k in x for k in FREQUENT)]
         except FileNotFoundError:
             return []
         return _events(b"".join(lines), 0)
@@ -131,8 +146,8 @@ class RunFolder:
     def newer_lines(self) -> int:
         """How many events are of a kind that only a newer version knows."""
         try:
-            with open(self.events_file, "rb") as file:
-                kinds = (KIND.search(line) for line in file)
+            with self._open_events() as file:
+                kinds = (KIND.search(line) for line in lines_of(file))
                 return sum(1 for kind in kinds if kind and kind[1].decode() not in KINDS)
         except FileNotFoundError:
             return 0
@@ -161,9 +176,9 @@ class RunFolder:
     def log_end(self, characters: int = 4000) -> str:
         """The end of what the worker printed, without control characters."""
         try:
-            with open(self.log, "rb") as file:
+            with open_regular(self.log) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 4 * characters))
-                text = file.read().decode("utf-8", "replace")
+                text = file.read(4 * characters).decode("utf-8", "replace")
         except OSError:
             return ""
         kept = "".join(c for c in text.replace("\r\n", "\n") if c.isprintable() or c in "\n\t")
@@ -177,10 +192,14 @@ class RunFolder:
         """The first byte of the first line that begins at or after `byte`."""
         if byte == 0:
             return 0
-        with open(self.events_file, "rb") as file:
+        with self._open_events() as file:
             file.seek(byte - 1)
-            file.readline()
+            file.readline(LONGEST_LINE)
             return file.tell()
+
+    def _open_events(self) -> BufferedReader:
+        """Raises OSError, as where it is no plain file, or larger than the events of any run."""
+        return open_regular(self.events_file, LARGEST_EVENTS)
 
     # ── who works here ───────────────────────────────────────────────────────────────────────
 
@@ -234,12 +253,12 @@ class RunFolder:
         with open(descriptor, "r+b") as file:
             size = file.seek(0, os.SEEK_END)
             start, tail = size, b""
-            while start > 0 and b"\n" not in tail:
+            while start > 0 and b"\n" not in tail and len(tail) < LONGEST_LINE:
                 start = max(0, start - 65536)
                 file.seek(start)
                 tail = file.read(size - start)
             torn = tail[tail.rfind(b"\n") + 1 :]
-            if torn and _event(torn) is not None:
+            if torn and (len(torn) >= LONGEST_LINE or _event(torn) is not None):
                 file.write(b"\n")
             elif torn:
                 file.truncate(size - len(torn))

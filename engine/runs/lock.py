@@ -1,6 +1,8 @@
 """A lock on a file that the system drops however its holder dies."""
 
+import errno
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -32,7 +34,10 @@ else:
 
 
 def open_here(path: Path, flags: int) -> int:
-    """A descriptor of `path` itself, never of what a link at `path` points to."""
+    """A descriptor of the plain file `path` itself, never of what a link at `path` points to.
+
+    Raises StudioError for a link, a pipe and a device, of which none is waited for.
+    """
     if path.is_symlink():
         raise StudioError(
             phrase(
@@ -42,7 +47,29 @@ def open_here(path: Path, flags: int) -> int:
             ),
             phrase("Remove the link and try again."),
         )
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0), 0o600)
+    for name in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK"):
+        flags |= getattr(os, name, 0)
+    try:
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a pipe that nobody reads, or a socket
+            raise _no_file(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _no_file(path)
+    return descriptor
+
+
+def _no_file(path: Path) -> StudioError:
+    return StudioError(
+        phrase(
+            "{path} in {parent} is a pipe or a device, not a file.",
+            path=path.name,
+            parent=path.parent,
+        ),
+        phrase("Remove it and try again."),
+    )
 
 
 def is_held(path: Path) -> bool:
@@ -51,8 +78,8 @@ def is_held(path: Path) -> bool:
         return False  # no holder goes through a link
     try:
         descriptor = open_here(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
+    except (FileNotFoundError, StudioError):
+        return False  # what is no plain file is held by nobody
     try:
         _test(descriptor)
     except OSError:

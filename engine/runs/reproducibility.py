@@ -3,7 +3,6 @@
 All of it comes from the events of the run folder; nothing is stored twice.
 """
 
-import json
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,6 +11,7 @@ from engine.errors import BadCheckpoint
 from engine.messages.events import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
 from engine.phrases import joined, phrase
 from engine.progress import ProgressCallback, no_progress
+from engine.regular_file import LARGEST_MANIFEST, read_json
 from engine.runs.folder import RunFolder, step_of
 
 WEIGHTS, OPTIMISER = "model.safetensors", "resume/optimiser.safetensors"  # in a checkpoint
@@ -106,7 +106,7 @@ def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress
             found.append(f"{folder.name}: {error.problem}")
             continue
         if (event := told.get(step_of(folder))) is not None:
-            files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+            files = read_json(folder / MANIFEST, LARGEST_MANIFEST)["files"]
             for name, wanted in ((WEIGHTS, event.weights), (OPTIMISER, event.optimiser)):
                 if files.get(name, {}).get("sha256") != wanted:
                     found.append(

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
+from engine.regular_file import read_regular
 
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 MOST_TOKENS = 10_000_000
@@ -89,7 +90,7 @@ def text_of(path: Path) -> str:
                 phrase("{path} is not a file, or far too large for a vocabulary.", path=path.name),
                 ADVICE,
             )
-        return path.read_bytes().decode("utf-8-sig")
+        return read_regular(path, LARGEST_FILE).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadCheckpoint(phrase("{path} is not UTF-8 text.", path=path.name), ADVICE) from error
     except OSError as error:

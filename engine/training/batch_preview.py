@@ -13,6 +13,7 @@ from engine.messages.events import Prepared
 from engine.models.checkpoint import read_config
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import read_regular
 from engine.runs.folder import RunFolder
 from engine.spec.job import FromScratch, JobSpec
 from engine.tasks.learner import Batch
@@ -55,7 +56,7 @@ class BatchPreview:
         return BatchShown(step=step, steps=data.steps, rows=rows)
 
     def _data(self, run: RunFolder, progress: StageCallback) -> TrainingData:
-        key = f"{run.path} {run.spec_file.read_bytes()!r}"
+        key = f"{run.path} {read_regular(run.spec_file)!r}"
         if self._known is None or self._known[0] != key:
             self._known = (key, _data(run, progress))
         return self._known[1]

@@ -21,6 +21,7 @@ from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.weight_files import SAFE
 from engine.phrases import phrase
+from engine.regular_file import LARGEST_MANIFEST, open_regular, read_json
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.retention import reasons_to_keep
 from engine.training.context import RunContext
@@ -61,7 +62,7 @@ def latest_checkpoint(context: RunContext) -> ResumePoint | None:
     for folder in reversed(context.folder.checkpoint_folders()):
         try:
             verify(folder)
-            saved = json.loads((folder / RESUME / PROGRESS).read_text(encoding="utf-8"))
+            saved = read_json(folder / RESUME / PROGRESS)
             return ResumePoint(folder, TrainingProgress(**saved))
         except (BadCheckpoint, OSError, ValueError, TypeError) as error:
             context.note(
@@ -78,12 +79,10 @@ def latest_checkpoint(context: RunContext) -> ResumePoint | None:
 def restore(run: TrainingRun, folder: Path) -> None:
     """Restore the optimiser, the weights and their average, whose network has the checkpoint's."""
     resume = folder / RESUME
-    load_state(
-        run.optimiser, run.network, safetensors.torch.load((resume / OPTIMISER).read_bytes())
-    )
+    load_state(run.optimiser, run.network, _tensors(resume / OPTIMISER))
     if not (resume / TRAINED_WEIGHTS).is_file():
         return
-    tensors = safetensors.torch.load((resume / TRAINED_WEIGHTS).read_bytes())
+    tensors = _tensors(resume / TRAINED_WEIGHTS)
     for name, parameter in run.network.named_parameters():
         if name in tensors:
             parameter.copy_(tensors[name])
@@ -157,10 +156,15 @@ def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor
     return _saved(run.context.folder, progress)
 
 
+def _tensors(file: Path) -> dict[str, torch.Tensor]:
+    with open_regular(file) as content:
+        return safetensors.torch.load(content.read())
+
+
 def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
     """The event of the checkpoint of `progress.step`, which has been written."""
     folder = run.checkpoint(progress.step)
-    files = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+    files = read_json(folder / MANIFEST, LARGEST_MANIFEST)["files"]
     return Saved(
         step=progress.step,
         folder=folder.relative_to(run.path).as_posix(),

@@ -22,6 +22,7 @@ import psutil
 from engine.errors import StudioError
 from engine.messages.events import EVENT, Ended, Event, Started
 from engine.phrases import phrase
+from engine.regular_file import read_regular
 from engine.runs import launch
 from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder
@@ -178,7 +179,7 @@ def rank_died(failed: tuple[int, int] | None, processes: int, store: Path) -> St
     advice = phrase("The checkpoints of this run are kept: resume from the last one.")
     word = store / f"{number}.json"
     if word.is_file():
-        ended = EVENT.validate_json(word.read_bytes())
+        ended = EVENT.validate_json(read_regular(word))
         assert isinstance(ended, Ended)
         return RankDied(
             phrase("{which} failed: {ended}", which=which, ended=ended.problem),

@@ -30,6 +30,7 @@ from engine.checkpoints.tf1.wire import (
 )
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
+from engine.regular_file import open_regular, read_regular
 from engine.untrusted import AGAIN, check_content, plain_file, shown
 
 INDEX = ".index"
@@ -102,7 +103,7 @@ class Bundle:
         file_name = self.shard_name(entry.shard)
         content = np.empty(entry.size, np.uint8)
         try:
-            with open(self.folder / file_name, "rb") as file:
+            with open_regular(self.folder / file_name) as file:
                 file.seek(entry.first)
                 count = file.readinto(content.data)
         except OSError as error:
@@ -141,7 +142,7 @@ def open_bundle(folder: Path, index: str) -> Bundle:
             phrase("{index} is far too large for a checkpoint index.", index=shown(index)), AGAIN
         )
     try:
-        shards, entries = _contents(path.read_bytes())
+        shards, entries = _contents(read_regular(path, LARGEST_INDEX))
     except Unreadable as error:
         advice = OTHER_FORM if isinstance(error, Unknown) else AGAIN
         raise BadCheckpoint(

@@ -6,6 +6,7 @@ from pathlib import Path
 from engine.checkpoints.tf1.bundle import INDEX
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
+from engine.regular_file import open_regular
 from engine.untrusted import AGAIN, plain_file, shown
 
 STATE = "checkpoint"  # the file in which TensorFlow's Saver notes what it wrote last
@@ -64,6 +65,6 @@ def _latest(folder: Path) -> str | None:
     path = plain_file(folder, STATE) if (folder / STATE).is_file() else None
     if path is None:
         return None
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         named = LATEST.search(file.read(LARGEST_STATE))
     return named[1].decode("utf-8", "replace") if named else None

@@ -23,6 +23,7 @@ from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import read_regular, regular
 from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, Source, SplitName, StoredData
 from engine.validation import describe_validation
 
@@ -81,7 +82,7 @@ class Dataset:
         self._lock = threading.Lock()
         self._groups: dict[int, pa.Table] = {}
         try:
-            self._file = pq.ParquetFile(folder / DATA)
+            self._file = pq.ParquetFile(regular(folder / DATA))
             names = set(self._file.schema_arrow.names)
             if {*spec.columns, "_line", "_split"} - names:
                 raise _damaged(folder)
@@ -282,13 +283,13 @@ def open_dataset(folder: Path) -> Dataset:
         StudioError: when the folder is not one, or is damaged.
     """
     try:
-        content = (folder / SPEC).read_text(encoding="utf-8")
+        content = read_regular(folder / SPEC)
         spec = DatasetSpec.model_validate_json(content)
     except ValidationError as error:
         raise describe_validation(
             error, phrase("The data set {folder}", folder=folder.name)
         ) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise StudioError(
             phrase("The folder does not contain a data set."),
             phrase(

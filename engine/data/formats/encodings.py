@@ -7,6 +7,7 @@ from typing import NamedTuple
 from engine.data.formats.lines import reason, size_of
 from engine.errors import BadFile
 from engine.phrases import phrase
+from engine.regular_file import open_regular
 
 SAMPLE = 1 << 16  # bytes that are looked at closely
 CHECKED = 1 << 26  # bytes in which UTF-8 is tried
@@ -60,7 +61,7 @@ def recognise_encoding(path: Path) -> Encoded:
     """
     size_of(path)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             start = file.read(SAMPLE)
             _refuse_other_kinds(path, start)
             for mark, name in MARKS:

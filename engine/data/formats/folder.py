@@ -12,6 +12,7 @@ from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_dat
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import open_regular
 from engine.spec.dataset import Reading
 
 MAX_FILES = 2_000_000
@@ -157,7 +158,7 @@ def sha256_of_folder(folder: Path) -> str:
     """SHA-256 over names and contents of all texts."""
     found = hashlib.sha256()
     for file in _all_texts(folder):
-        with open(file, "rb") as content:
+        with open_regular(file) as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         found.update(f"{file.relative_to(folder).as_posix()}\n{digest}\n".encode(errors="replace"))
     return found.hexdigest()

@@ -15,6 +15,7 @@ from pathlib import Path
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import open_regular
 
 LARGEST_FILE = 16 * 1024**3  # bytes
 MAX_LINE_CHARACTERS = 50_000_000  # characters
@@ -117,7 +118,7 @@ class Lines:
         """Lines of at most `longest` characters; longer ones are cut, or refused."""
         number = characters = 0
         try:
-            with open(self.path, "rb") as raw:
+            with open_regular(self.path) as raw:
                 text = io.TextIOWrapper(raw, encoding=self.encoding, newline="")
                 first = text.readline(longest).removeprefix("\ufeff")
                 line = first or text.readline(longest)
@@ -158,7 +159,7 @@ class Lines:
         """Find the first bytes that are no text: the wrapper knows only its own buffer."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         line, column, last = 1, 0, ""
-        with open(self.path, "rb") as raw:
+        with open_regular(self.path) as raw:
             while True:
                 chunk = raw.read(1 << 16)
                 try:

@@ -19,6 +19,7 @@ from engine.atomic_write import verify, whole_folder
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import read_json, regular
 from engine.tokenizers.batches import MOST_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -46,13 +47,13 @@ class Packed:
             StudioError: when they are damaged or do not belong together.
         """
         try:
-            spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
+            spec = read_json(folder / "spec.json")
             mapped: Literal["r"] | None = "r" if spec["rows"] else None
-            offsets = np.load(folder / "offsets.npy", mmap_mode=mapped, allow_pickle=False)
-            splits = np.load(folder / "splits.npy", mmap_mode=mapped, allow_pickle=False)
+            offsets = np.load(regular(folder / "offsets.npy"), mmap_mode=mapped, allow_pickle=False)
+            splits = np.load(regular(folder / "splits.npy"), mmap_mode=mapped, allow_pickle=False)
             dtype = np.dtype(spec["dtype"])
             ids = (
-                np.memmap(folder / "ids.bin", dtype=dtype, mode="r")
+                np.memmap(regular(folder / "ids.bin"), dtype=dtype, mode="r")
                 if spec["tokens"]
                 else np.zeros(0, dtype=dtype)
             )

@@ -13,6 +13,7 @@ from engine.atomic_write import write_file
 from engine.data.datasets.store import Dataset
 from engine.data.formats.lines import Cancelled
 from engine.data.packing.packed import key
+from engine.regular_file import regular
 from engine.tokenizers.tokenizer import Tokenizer
 
 BATCH = 2_000  # rows
@@ -76,7 +77,7 @@ def count_lengths(
 
 def _kept(file: Path, rows: int) -> Lengths | None:
     try:
-        counts: NDArray[Any] = np.load(file, allow_pickle=False)
+        counts: NDArray[Any] = np.load(regular(file), allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
     is_whole = counts.ndim == 1 and counts.dtype == np.int64 and counts.sum() == rows

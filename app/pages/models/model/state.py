@@ -11,6 +11,7 @@ from app.pages.models.model.table import find_tokens
 from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.outline import Block, outline
 from engine.errors import BadCheckpoint, StudioError
+from engine.regular_file import open_regular
 from engine.spec.model import EncoderSpec
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.steps import steps
@@ -112,7 +113,7 @@ def network(folder: Path) -> EncoderSpec | None:
 def _card(folder: Path) -> str:
     """The beginning of README.md as plain text, its lines cut; empty where there is none."""
     try:
-        with open(folder / "README.md", "rb") as file:
+        with open_regular(folder / "README.md") as file:
             text = file.read(LARGEST_CARD).decode("utf-8", "replace")
     except OSError:
         return ""

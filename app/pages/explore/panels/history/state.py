@@ -19,6 +19,7 @@ from app.pages.explore.study import Study
 from engine.atomic_write import write_file
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.regular_file import read_regular
 
 log = logging.getLogger("studio")
 
@@ -183,9 +184,7 @@ def _read(file: Path) -> list[Entry]:
     Raises StudioError where the file is there and cannot be read.
     """
     try:
-        if file.stat().st_size > MAX_FILE_BYTES:
-            raise ValueError("too large")
-        return [_entry(kept) for kept in FILE.validate_json(file.read_bytes())]
+        return [_entry(kept) for kept in FILE.validate_json(read_regular(file, MAX_FILE_BYTES))]
     except FileNotFoundError:
         return []
     except (ValueError, ValidationError) as error:

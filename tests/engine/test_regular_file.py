@@ -1,0 +1,131 @@
+"""What is read is looked at first: no pipe is waited for, no device is read to its end."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from engine import regular_file
+from engine.cli import main
+from engine.errors import StudioError
+from engine.messages.events import Noted
+from engine.regular_file import lines_of, open_regular, read_json, read_regular
+from engine.runs.folder import RunFolder
+from engine.runs.lock import is_held, open_here
+from tests.engine.training.small import classifying, new_run
+
+STRANGE = ("pipe", "device", "endless", "folder", "socket")
+
+
+def put(path: Path, kind: str) -> Path:
+    """What is no plain file of a sensible size, at `path`."""
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path.symlink_to("/dev/zero")
+        case "endless":
+            with open(path, "wb") as file:
+                file.truncate(6 << 30)  # takes no space
+        case "folder":
+            path.mkdir()
+        case "socket":
+            os.mknod(path, 0o140600)
+    return path
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path: Path, kind: str) -> None:
+    path = put(tmp_path / "file", kind)
+    for read in (read_regular, read_json):
+        with pytest.raises(OSError, match="Errno") as caught:
+            read(path)
+        assert caught.value.filename and caught.value.strerror
+
+
+def test_a_limit_and_a_link(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"[1]")
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    assert read_json(link) == [1] and read_regular(file, 3) == b"[1]"
+    with pytest.raises(OSError, match="Errno"):
+        read_regular(file, 2)
+    with pytest.raises(OSError, match="Errno"):
+        open_regular(link, follows_links=False)
+
+
+def test_deep_json_is_a_value_error(tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="deep"):
+        read_json(file)
+
+
+def test_a_line_that_is_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regular_file, "LONGEST_LINE", 5)
+    content = b"one\n" + b"x" * 17 + b"\nfour\ntwo\nhalf"
+    assert list(lines_of(io.BufferedReader(io.BytesIO(content)))) == [b"one\n", b"four\n", b"two\n"]
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_job_is_refused_in_a_sentence(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = put(tmp_path / "job.json", kind)
+    assert main(["train", str(job), "--into", str(tmp_path / "run")]) == 1
+    assert "job.json" in capsys.readouterr().err
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return new_run(tmp_path / "run", classifying(tmp_path))
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_spec_is_refused_in_a_sentence(run: RunFolder, kind: str) -> None:
+    run.spec_file.unlink()
+    put(run.spec_file, kind)
+    with pytest.raises(StudioError, match="cannot be read"):
+        run.job()
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_strange_events_are_an_error_and_no_wait(run: RunFolder, kind: str) -> None:
+    put(run.events_file, kind)
+    for read in (lambda: run.events_after(0), run.milestones, run.newer_lines, run.last_started):
+        with pytest.raises(OSError, match="Errno"):
+            read()
+
+
+def test_a_line_of_events_without_an_end_is_skipped(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.runs.folder.LONGEST_LINE", 1_000)
+    run.events_file.write_bytes(b"x" * 5_000)
+    byte, before, told = 0, -1, 0
+    while byte != before:
+        before = byte
+        events, byte = run.events_after(byte, 1_000)
+        told += sum(isinstance(event, Noted) for event in events)
+    assert byte >= 4_000 and told
+    run.mend_last_line()
+    run.append(Noted(text="goes on"))
+    assert [event.text for event in run.milestones() if isinstance(event, Noted)][-1] == "goes on"
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_a_strange_lock_is_held_by_nobody_and_taken_by_nobody(run: RunFolder, kind: str) -> None:
+    put(run.lock_file, kind)
+    if kind != "endless":
+        assert not is_held(run.lock_file)
+        with pytest.raises((StudioError, OSError)):
+            open_here(run.lock_file, os.O_RDWR | os.O_CREAT)
+    assert not run.has_worker()
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+def test_the_end_of_a_strange_log_is_short(run: RunFolder, kind: str) -> None:
+    put(run.log, kind)
+    assert len(run.log_end()) <= 4_000

@@ -1,0 +1,49 @@
+"""Files that this process did not just write are opened in one way: `engine.regular_file`."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+HOME = "engine/regular_file.py"
+OWN = {  # files in which a read is of what the system or the program itself holds
+    "app/machine.py": "/proc and /sys",
+    "app/pages/explore/panels/attention/tensor.py": "what the explorer worker just wrote",
+    "app/pages/settings/about.py": "licences that come with the program",
+    "app/resources.py": "icons that come with the program",
+    "app/widgets/help.py": "help that comes with the program",
+    "engine/cores.py": "/proc and /sys",
+    "engine/explore/limits.py": "/proc",
+    "engine/export/reloading.py": "what the other side of a check just wrote",
+    "engine/runs/launch.py": "/proc",
+    "engine/training/memory.py": "/proc",
+}
+READS = {"read_text", "read_bytes"}
+
+
+def reads_in(file: Path) -> list[int]:
+    """The lines with `open(…)` for reading, `read_text()` and `read_bytes()`."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and node.func.attr in READS:
+            found.append(node.lineno)
+        if isinstance(node.func, ast.Name) and node.func.id == "open":
+            mode = node.args[1] if len(node.args) > 1 else ast.Constant("r")
+            assert isinstance(mode, ast.Constant), f"{file}:{node.lineno}"
+            if not set(str(mode.value)) & set("wxa+"):
+                found.append(node.lineno)
+    return found
+
+
+def test_no_other_way_reads_a_file() -> None:
+    wrong = []
+    for file in sorted([*(ROOT / "engine").rglob("*.py"), *(ROOT / "app").rglob("*.py")]):
+        name = file.relative_to(ROOT).as_posix()
+        if name != HOME and name not in OWN:
+            wrong += [f"{name}:{line}" for line in reads_in(file)]
+    assert not wrong, "read these with engine.regular_file"
+
+
+def test_every_exception_is_still_needed() -> None:
+    assert [name for name in OWN if not reads_in(ROOT / name)] == []
