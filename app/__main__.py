@@ -59,6 +59,7 @@ def open_window() -> int:
         remark(NO_SCREEN)
         return 1
     try:
+        from app.background import give_up
         from app.shell.opening import run_window
     except ImportError as error:  # a system library that Qt needs
         remark(
@@ -66,7 +67,7 @@ def open_window() -> int:
             "what is missing; bert-studio --help lists what works without a window.",
         )
         return 1
-    return run_window()
+    return give_up(run_window())
 
 
 if __name__ == "__main__":

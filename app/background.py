@@ -9,6 +9,8 @@ to `sys.excepthook`, where `app.notices` shows it: a StudioError in its own word
 a mistake of the studio.
 """
 
+import logging
+import os
 import sys
 import threading
 import time
@@ -23,6 +25,7 @@ from engine.system_errors import explained
 
 T = TypeVar("T")
 
+MIN_THREADS = 8  # so that works which wait for a dead drive leave some for the others
 PROGRESS_INTERVAL = 0.05  # s between two reports of progress
 
 
@@ -130,6 +133,8 @@ class _Courier(QObject):
 
 @cache
 def _courier() -> _Courier:
+    pool = QThreadPool.globalInstance()
+    pool.setMaxThreadCount(max(MIN_THREADS, pool.maxThreadCount()))
     return _Courier()
 
 
@@ -175,3 +180,16 @@ def finish(seconds: float = 5.0) -> bool:
     for job in _courier().jobs:
         job.cancel()
     return QThreadPool.globalInstance().waitForDone(int(seconds * 1000))
+
+
+def give_up(code: int) -> int:
+    """The exit code, at the very end; a work that hangs, as on a dead drive, is left behind.
+
+    Qt would wait for its thread without an end, so the process then ends here.
+    """
+    if QThreadPool.globalInstance().activeThreadCount():
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code

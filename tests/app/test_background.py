@@ -1,7 +1,9 @@
 """Work off the window's thread, and what becomes of its result."""
 
+import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,3 +122,41 @@ def an_owner() -> QObject:
     """An owner that lives until the end of the test."""
     _owners.append(QObject())
     return _owners[-1]
+
+
+HANGING = """
+import os, sys, threading
+from PySide6.QtCore import QCoreApplication, QObject
+from app import background
+
+app = QCoreApplication([])
+os.mkfifo(sys.argv[1])
+begun, owner = threading.Event(), QObject()
+background.run(owner, lambda: (begun.set(), open(sys.argv[1])), print)
+begun.wait()
+assert not background.finish(0.05)
+print("closed")
+sys.exit(background.give_up(7))
+"""
+
+
+def test_a_work_that_hangs_does_not_keep_the_program_from_ending(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", HANGING, str(tmp_path / "pipe")],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ended.returncode, ended.stdout) == (7, "closed\n"), ended.stderr
+
+
+def test_works_that_hang_leave_threads_for_the_others(qtbot) -> None:
+    go_on = threading.Event()
+    came: list[int] = []
+    for _ in range(background.MIN_THREADS - 1):
+        background.run(an_owner(), lambda: go_on.wait(60), lambda _: None)
+    background.run(an_owner(), lambda: 1, came.append)
+    qtbot.waitUntil(lambda: bool(came))
+    go_on.set()
+    assert background.finish()

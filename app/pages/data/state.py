@@ -51,6 +51,7 @@ class DataState(QObject):
         self._digests: dict[tuple[Path, int, int], str] = {}
         self._reading: background.Job | None = None
         self._comparing: background.Job | None = None
+        self._compares_again = False
         self.is_adding = False
         studio.datasets_changed.connect(self.read_list)
 
@@ -79,9 +80,14 @@ class DataState(QObject):
         self._compare_sources()
 
     def _compare_sources(self) -> None:
-        """Find out whose source has changed since it was imported."""
+        """Find out whose source has changed since it was imported.
+
+        Once at a time: a source on a dead drive is waited for by one thread.
+        """
         if self._comparing is not None:
-            self._comparing.cancel()
+            self._compares_again = True
+            return
+        self._compares_again = False
         specs = {entry.folder: entry.spec for entry in self.known() if entry.spec is not None}
         digests = self._digests
 
@@ -94,7 +100,11 @@ class DataState(QObject):
             return found
 
         self._comparing = background.run(
-            self, work, self._on_compared, progress=lambda _done, _total: None
+            self,
+            work,
+            self._on_compared,
+            self._on_not_compared,
+            progress=lambda _done, _total: None,
         )
 
     def _on_compared(self, sources: dict[Path, str]) -> None:
@@ -102,6 +112,12 @@ class DataState(QObject):
         if sources != self.sources:
             self.sources = sources
             self.listed.emit()
+        if self._compares_again:
+            self._compare_sources()
+
+    def _on_not_compared(self, error: BaseException) -> None:
+        self._comparing = None
+        raise error
 
     # ── adding what needs no questions ───────────────────────────────────────────────────────
 

@@ -2,11 +2,12 @@
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, reason
+from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, reason, size_of
 from engine.data.formats.plain import MAX_TEXT_CHARACTERS, PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
 from engine.errors import BadFile
@@ -90,7 +91,8 @@ def _read(
         if cancelled is not None and cancelled():
             raise Cancelled
         name = file.relative_to(folder).as_posix()
-        size = file.stat().st_size
+        status = file.stat()
+        size = status.st_size if stat.S_ISREG(status.st_mode) else size_of(file)
         lines = Lines(file, encoding).upto(MAX_TEXT_CHARACTERS, cut=True) if size else iter(())
         texts = list(_cut(lines))
         if len(texts) > 1:
