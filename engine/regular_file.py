@@ -39,7 +39,7 @@ def open_regular(
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, NOT_A_FILE, str(path))
+            raise OSError(errno.ESPIPE, NOT_A_FILE, str(path))
         if largest is not None and status.st_size > largest:
             raise OSError(errno.EOVERFLOW, TOO_LARGE, str(path))
         return os.fdopen(descriptor, "rb")

@@ -115,6 +115,16 @@ def _of_a_place(code: int, path: Path) -> StudioError | None:
                 phrase("{path} is a symbolic link that cannot be followed.", path=path),
                 phrase("Replace the link by the file or folder itself."),
             )
+        case errno.ESPIPE | errno.ENXIO:
+            return StudioError(
+                phrase("{path} is a pipe or a device, not a file.", path=path),
+                phrase("Save its contents as a file first."),
+            )
+        case errno.EOVERFLOW:
+            return StudioError(
+                phrase("{path} is larger than such a file can be.", path=path),
+                phrase("Check whether it is the right file."),
+            )
     return None
 
 

@@ -13,6 +13,7 @@ from engine.messages.events import Noted
 from engine.regular_file import lines_of, open_regular, read_json, read_regular
 from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held, open_here
+from engine.system_errors import explained
 from tests.engine.training.small import classifying, new_run
 
 STRANGE = ("pipe", "device", "endless", "folder", "socket")
@@ -41,7 +42,10 @@ def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path: Path, kind:
     for read in (read_regular, read_json):
         with pytest.raises(OSError, match="Errno") as caught:
             read(path)
-        assert caught.value.filename and caught.value.strerror
+        said = explained(caught.value)
+        assert (
+            said is not None and str(path) in said.problem and "cannot be used" not in said.problem
+        )
 
 
 def test_a_limit_and_a_link(tmp_path: Path) -> None:
