@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from engine.cli.options import Encoding
 from engine.data.formats.reading import read, recognise
 from engine.errors import BadFile
 from engine.terminal import say, say_json
@@ -14,11 +15,12 @@ from engine.visible import one_line
 
 def check(
     file: Annotated[Path, typer.Argument(help="A data file, or a folder of texts.")],
+    encoding: Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Read a data file to its end and report what it contains, or what is wrong and where."""
     try:
-        found = recognise(file)
+        found = recognise(file, encoding=encoding)
         table = read(file, found.reading)
         count = sum(1 for _ in table)
     except BadFile as error:

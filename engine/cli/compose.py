@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
-from engine.cli.options import FieldOptions, choice_option, flag_of, with_options
+from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
 from engine.cli.rows import COLUMNS, chosen_mapping
 from engine.data.columns.fit import likely_task
 from engine.data.datasets.store import open_dataset
@@ -66,12 +66,13 @@ def compose(
     validation: Annotated[
         Path | None, typer.Option(help="A second file with the validation rows.")
     ] = None,
+    encoding: Encoding = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)
     **given: Any,
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
-    source = _source(data, validation, COLUMNS.given(given))
+    source = _source(data, validation, COLUMNS.given(given), encoding)
     task = given["task"] or _usual_task(source)
     raw: dict[str, Any] = {
         "name": name or f"{task} of {data.stem}",
@@ -134,11 +135,13 @@ def _base_model(folder: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     return model
 
 
-def _source(data: Path, validation: Path | None, named: dict[str, Any]) -> FileData | StoredData:
+def _source(
+    data: Path, validation: Path | None, named: dict[str, Any], encoding: str | None
+) -> FileData | StoredData:
     if data.is_dir() and not holds_texts(data):
         dataset = open_dataset(data.absolute())
         return StoredData(folder=data.absolute(), fingerprint=dataset.spec.fingerprint)
-    found = recognise(data)
+    found = recognise(data, encoding=encoding)
     if validation is not None:
         recognise(validation)  # a file that cannot be read is refused now, not by the training
     return FileData(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from engine.atomic_write import disk_errors_for, write_file
-from engine.cli.options import with_options
+from engine.cli.options import Encoding, with_options
 from engine.cli.rows import COLUMNS, INPUT_COLUMNS, read_rows, read_table
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.errors import StudioError
@@ -36,6 +36,7 @@ def predict(
     file: Annotated[Path, typer.Argument(help="A file with a column of texts.")],
     model: Model,
     out: Annotated[Path, typer.Option(help="Output file: .csv, .tsv, .jsonl or .conll.")],
+    encoding: Encoding = None,
     max_length: MaxLength = 512,
     batch_size: BatchSize = 32,
     precision: HowPrecise = "exact",
@@ -66,7 +67,7 @@ def predict(
             ),
             phrase("Choose one of them."),
         )
-    table = read_table(file, INPUT_COLUMNS.given(given), labelled=False)
+    table = read_table(file, INPUT_COLUMNS.given(given), False, encoding)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     _print_precision(predictor.computed, precision)
     predictions = [_rounded(one) for one in predictor.predict(table.rows)]
@@ -80,6 +81,7 @@ def evaluate(
     file: Annotated[Path, typer.Argument(help="A file with texts and labels.")],
     model: Model,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    encoding: Encoding = None,
     max_length: MaxLength = 512,
     batch_size: BatchSize = 32,
     precision: HowPrecise = "exact",
@@ -88,7 +90,7 @@ def evaluate(
     """Evaluate a fine-tuned model on the labelled rows of a file."""
     from engine.tasks.predicting import Predictor
 
-    rows = read_rows(file, COLUMNS.given(given))
+    rows = read_rows(file, COLUMNS.given(given), encoding)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     _print_precision(predictor.computed, precision)
     report = predictor.evaluate(rows)

@@ -13,6 +13,12 @@ OPTIONS, ARGUMENTS = "Options", "Arguments"  # the headings of what is written b
 MAX_METAVAR_CHARACTERS = 60  # characters; longer ones are named in the help
 
 
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Encoding of the file, such as cp1252; without it, it is recognised."),
+]
+
+
 class FieldOptions(NamedTuple):
     """Fields of a spec as options under one heading of the help.
 

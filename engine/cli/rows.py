@@ -56,12 +56,14 @@ class FileRows(NamedTuple):
     cells: dict[str, list[str]]
 
 
-def read_rows(file: Path, named: dict[str, Any]) -> Rows:
+def read_rows(file: Path, named: dict[str, Any], encoding: str | None = None) -> Rows:
     """All rows of a file by the named or recognised columns, as `read_table` reads them."""
-    return read_table(file, named).rows
+    return read_table(file, named, encoding=encoding).rows
 
 
-def read_table(file: Path, named: dict[str, Any], labelled: bool = True) -> FileRows:
+def read_table(
+    file: Path, named: dict[str, Any], labelled: bool = True, encoding: str | None = None
+) -> FileRows:
     """All rows of a file by the named or recognised columns; tags come in BIO.
 
     Without `labelled`, labels, tags and answers are left out of the rows and are not checked. What
@@ -69,7 +71,7 @@ def read_table(file: Path, named: dict[str, Any], labelled: bool = True) -> File
 
     Raises StudioError where there is no text column, or the tags are not as they should be.
     """
-    found = recognise(file)
+    found = recognise(file, encoding=encoding)
     mapping = chosen_mapping(found, named)
     if mapping is None:
         raise StudioError(

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, reason, size_of
+from engine.data.formats.encodings import recognise_encoding
+from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, NotText, reason, size_of
 from engine.data.formats.plain import MAX_TEXT_CHARACTERS, PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
 from engine.errors import BadFile
@@ -47,7 +48,7 @@ def open_folder(
 
     The label is the name of the sub-folder, where there are several with texts; else there is no
     such column. A row's “line” is the number of its file. What is longer than a million characters
-    becomes several rows.
+    becomes several rows. A file that is not in `encoding` is read in its own.
 
     Raises:
         BadFile: where there are no texts; with the file, where that cannot be read.
@@ -93,8 +94,7 @@ def _read(
         name = file.relative_to(folder).as_posix()
         status = file.stat()
         size = status.st_size if stat.S_ISREG(status.st_mode) else size_of(file)
-        lines = Lines(file, encoding).upto(MAX_TEXT_CHARACTERS, cut=True) if size else iter(())
-        texts = list(_cut(lines))
+        texts = _texts_of(file, encoding, number, remarks) if size else []
         if len(texts) > 1:
             remarks.saw(
                 phrase("Text of more than a million characters split into several rows"), number
@@ -106,6 +106,30 @@ def _read(
         done += size
         if progress is not None:
             progress(min(done, whole), whole)
+
+
+def _texts_of(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
+    """What is in a file, in its own encoding where it is not in that of the folder."""
+    try:
+        texts = _decoded(Lines(file, encoding))
+        if not any("\0" in text for text in texts):
+            return texts  # else it may be UTF-16 without a byte order mark
+    except NotText:
+        texts = []
+    own = recognise_encoding(file).encoding
+    if own != encoding:
+        remarks.saw(
+            phrase("File not in {encoding}, read as {own}", encoding=encoding, own=own), number
+        )
+        return _decoded(Lines(file, own, replaces=True))
+    if not texts:
+        remarks.saw(phrase("Bytes that are not {encoding}, read as “�”", encoding=encoding), number)
+        return _decoded(Lines(file, encoding, replaces=True))
+    return texts
+
+
+def _decoded(lines: Lines) -> list[str]:
+    return list(_cut(lines.upto(MAX_TEXT_CHARACTERS, cut=True)))
 
 
 def _cut(lines: Iterator[str]) -> Iterator[str]:
@@ -122,18 +146,12 @@ def _cut(lines: Iterator[str]) -> Iterator[str]:
         yield text
 
 
-def first_text(folder: Path) -> Path:
-    """The first file that is not empty, by which the encoding of all is told.
-
-    Raises BadFile where there is none.
-    """
-    full = (file for file in _all_texts(folder) if file.stat().st_size)
-    found = next(full, None)
-    if found is None:
+def check_texts(folder: Path) -> None:
+    """Raises BadFile where there is no file in a folder that is not empty."""
+    if not any(file.stat().st_size for file in _all_texts(folder)):
         raise BadFile(
             folder, phrase("there are no texts in it."), phrase("Choose a folder with .txt files.")
         )
-    return found
 
 
 def size_of_folder(folder: Path) -> int:

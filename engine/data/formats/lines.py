@@ -76,13 +76,19 @@ def size_of(path: Path) -> int:
     return status.st_size
 
 
+class NotText(BadFile):
+    """Bytes of a file are no text in the encoding in which it is read."""
+
+
 class Lines:
     """The lines of a file with their ends, read anew by every loop over it.
 
-    A lone carriage return ends a line too. With `cut` a line that is too long comes in parts.
+    A lone carriage return ends a line too. With `cut` a line that is too long comes in parts. With
+    `replaces`, “�” stands for bytes that are no text.
 
     Raises:
-        BadFile: where the bytes are not text in `encoding`, or a line is too long.
+        NotText: where the bytes are not text in `encoding`.
+        BadFile: where a line is too long.
         Cancelled: soon after `cancelled()` is true.
     """
 
@@ -93,8 +99,10 @@ class Lines:
         progress: ProgressCallback | None = None,
         cancelled: Callable[[], bool] | None = None,
         glance: bool = False,
+        replaces: bool = False,
     ) -> None:
         self.path, self.encoding, self._glance = path, encoding, glance
+        self._errors = "replace" if replaces else "strict"
         self._progress, self._cancelled = progress, cancelled
         self._size = size_of(path)
         try:
@@ -119,7 +127,7 @@ class Lines:
         number = characters = 0
         try:
             with open_regular(self.path) as raw:
-                text = io.TextIOWrapper(raw, encoding=self.encoding, newline="")
+                text = io.TextIOWrapper(raw, self.encoding, self._errors, newline="")
                 first = text.readline(longest).removeprefix("\ufeff")
                 line = first or text.readline(longest)
                 while line:
@@ -155,7 +163,7 @@ class Lines:
         if self._progress is not None:
             self._progress(min(done, self._size), self._size)
 
-    def _undecodable(self) -> BadFile:
+    def _undecodable(self) -> NotText:
         """Find the first bytes that are no text: the wrapper knows only its own buffer."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         line, column, last = 1, 0, ""
@@ -175,7 +183,7 @@ class Lines:
                 last = (last + text).rpartition("\n")[2][-MAX_LINE_CHARACTERS:]
                 if not chunk:
                     break
-        return BadFile(
+        return NotText(
             self.path,
             phrase("these bytes are not text in {encoding}.", encoding=self.encoding),
             phrase("Choose the encoding in which the file was saved, or correct this place."),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats import FORMATS
 from engine.data.formats.encodings import recognise_encoding
-from engine.data.formats.folder import FOLDER, first_text, open_folder
+from engine.data.formats.folder import FOLDER, check_texts, open_folder
 from engine.data.formats.lines import Cancelled, Lines
 from engine.data.formats.rows import Format, Remarks, Row
 from engine.data.formats.sources import refuse_splits
@@ -109,30 +109,35 @@ def format_of(reading: Reading) -> Format:
     return FORMATS[reading.format]
 
 
-def recognise(path: Path, reading: Reading | None = None) -> Recognised:
+def recognise(
+    path: Path, reading: Reading | None = None, encoding: str | None = None
+) -> Recognised:
     """Tell encoding, format, delimiter, quotes, header and the meaning of the columns.
 
-    With `reading`, only the meaning of the columns is told.
+    With `reading`, only the meaning of the columns is told; with `encoding`, all but that.
 
     Raises:
         BadFile: when it is no text, or its first rows cannot be read in any way.
     """
     notes: tuple[str, ...] = ()
     if reading is None:
-        reading, notes = recognise_reading(path)
+        reading, notes = recognise_reading(path, encoding)
     table = read(path, reading, glance=True)
     rows = [row.cells for row in islice(table, MAPPED_ROWS)]
     mapping, guessed = guess_mapping(table.columns, rows)
     return Recognised(reading, table.columns, mapping, (*notes, guessed) if guessed else notes)
 
 
-def recognise_reading(path: Path) -> tuple[Reading, tuple[str, ...]]:
-    """A reading, and what was noticed on the way."""
+def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading, tuple[str, ...]]:
+    """A reading, and what was noticed on the way.
+
+    That of a folder is UTF-8 or the given `encoding`, and each file in it that is in another one
+    is read in its own.
+    """
     if path.is_dir():
-        encoding, note = recognise_encoding(first_text(path))
-        reading = Reading(format=FOLDER.name, encoding=encoding)
-        return reading, (note,) if note else ()
-    encoding, note = recognise_encoding(path)
+        check_texts(path)
+        return Reading(format=FOLDER.name, encoding=encoding or "utf-8"), ()
+    encoding, note = (encoding, "") if encoding else recognise_encoding(path)
     lines, whole = _first_lines(path, encoding)
     if not any(line.strip() for line in lines):
         raise BadFile(

@@ -1,9 +1,11 @@
 """A folder of texts is data: a document for each file, a label for each sub-folder."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from engine.cli import main
 from engine.data.datasets.collecting import digest_of
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset, resolve
@@ -123,3 +125,44 @@ def test_a_change_anywhere_in_it_changes_its_digest(tmp_path):
     assert digest_of(folder) != before
     made(folder, b__c="two", d="")
     assert digest_of(folder) != before
+
+
+def test_each_file_is_read_in_its_own_encoding_and_it_is_told(tmp_path: Path) -> None:
+    folder = made(tmp_path / "mails", **{f"{n:02}": f"a mail ☂ number {n}" for n in range(20)})
+    (folder / "03.txt").write_bytes("Grüße aus Köln, für Zoë".encode("cp1252"))
+    (folder / "04.txt").write_bytes("ein Gruß ☂".encode("utf-16"))
+    (folder / "05.txt").write_bytes("plain letters without a mark".encode("utf-16-le"))
+    (folder / "06.txt").write_bytes("fine ☂☂☂☂☂☂☂☂☂☂☂☂ but one \xff".encode()[:-2] + b"\xff")
+    table, cells = rows(folder)
+    texts = [text for text, _ in cells]
+    assert len(texts) == 20
+    assert texts[2] == "a mail ☂ number 2" and texts[3] == "Grüße aus Köln, für Zoë"
+    assert texts[4] == "ein Gruß ☂" and texts[5] == "plain letters without a mark"
+    assert texts[6].endswith("one �")
+    said = " ".join(table.notes)
+    assert "File not in utf-8, read as cp1252: once, in line 4." in said
+    assert "read as utf-16" in said and "“�”: once, in line 7" in said
+
+
+def test_the_first_file_does_not_decide_for_the_others(tmp_path: Path) -> None:
+    folder = made(tmp_path / "mails", b="schöne Grüße ☂", c="noch mehr Grüße")
+    (folder / "a.txt").write_bytes("schöne Grüße".encode("latin-1"))
+    _, cells = rows(folder)
+    assert [text for text, _ in cells] == ["schöne Grüße", "schöne Grüße ☂", "noch mehr Grüße"]
+
+
+def test_the_encoding_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, folder = tmp_path / "table.csv", tmp_path / "mails"
+    folder.mkdir()
+    text = "καλημέρα κόσμε"
+    table.write_bytes(f"text,label\n{text},a\n{text},b\n".encode("cp1253"))
+    (folder / "a.txt").write_bytes(text.encode("cp1253"))
+    for source in (table, folder):
+        found = recognise(source, encoding="cp1253")
+        assert next(iter(read(source, found.reading))).cells[0] == text
+        assert main(["check", str(source), "--encoding", "cp1253", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["encoding"] == "cp1253"
+        assert main(["job", "--data", str(source), "--encoding", "cp1253"]) == 0
+        assert json.loads(capsys.readouterr().out)["data"]["reading"]["encoding"] == "cp1253"
+        assert main(["check", str(source), "--encoding", "klingon"]) == 1
+        assert "klingon" in capsys.readouterr().err
