@@ -18,6 +18,7 @@ from app.pages.explore.precision import PrecisionSwitch
 from app.pages.explore.side import MAX_CHARACTERS, Input
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
+from app.pages.explore.validation_row import ValidationRow
 from app.pages.explore.workbench import Workbench
 from app.resources import icon
 from app.studio import Studio
@@ -159,6 +160,9 @@ class ExplorePage(Page):
         study.input_wanted.connect(self.show_input)
         studio.models_changed.connect(self.read_models)
         self._problem = ""
+        self._offered = {EXAMPLE}  # texts that the page has put into the editor
+        self.validation_row = ValidationRow(study)
+        self.validation_row.found.connect(self._on_validation_row)
 
     # ── navigation ───────────────────────────────────────────────────────────────────────────
 
@@ -215,6 +219,12 @@ class ExplorePage(Page):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.bench.set_shown(False)
+
+    def _on_validation_row(self, row: Input) -> None:
+        """What a fine-tuned model is for, in place of a text that the user has not typed."""
+        if self.text.toPlainText() in self._offered:
+            self._offered.add(row.text)
+            self.show_input(row)
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 

@@ -1,0 +1,66 @@
+"""The text that Explore opens a fine-tuned model with: a row of what its run was evaluated on."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.pages.explore.side import Input
+from app.pages.explore.study import Study
+from engine.data.columns.words import words_of
+from engine.data.datasets.store import open_dataset
+from engine.errors import StudioError
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import SPLITS, StoredData
+
+
+class ValidationRow(QObject):
+    """Signals:
+    found: the Input that shows what the model of the study was trained for.
+    """
+
+    found = Signal(object)
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        self._study = study
+        self._reading: background.Job | None = None
+        study.model_changed.connect(self._on_model)
+
+    def _on_model(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+        checkpoint = self._study.checkpoint
+        if checkpoint is not None and self._study.task is not None:
+            self._reading = background.run(self, lambda: row_of(checkpoint), self._on_read)
+
+    def _on_read(self, row: Input | None) -> None:
+        if row is not None:
+            self.found.emit(row)
+
+
+def row_of(checkpoint: Path) -> Input | None:
+    """The first validation row of the data that a run trained this checkpoint on.
+
+    Where there is none, the first row of another split; None where the checkpoint is not that of a
+    run, or the data is gone or damaged: then there is nothing to show, and nothing is wrong.
+    """
+    run = RunFolder(checkpoint.parents[1])
+    if checkpoint.parent != run.checkpoints:
+        return None
+    try:
+        source = run.job().data
+        dataset = open_dataset(source.folder if isinstance(source, StoredData) else run.dataset)
+        pages = (dataset.page(0, 1, split) for split in (SPLITS[1], *SPLITS))
+        row = next((page[0] for page in pages if page), None)
+    except StudioError:
+        return None
+    if row is None:
+        return None
+    mapping = dataset.spec.mapping
+    second = mapping.pair or mapping.beginning
+    text, other = row[mapping.text] or "", row[second] if second else None
+    if mapping.tags is not None:
+        text = " ".join(words_of(text))
+    return Input(text, other or None)

@@ -1,0 +1,98 @@
+"""Explore opens a model of a run with a row of the data that the run was evaluated on."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.pages.explore.side import Input
+from app.pages.explore.validation_row import row_of
+from app.pages.explore.view import EXAMPLE, ExplorePage
+from app.studio import Studio
+from engine.data.datasets.importing import import_dataset
+from engine.home import Home
+from engine.models.heads import Heads
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import Mapping, Reading, Source, Split, StoredData
+from tests.app.pages.explore.conftest import make_model
+from tests.engine.runs import fake_worker
+
+Wait = Callable[[Callable[[], Any]], None]
+READING = Reading(format="jsonl")
+
+
+def trained(
+    home: Home, mapping: Mapping, train: dict[str, Any], validation: dict[str, Any] | None
+) -> Path:
+    """The checkpoint of a run on a data set of these rows, a classifier of three classes."""
+    sources: dict[Source, Path] = {}
+    for name, row in (("train", train), ("validation", validation)):
+        if row is not None:
+            file = home.root / f"{name}.jsonl"
+            file.write_text(json.dumps(row))
+            sources[name] = file  # type: ignore[index]
+    data = home.datasets / "films" / "1"
+    import_dataset("films", sources, READING, mapping, Split(validation=0, test=0), data)
+    job = fake_worker.job().model_copy(update={"data": StoredData(folder=data)})
+    run = RunFolder.create(home.runs / "films", job)
+    return make_model(run.checkpoint(20), Heads(outputs=3))
+
+
+ONE, PAIR = Mapping(text="text", label="label"), Mapping(text="text", pair="other", label="label")
+
+
+@pytest.mark.parametrize(
+    "mapping, row, found",
+    [
+        (ONE, {"text": "the cat", "label": "a"}, Input("the cat")),
+        (PAIR, {"text": "a cat", "other": "a dog", "label": "b"}, Input("a cat", "a dog")),
+        (
+            Mapping(text="words", tags="tags"),
+            {"words": '["the", "cat"]', "tags": '["O", "O"]'},
+            Input("the cat"),
+        ),
+        (
+            Mapping(text="text", beginning="first", endings=("x", "y"), label="label"),
+            {"text": "the cat", "first": "it", "x": "sat", "y": "is", "label": "0"},
+            Input("the cat", "it"),
+        ),
+    ],
+)
+def test_the_row_is_that_of_the_validation_data(
+    home: Home, mapping: Mapping, row: dict[str, Any], found: Input
+) -> None:
+    train = {name: "O" if name == "tags" else "0" for name in row}
+    assert row_of(trained(home, mapping, train, row)) == found
+
+
+def test_without_validation_data_it_is_a_training_row(home: Home) -> None:
+    checkpoint = trained(home, ONE, {"text": "the dog", "label": "a"}, None)
+    assert row_of(checkpoint) == Input("the dog")
+    shutil.rmtree(home.datasets / "films")
+    assert row_of(checkpoint) is None, "the data is gone"
+    assert row_of(home.models / "imported") is None, "of no run"
+
+
+def test_explore_shows_it_but_never_in_place_of_what_was_typed(
+    qtbot: Any, workshop: Studio, home: Home, model: Path, wait: Wait
+) -> None:
+    checkpoint = trained(home, ONE, {"text": "x", "label": "a"}, {"text": "the mat", "label": "a"})
+    page = ExplorePage(workshop)
+    qtbot.addWidget(page)
+    page.resize(1180, 720)
+    page.show()
+    page.arrive(model)
+    wait(lambda: page.study.is_settled and page.study.text == EXAMPLE)
+    page.arrive(checkpoint)
+    wait(lambda: page.study.text == "the mat" and page.study.is_settled)
+    assert page.text.toPlainText() == "the mat"
+    page.text.set_text("my own")
+    page.arrive(model)
+    wait(lambda: page.study.checkpoint == model)
+    page.arrive(checkpoint)
+    with qtbot.waitSignal(page.validation_row.found):
+        wait(lambda: page.study.checkpoint == checkpoint)
+    assert page.text.toPlainText() == "my own"
