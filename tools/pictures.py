@@ -35,7 +35,7 @@ from engine.home import Home
 from engine.record.runs import Run, all_runs
 from engine.runs import launch
 from engine.runs.folder import RunFolder
-from engine.shipped import first_training, sample_data, starter_model
+from engine.shipped import FIRST_TRAINING, sample_data, starter_model
 from engine.spec.dataset import StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import bert
@@ -278,7 +278,7 @@ def jobs(home: Home) -> dict[str, JobSpec]:
     assert entry.spec is not None
     sample = StoredData(folder=entry.folder, fingerprint=entry.spec.fingerprint)
     starter = FromCheckpoint(path=starter_model())
-    first = first_training()
+    first = TrainingSpec.model_validate({**FIRST_TRAINING, "learning_rate": 3e-4, "max_length": 64})
     gone = StoredData(folder=home.datasets / "reviews" / "1")
     fresh = FromScratch(model=bert(2, 128, vocabulary=4000))
     one_thread = HardwareSpec(threads=1)  # leaves the other processors to the window

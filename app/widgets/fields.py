@@ -20,20 +20,44 @@ from engine.spec.fields import extra_of, ticks_of
 
 
 class NumberOf(Field):
-    """A number; with ticks, the usual values as segments and “Other” for any."""
+    """A number; with ticks, the usual values as segments and “Other” for any.
+
+    A recommended value is the first segment, and is called so.
+    """
 
     def __init__(self, number: NumberField, ticks: Sequence[float], title: str) -> None:
         super().__init__()
         self.number = number
-        self._ticks = list(ticks)
+        self._usual, self._title = list(ticks), title
+        self._ticks = list[float]()
+        self._recommended: float | None = None
         self.segments: Segments | None = None
         if ticks:
-            texts = [written(tick) for tick in ticks]
-            self.segments = Segments([*texts, self.tr("Other")], title)
-            self.segments.chosen.connect(self._on_chosen)
-            self.row.addWidget(self.segments)
+            self._make_segments()
         self.row.addWidget(number)
         number.changed.connect(self._on_number)
+
+    def recommend(self, value: float) -> None:
+        """Offer a recommended value beside the usual ones."""
+        if value != self._recommended:
+            self._recommended = value
+            self._make_segments()
+            self._show_tick()
+
+    def _make_segments(self) -> None:
+        """Segments for the recommended value, the usual ones, and any other."""
+        others = [tick for tick in self._usual if tick != self._recommended]
+        texts = [written(tick) for tick in others]
+        self._ticks = others
+        if self._recommended is not None:
+            self._ticks = [self._recommended, *others]
+            texts.insert(0, self.tr("Recommended: {0}").format(written(self._recommended)))
+        if self.segments is not None:
+            self.row.removeWidget(self.segments)
+            self.segments.deleteLater()
+        self.segments = Segments([*texts, self.tr("Other")], self._title)
+        self.segments.chosen.connect(self._on_chosen)
+        self.row.insertWidget(0, self.segments)
 
     def get(self) -> object:
         value = self.number.number()

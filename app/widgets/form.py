@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets.field import Field
-from app.widgets.fields import field_for
+from app.widgets.fields import NumberOf, field_for
 from app.widgets.spec_texts import help_of, problem_text, title_of
 from app.widgets.text import Text, tooltip
 from engine.spec.problems import Problem
@@ -50,6 +50,7 @@ class SpecForm(QWidget):
         self._setting = False
         self.fields: dict[str, Field] = {}
         self._problems: dict[str, Text] = {}
+        self._reasons: dict[str, Text] = {}  # why a value is recommended
         self._besides: dict[str, list[QWidget]] = {}  # title and help of each field
         self._hidden: set[str] = set()
         self._grid = QGridLayout(self)
@@ -79,12 +80,24 @@ class SpecForm(QWidget):
         self._setting = False
         self._on_changed()
 
+    def recommend(self, values: Mapping[str, float], reasons: Mapping[str, str]) -> None:
+        """Mark these values as recommended, and say why; other fields have no recommendation."""
+        for name, value in values.items():
+            field = self.fields.get(name)
+            if isinstance(field, NumberOf):
+                field.recommend(value)
+        for name, label in self._reasons.items():
+            label.setText(reasons.get(name, ""))
+            label.setVisible(bool(label.text()) and name not in self._hidden)
+
     def hide_fields(self, names: Collection[str]) -> None:
         """Show all fields but these, which mean nothing at present; they keep their values."""
         self._hidden = set(names)
         for name, field in self.fields.items():
             for part in (field, *self._besides[name]):
                 part.setVisible(name not in self._hidden)
+            reason = self._reasons[name]
+            reason.setVisible(bool(reason.text()) and name not in self._hidden)
         self._check()
 
     def problems(self) -> dict[str, str]:
@@ -124,6 +137,9 @@ class SpecForm(QWidget):
         if description:
             self._besides[name].append(Text(description, "small"))
             right.addWidget(self._besides[name][1])
+        self._reasons[name] = Text("", "small")
+        self._reasons[name].hide()
+        right.addWidget(self._reasons[name])
         problem = Text("", "bad")
         problem.hide()
         right.addWidget(problem)

@@ -8,6 +8,7 @@ import typer
 from pydantic import ValidationError
 
 from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
+from engine.cli.recommending import take_recommended
 from engine.cli.rows import COLUMNS, chosen_mapping
 from engine.data.columns.fit import likely_task
 from engine.data.datasets.store import open_dataset
@@ -86,10 +87,7 @@ def compose(
         assign(raw, assignment)
     if raw["base_model"]["kind"] == "scratch" and not _names_causal(assignments):
         raw["base_model"]["model"]["causal"] = raw["task"].get("objective") == "clm"
-    try:
-        job = JobSpec.model_validate(raw)
-    except ValidationError as error:
-        raise describe_validation(error, "The job") from error
+    job = take_recommended(_validated(raw), given=raw.get("training", {}))
     say_json_text(job.model_dump_json(indent=1))
 
 
@@ -107,6 +105,13 @@ job_command = with_options(
         ),
     ],
 )
+
+
+def _validated(raw: dict[str, Any]) -> JobSpec:
+    try:
+        return JobSpec.model_validate(raw)
+    except ValidationError as error:
+        raise describe_validation(error, "The job") from error
 
 
 def _base_model(folder: Path | None, given: dict[str, Any]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def _from(job: JobSpec, base: Path) -> JobSpec:
 def _work(run: RunFolder, processes: int | None = None) -> int:
     from engine.worker.train import main as work
 
-    line = ProgressLine(sys.stderr)
+    line = ProgressLine(sys.stderr, run)
     code = work(run.path, line.hear, processes)
     line.end()
     say(run.path)

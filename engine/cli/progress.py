@@ -3,6 +3,7 @@
 import time
 from typing import TextIO
 
+from engine.cli.options import flag_of
 from engine.messages.events import (
     Ended,
     Event,
@@ -13,6 +14,9 @@ from engine.messages.events import (
     Started,
     Waiting,
 )
+from engine.phrases import phrase
+from engine.runs.advice import Advice, Advisor
+from engine.runs.folder import RunFolder
 from engine.visible import one_line
 
 REDRAW_SECONDS = 0.2  # between two drawings on a terminal
@@ -23,13 +27,24 @@ BAR_WIDTH = 24  # characters
 class ProgressLine:
     """A bar with step, loss, speed and time left on a terminal; plain lines elsewhere."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, run: RunFolder | None = None) -> None:
+        """With `run`, what it said before counts in the advice that is given."""
         self._out, self._terminal = out, out.isatty()
+        self._advisor = Advisor(run.job()) if run is not None else None
+        if self._advisor is not None and run is not None:
+            for event in run.every_event():
+                self._advisor.hear(event)
         self._steps, self._step, self._first = 0, 0, 0
         self._seen: dict[str, float] = {}
         self._drawn, self._began = 0.0, time.monotonic()
 
     def hear(self, event: Event) -> None:
+        self._show(event)
+        if self._advisor is not None:
+            for advice in self._advisor.hear(event):
+                self._say(_told(advice))
+
+    def _show(self, event: Event) -> None:
         match event:
             case Started(step=step):
                 self._first = self._step = step
@@ -88,6 +103,17 @@ class ProgressLine:
         text = one_line(text)
         self._out.write(f"\r\033[K{text}\n" if self._terminal else f"{text}\n")
         self._out.flush()
+
+
+def _told(advice: Advice) -> str:
+    """An advice with the options of `bert-studio job` that follow it."""
+    options = (f"{flag_of(name)} {value:g}" for name, value in advice.change.items())
+    return phrase(
+        "{problem} {advice}{options}",
+        problem=advice.problem,
+        advice=advice.advice,
+        options="".join(f" ({option})" for option in options),
+    )
 
 
 def clock(seconds: float) -> str:

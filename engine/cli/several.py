@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
-from engine.messages.events import AnyEvent, Ended, Measured, Saved
+from engine.messages.events import Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.regular_file import read_json
 from engine.runs.folder import RunFolder
@@ -54,7 +53,7 @@ def resume(into: Path) -> int:
         if _outcome(run) != "finished":
             remark(f"{number} of {len(names)}: {name}")
             run.clear_stop()
-            line = ProgressLine(sys.stderr)
+            line = ProgressLine(sys.stderr, run)
             code = work(run.path, line.hear)
             line.end()
             _write(into, summarise(summary["name"], [RunFolder(into / name) for name in names]))
@@ -112,7 +111,7 @@ def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
     """
     best, last, loss = 0, 0, None
     points: dict[int, dict[str, float]] = {}
-    for event in _events(run):
+    for event in run.every_event():
         match event:
             case Saved(best=True, step=step):
                 best = step
@@ -131,14 +130,6 @@ def _outcome(run: RunFolder) -> str:
     """How the run ended last; empty where it has not."""
     words = run.last_words()
     return words[-1].outcome if words and isinstance(words[-1], Ended) else ""
-
-
-def _events(run: RunFolder) -> Iterator[AnyEvent]:
-    byte, before = 0, -1
-    while byte != before:
-        before = byte
-        events, byte = run.events_after(byte)
-        yield from events
 
 
 def _write(into: Path, summary: dict[str, Any]) -> None:

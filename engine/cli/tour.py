@@ -8,6 +8,7 @@ import typer
 
 from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
+from engine.cli.recommending import take_recommended
 from engine.data.datasets.store import Rows
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
@@ -16,10 +17,11 @@ from engine.messages.events import Ended, Event, Measured, Saved
 from engine.messages.explore.fill_mask import FillMask
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.shipped import first_training, sample_data, starter_model
+from engine.shipped import FIRST_TRAINING, sample_data, starter_model
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks.text_classification import TextClassification
+from engine.spec.training import TrainingSpec
 from engine.terminal import say
 
 SENTENCE = "The president of the United [MASK] lives in Washington."
@@ -84,13 +86,13 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
         task=TextClassification(),
         base_model=FromCheckpoint(path=starter_model()),
         data=FileData(path=sample_data(), reading=found.reading, mapping=found.mapping),
-        training=first_training(),
+        training=TrainingSpec.model_validate(FIRST_TRAINING),
     )
-    run = RunFolder.create(folder, job)
+    run = RunFolder.create(folder, take_recommended(job, given=FIRST_TRAINING))
     curves: dict[str, list[tuple[int, float]]] = {"training": [], "validation": []}
     names = {"loss": "training", "validation_loss": "validation"}
     best: list[str] = []
-    line = ProgressLine(sys.stdout)
+    line = ProgressLine(sys.stdout, run)
     problem: list[Ended] = []
 
     def listen(event: Event) -> None:

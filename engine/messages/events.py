@@ -58,6 +58,16 @@ class Prepared(Event):
     step: Count = Field(0, description="The step that it resumes from.")
     best_metric: str = Field("", description="By which checkpoints are compared; empty: none.")
     higher_is_better: bool = True
+    layer_weights: int = Field(0, description="Weights of all layers, as `layer_weights` counts.")
+    longest: int = Field(0, description="Tokens that the network reads at most; 0: not known.")
+    usual_answer: str = Field(
+        "", description="The commonest label of the validation set; empty: there are none."
+    )
+    usual_share: float = Field(0.0, description="Its share of all labels there.")
+    absent: tuple[str, ...] = Field(
+        (), description="Labels of training examples that no validation example has."
+    )
+    cut: float = Field(0.0, description="Share of the training inputs that are truncated.")
     environment: dict[str, str] = Field({}, description="What the weights depend on, too.")
     differences: tuple[PhraseField, ...] = Field(
         (), description="What has changed since the checkpoint that it resumes from."

@@ -134,6 +134,14 @@ class RunFolder:
             whole = piece  # of a line without an end, which is none of ours
         return _events(whole, byte), byte + len(whole)
 
+    def every_event(self) -> Iterator[AnyEvent]:
+        """All events, read piece by piece."""
+        byte, before = 0, -1
+        while byte != before:
+            before = byte
+            events, byte = self.events_after(byte)
+            yield from events
+
     def milestones(self) -> list[AnyEvent]:
         """All events but the points of curves and the progress of stages, which are many."""
         try:

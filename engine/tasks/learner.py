@@ -4,6 +4,7 @@ Shapes: B sequences, T tokens in each, N tokens that are predicted.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -319,6 +320,10 @@ class Learner(ABC):
         Rows that nobody has labelled are packed without targets, to be answered.
         """
 
+    def answer_counts(self, examples: Examples) -> Counter[str]:
+        """How often each label is the right one; empty where a task has no labels to count."""
+        return Counter()
+
     def row(self, examples: Examples, number: int) -> int | None:
         """The row that an example was made from; None where it was made from many."""
         return number
@@ -377,6 +382,14 @@ class Learner(ABC):
         if np.isnan(new):
             return False
         return old is None or (new > old if self.higher_is_better else new < old)
+
+
+def counted(targets: np.ndarray | None, names: Sequence[str]) -> Counter[str]:
+    """How often each name is a target, int64 [N]; numbers below 0 stand for none."""
+    if targets is None:
+        return Counter()
+    counts = np.bincount(targets[targets >= 0], minlength=len(names))
+    return Counter({name: int(count) for name, count in zip(names, counts, strict=True) if count})
 
 
 def special_ids(tokenizer: Tokenizer) -> list[int]:

@@ -3,6 +3,7 @@
 Shapes: B sequences, C labels.
 """
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,12 @@ class MultiLabelLearner(WholeTextLearner):
     def targets(self, rows: Rows) -> np.ndarray | None:
         sets = self._sets(rows)
         return None if sets is None else self._one_hot(sets)
+
+    def answer_counts(self, examples: Examples) -> Counter[str]:
+        if examples.targets is None:
+            return Counter()
+        counts = examples.targets.sum(axis=0).astype(int).tolist()
+        return Counter({name: n for name, n in zip(self._labels, counts, strict=True) if n})
 
     def _one_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:
         """1 where a row has a label, float32 [rows, C]."""

@@ -4,6 +4,7 @@ Each ending is a pair with its text; one output on the pooled vector of [CLS] gi
 Shapes: B examples, E endings of each, T tokens.
 """
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from engine.tasks.learner import (
     Examples,
     Learner,
     LogitsCollector,
+    counted,
     input_rows,
     pad,
     random_tokens,
@@ -103,6 +105,11 @@ class MultipleChoiceLearner(Learner):
             targets = torch.from_numpy(examples.targets[numbers])
         padded = pad(examples.packed, rows, tokenizer.pad)
         return Batch(*padded, targets=targets, positions=None, inputs_per_example=count)
+
+    def answer_counts(self, examples: Examples) -> Counter[str]:
+        """By the place of the right choice, counted from 1."""
+        places = [str(number + 1) for number in range(examples.inputs_per_example)]
+        return counted(examples.targets, places)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [

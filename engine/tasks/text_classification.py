@@ -23,7 +23,14 @@ from engine.spec.task import shortened
 from engine.spec.tasks.text_classification import Classes
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
-from engine.tasks.learner import Batch, Examples, LogitsCollector, ranked_labels, share_of_mean
+from engine.tasks.learner import (
+    Batch,
+    Examples,
+    LogitsCollector,
+    counted,
+    ranked_labels,
+    share_of_mean,
+)
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -77,6 +84,9 @@ class TextClassificationLearner(WholeTextLearner):
         ids = {label: number for number, label in enumerate(self._labels)}
         known = same_labels(set(rows.labels), self._labels)
         return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
+
+    def answer_counts(self, examples: Examples) -> Counter[str]:
+        return counted(examples.targets, self._labels)
 
     def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
         return rng.integers(0, len(self._labels), count)

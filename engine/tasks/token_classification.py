@@ -4,6 +4,7 @@ Shapes: B sequences, T tokens in each, C tags, W words of all examples, N words 
 """
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -36,6 +37,7 @@ from engine.tasks.learner import (
     Examples,
     Learner,
     PredictionCollector,
+    counted,
     pad,
     random_tokens,
     share_of_mean,
@@ -163,6 +165,9 @@ class TokenClassificationLearner(Learner):
             firsts=firsts,
             starts=starts,
         )
+
+    def answer_counts(self, examples: Examples) -> Counter[str]:
+        return counted(examples.targets, self._tags)
 
     def _tags_of(self, rows: Rows) -> "TagNumbers":
         """Those of the rows that were studied are kept until their token ids are there."""

@@ -1,10 +1,13 @@
 """From a job to a run that is ready for its next step: the first one, or the one after a resume."""
 
+from typing import Any
+
 import torch
 
 from engine.messages.events import Prepared
 from engine.models.parameters import count_parameters, count_trained
 from engine.phrases import joined, phrase
+from engine.spec.recommended import layer_weights
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext
 from engine.training.devices import Machine
@@ -16,6 +19,8 @@ from engine.training.ranks import Ranks
 from engine.training.setup import TrainingSetup, set_up
 from engine.training.training_run import TrainingRun
 from engine.training.weight_averaging import WeightAverage
+
+ABSENT_NAMED = 20  # labels that are missing in the validation set
 
 
 def start(
@@ -89,9 +94,39 @@ def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
         step=run.progress.step,
         best_metric=f"validation_{run.setup.data.learner.best_metric}",
         higher_is_better=run.setup.data.learner.higher_is_better,
+        layer_weights=layer_weights(run.network.spec),
+        longest=run.network.spec.max_positions,
+        **_answers(run),
+        cut=_share_cut(run),
         environment=run.progress.environment,
         differences=changed,
     )
+
+
+def _answers(run: TrainingRun) -> dict[str, Any]:
+    """The usual answer of the validation set, and the labels that it lacks."""
+    data = run.setup.data
+    if data.validation is None:
+        return {}
+    there = data.learner.answer_counts(data.validation)
+    known = data.learner.answer_counts(data.phases[0].examples)
+    if not there:
+        return {}
+    answer, count = there.most_common(1)[0]
+    return {
+        "usual_answer": answer,
+        "usual_share": count / there.total(),
+        "absent": tuple(label for label in known if not there[label])[:ABSENT_NAMED],
+    }
+
+
+def _share_cut(run: TrainingRun) -> float:
+    """The share of the training inputs that are as long as inputs may be, so most likely cut."""
+    data = run.setup.data
+    if not data.learner.task.facts.cuts_long_texts:
+        return 0.0
+    longest = min(run.settings.max_length, run.network.spec.max_positions)
+    return float((data.phases[0].examples.lengths >= longest).mean())
 
 
 def _note_frozen(run: TrainingRun) -> None:

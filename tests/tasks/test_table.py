@@ -139,7 +139,7 @@ def test_it_has_a_card_sentences_and_a_view(kind: str) -> None:
         scene = part.scene(goal.from_scratch)
         assert part.card_title(goal.from_scratch) and part.description(goal.from_scratch)
         assert scene.words[0] == "[CLS]" and scene.fresh == goal.from_scratch
-        assert goal.training and goal.task.kind == kind
+        assert goal.task.kind == kind
     assert Goal(kind) in goals()
     assert (part.view is not None) == (kind in HEADED)
     if part.view is not None:

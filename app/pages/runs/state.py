@@ -10,6 +10,7 @@ from app import background
 from app.pages.runs.rows import RunRow, read_row, read_rows
 from app.studio import Studio
 from engine.record import runs as table
+from engine.runs.advice import Advice
 
 READ_DELAY_MS = 200  # in which changes of runs are read together
 
@@ -139,10 +140,11 @@ class RunsState(QObject):
     def fine_tune(self, checkpoint: Path) -> None:
         self._studio.go.emit("train", {"model": checkpoint})
 
-    def start_again(self, row: RunRow) -> None:
-        """Take the job of a run to the train page, to change one thing."""
+    def start_again(self, row: RunRow, advice: Advice | None = None) -> None:
+        """Take the job of a run to the train page, to change one thing, or as an advice has it."""
         if row.job is not None:
-            self._studio.go.emit("train", {"job": row.job})
+            job = row.job if advice is None else advice.applied(row.job)
+            self._studio.go.emit("train", {"job": job})
 
     # ── runs from elsewhere ──────────────────────────────────────────────────────────────────
 

@@ -17,8 +17,6 @@ SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # the la
 def changed_by_advanced(choices: Choices) -> list[str]:
     """“Max. length 64 (default 128)” for every field that the simple settings do not show."""
     without = set(SIMPLE_FIELDS)
-    if not choices.length_by_hand:  # it follows the data, and nobody has changed it
-        without.add("max_length")
     found = _differences(TrainingSpec, choices.training, choices.defaults, without)
     found += _differences(Features, choices.probe, NO_PROBE, {"cache"})
     found += _differences(HardwareSpec, choices.hardware, choices.usual_hardware, set())

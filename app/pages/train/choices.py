@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 from app.pages.train.goals import Goal, goals
 from engine.messages.reports import CheckpointInfo
 from engine.spec.dataset import DatasetSpec, DataSource
 from engine.spec.features import Features
 from engine.spec.model import PRESETS, BertSpec
+from engine.spec.recommended import Recommended, Situation, recommended
 from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -78,11 +80,11 @@ class Choices:
     model: Model | None = None
     scratch: Scratch = Scratch()
     tasks: Mapping[str, TaskSpec] = field(default_factory=dict)  # what was changed, by kind of task
-    trainings: Mapping[Goal, TrainingSpec] = field(default_factory=dict)
+    trainings: Mapping[Goal, Mapping[str, Any]] = field(default_factory=dict)  # what the user set
     features: Features = NO_PROBE
     hardware: HardwareSpec = ANY_HARDWARE
     usual_hardware: HardwareSpec = ANY_HARDWARE  # what the settings of the window say
-    length_by_hand: bool = False
+    typical_length: int = 0  # tokens that 99 % of the inputs do not exceed; 0: not known yet
     name: str = ""
 
     @property
@@ -118,16 +120,33 @@ class Choices:
 
     @property
     def training(self) -> TrainingSpec:
-        """The settings of the present task; the usual length is no more than the network reads."""
-        kept = self.trainings.get(self.present_goal, self.defaults)
-        spec = None if self.length_by_hand else self.network
-        if spec is None or spec.max_positions >= kept.max_length:
-            return kept
-        return kept.model_copy(update={"max_length": spec.max_positions})
+        """The settings of the present task: what the user set, and the recommended for the rest."""
+        return self.defaults.model_copy(update=dict(self.set_by_user))
+
+    @property
+    def set_by_user(self) -> Mapping[str, Any]:
+        """The settings of the present task that the user has made, by field."""
+        return self.trainings.get(self.present_goal, {})
 
     @property
     def defaults(self) -> TrainingSpec:
-        return self.present_goal.training
+        """The recommended settings."""
+        return self.recommended.training
+
+    @property
+    def recommended(self) -> Recommended:
+        """The settings that are recommended for what is chosen, each with its reason."""
+        spec = self.data.spec if self.data else None
+        return recommended(
+            Situation(
+                task=type(self.present_goal.task).facts,
+                from_scratch=self.from_scratch,
+                network=self.network,
+                rows=spec.rows.get("train", 0) if spec else 0,
+                typical_length=self.typical_length,
+                lora=bool(self.set_by_user.get("lora_rank")),
+            )
+        )
 
     @property
     def probe(self) -> Features:
@@ -167,21 +186,31 @@ class Choices:
 
     def with_data(self, data: Data) -> "Choices":
         """Other data; what was said about labels stays, and is an obstacle where it has none."""
-        return replace(self, data=data)
+        return replace(self, data=data).with_lengths_of(self)
+
+    def with_lengths_of(self, other: "Choices") -> "Choices":
+        """What is known of the lengths where the data is that of `other`, else nothing."""
+        same = self.data is not None and self.data == other.data
+        return replace(self, typical_length=other.typical_length if same else 0)
 
     def with_training(self, training: TrainingSpec) -> "Choices":
-        """The same with other settings of the present task."""
-        by_hand = self.length_by_hand or training.max_length != self.training.max_length
-        trainings = {**self.trainings, self.present_goal: training}
-        return replace(self, trainings=trainings, length_by_hand=by_hand)
+        """The same with other settings of the present task.
+
+        What is changed stays as it is now; what is changed to the recommended value, or was that
+        before and is not changed, follows the recommendation.
+        """
+        before = self.training
+        changed = {name: value for name, value in training if value != getattr(before, name)}
+        made = self.with_set_by_user({**self.set_by_user, **changed})
+        back = {name for name, value in changed.items() if value == getattr(made.defaults, name)}
+        return made.with_set_by_user(
+            {name: value for name, value in made.set_by_user.items() if name not in back}
+        )
+
+    def with_set_by_user(self, values: Mapping[str, Any]) -> "Choices":
+        """The same with these settings of the present task made by the user, and no others."""
+        return replace(self, trainings={**self.trainings, self.present_goal: values})
 
     def with_quick_trial(self, wanted: bool) -> "Choices":
         fraction = QUICK_TRIAL if wanted else 1.0
         return self.with_training(self.training.model_copy(update={"train_fraction": fraction}))
-
-    def with_suggested_length(self, length: int) -> "Choices":
-        """Take a length that suits the data, unless the user has set one."""
-        if self.length_by_hand:
-            return self
-        changed = self.with_training(self.training.model_copy(update={"max_length": length}))
-        return replace(changed, length_by_hand=False)

@@ -11,7 +11,7 @@ from app.pages.train.goals import first_goal
 from app.sample import sample_entry
 from engine.errors import StudioError
 from engine.home import Home
-from engine.shipped import first_training
+from engine.shipped import FIRST_TRAINING
 
 translate = QCoreApplication.translate
 
@@ -29,7 +29,7 @@ def first_choices(entry: DataEntry, models: list[ModelEntry]) -> Choices:
         )
     goal = first_goal(pretrains=False)
     choices = replace(Choices(), goal=goal, data=data_of(entry), model=model_of(starter))
-    return choices.with_training(first_training())
+    return choices.with_training(choices.training.model_copy(update=FIRST_TRAINING))
 
 
 def first_of(home: Home) -> Choices:

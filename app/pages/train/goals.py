@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from app.tasks import part_of
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import TASKS
-from engine.spec.training import TrainingSpec
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,6 @@ class Goal:
     def task(self) -> TaskSpec:
         """The task with its usual settings."""
         return TASKS[self.kind](kind=self.kind)
-
-    @property
-    def training(self) -> TrainingSpec:
-        """The usual settings of its training."""
-        facts = TASKS[self.kind].facts
-        return facts.from_scratch or facts.training if self.from_scratch else facts.training
 
     @property
     def is_pretraining(self) -> bool:

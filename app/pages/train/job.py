@@ -76,14 +76,13 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
         features=given.features.model_copy(update={"cache": None}),
         hardware=given.hardware,
         name=given.name,
-        length_by_hand=True,
     )
     choices = replace(choices, goal=_goal_of(given)).with_task(given.task)
     if isinstance(given.base_model, FromScratch):
         choices = replace(choices, scratch=_scratch_of(given.base_model, models))
     else:
         choices = replace(choices, model=_model_at(given.base_model.path, models))
-    return choices.with_training(given.training)
+    return choices.with_set_by_user(dict(given.training))
 
 
 def _goal_of(given: JobSpec) -> Goal:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.pages.train.lengths import Lengths
-from engine.data.columns.choices import list_in
 from engine.data.columns.label_sets import joined, yes_or_no
 from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.lengths import Lengths, lengths_in_dataset, texts_of
 from engine.data.packing.pairs import sentences
 from engine.messages.explore.text import Token
 from engine.spec.dataset import Mapping
@@ -21,8 +20,6 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 3
 SHOWN_TOKENS = 64  # of each example
-MEASURED_ROWS = 64  # in each of so many places of the data set:
-MEASURED_PLACES = 8
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ def preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
     examples = tuple(_example(row, tokenizer, masking, n) for n, row in enumerate(rows))
     if tokenizer is None:
         return Preview(examples, None)
-    return Preview(examples, _lengths(dataset, tokenizer), tokenizer.unknown)
+    return Preview(examples, lengths_in_dataset(dataset, tokenizer), tokenizer.unknown)
 
 
 @dataclass(frozen=True)
@@ -74,23 +71,9 @@ class _Row:
 def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
     mapping = dataset.spec.mapping
     return [
-        _Row(
-            str(cells[mapping.text]),
-            _second(mapping, cells),
-            _label(mapping, cells),
-        )
+        _Row(*texts_of(cells, mapping), _label(mapping, cells))
         for cells in dataset.page(first, count, "train")
     ]
-
-
-def _second(mapping: Mapping, cells: dict[str, Any]) -> str | None:
-    """The second text; where there are choices, the longest of them."""
-    if not mapping.endings:
-        return None if mapping.pair is None else str(cells[mapping.pair])
-    given = [str(cells[name]) for name in mapping.endings]
-    choices = given if len(given) > 1 else list_in(given[0]) or given
-    begun = "" if mapping.beginning is None else str(cells[mapping.beginning])
-    return f"{begun} {max(choices, key=len)}".strip()
 
 
 def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
@@ -137,15 +120,3 @@ def _masked(
         token.model_copy(update={"text": mask, "id": tokenizer.mask}) if n in masked else token
         for n, token in enumerate(tokens)
     )
-
-
-def _lengths(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
-    """How long rows from all over the training set are, with [CLS] and [SEP]."""
-    total = dataset.spec.rows.get("train", 0)
-    step = max(MEASURED_ROWS, total // MEASURED_PLACES)
-    rows = [row for first in range(0, total, step) for row in _rows(dataset, first, MEASURED_ROWS)]
-    if not rows:
-        return None
-    pairs = None if rows[0].pair is None else [row.pair or "" for row in rows]
-    encoded = tokenizer.encode_many([row.text for row in rows], pairs, max_length=2048)
-    return Lengths(tuple(sorted(len(ids) for ids, _ in encoded)))

@@ -9,11 +9,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.train.changes import changed_by_advanced
-from app.pages.train.choices import Step
+from app.pages.train.choices import Choices, Step
 from app.pages.train.fit import label_names
 from app.pages.train.goals import goals
 from app.pages.train.state import TrainState
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons
 from app.widgets.form import LABEL_WIDTH, SpecForm
 from app.widgets.page import Card
@@ -23,6 +24,7 @@ from app.widgets.text import Text
 from app.widgets.weights import Weights
 from engine.spec.features import FINE_TUNED, Features
 from engine.spec.fields import extra_of, fields_at
+from engine.spec.recommended import RECOMMENDED
 from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -178,6 +180,7 @@ class SettingsStep(QWidget):
         """Show the choices in every form whose own content is valid; others are being typed in."""
         self._showing = True
         choices = self._state.choices
+        self._recommend(choices)
         for form in (self.fine_tuning, self.pre_training, self.more):
             _put(form, choices.training)
         asked = self._task_form()
@@ -208,6 +211,14 @@ class SettingsStep(QWidget):
         self.changes.setVisible(bool(changes))
         self.reset.setVisible(bool(changes))
         self._showing = False
+
+    def _recommend(self, choices: Choices) -> None:
+        """Mark the recommended values, with why."""
+        found = choices.recommended
+        reasons = {name: translated(reason) for name, reason in found.reasons.items()}
+        values = {name: getattr(found.training, name) for name in RECOMMENDED}
+        for form in (self._simple_form(), self.more):
+            form.recommend(values, reasons)
 
     def _length_text(self) -> str:
         """What becomes of long inputs."""

@@ -105,7 +105,7 @@ class TrainState(QObject):
         before = self.choices
         untouched = before == self._on_usual_hardware(Choices(hardware=self._usual))
         self.adjust(
-            self._on_usual_hardware(choices),
+            self._on_usual_hardware(choices).with_lengths_of(before),
             None if untouched else Adjustment(sentence, lambda _: before),
         )
 
@@ -128,15 +128,14 @@ class TrainState(QObject):
 
     def reset_advanced(self) -> None:
         """Back to the defaults of what only the advanced settings show."""
-        simple = {name: getattr(self.choices.training, name) for name in SIMPLE_FIELDS}
-        training = self.choices.defaults.model_copy(update=simple)
-        back = replace(
-            self.choices.with_training(training).with_task(self.choices.present_goal.task),
-            features=NO_PROBE,
-            hardware=self.choices.usual_hardware,
-            length_by_hand=False,
+        kept = {n: v for n, v in self.choices.set_by_user.items() if n in SIMPLE_FIELDS}
+        self.set(
+            replace(
+                self.choices.with_set_by_user(kept).with_task(self.choices.present_goal.task),
+                features=NO_PROBE,
+                hardware=self.choices.usual_hardware,
+            )
         )
-        self.set(self._with_suggested_length(back))
 
     def _on_usual_hardware(self, choices: Choices) -> Choices:
         return replace(choices, usual_hardware=self._usual)
@@ -211,19 +210,9 @@ class TrainState(QObject):
         return Previewed(data.source.folder, path, self.choices.task)
 
     def _on_preview(self) -> None:
-        if self.preview.found is not None:
-            self.set(self._with_suggested_length(self.choices))
-
-    def _with_suggested_length(self, choices: Choices) -> Choices:
-        """With a length that suits the data, where one is known and not all are cut to it."""
         lengths = self.preview.found.lengths if self.preview.found else None
-        if lengths is None or choices.goal is None or choices.is_pretraining:
-            return choices
-        spec = choices.network
-        longest = spec.max_positions if spec else 512
-        if not choices.task.facts.cuts_long_texts:  # what is longer is read in windows
-            longest = min(longest, choices.defaults.max_length)
-        return choices.with_suggested_length(lengths.suggested(longest))
+        if lengths is not None:
+            self.set(replace(self.choices, typical_length=lengths.typical))
 
     # ── the job ──────────────────────────────────────────────────────────────────────────────
 

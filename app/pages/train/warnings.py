@@ -5,8 +5,8 @@ from PySide6.QtCore import QCoreApplication
 from app.pages.train.choices import Choices
 from app.pages.train.estimate_texts import verdict
 from app.pages.train.fit import label_rows
-from app.pages.train.lengths import Lengths
 from app.widgets import numbers
+from engine.data.lengths import Lengths
 from engine.messages.estimating import Estimated
 
 translate = QCoreApplication.translate

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from engine.cli import compose, main
 from engine.cli.options import flag_of
+from engine.cli.recommending import recommended_for
 from engine.messages.events import Ended
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
@@ -132,6 +133,34 @@ def test_a_composed_job_trains_and_can_be_gone_on_with(
     events, _ = RunFolder(run).events_after(0)
     assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
     output(capsys, "resume", str(run))
+
+
+def test_training_tells_what_to_try_where_nothing_was_learned(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    job = tmp_path / "job.json"
+    job.write_text(small.classifying(tmp_path, steps=8, learning_rate=1e-7).model_dump_json())
+    assert main(["train", str(job), "--into", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().err
+    assert "No better than always predicting “" in told or "Hardly anything is learned" in told
+    assert "Try a learning rate of 0.0005. (--learning-rate 0.0005)" in told
+
+
+def test_a_job_takes_the_recommended_settings_where_no_option_says_otherwise(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data = str(small.sentences(tmp_path / "reviews.csv"))
+    assert main(["job", "--data", data, "--epochs=2"]) == 0
+    printed = capsys.readouterr()
+    job = JobSpec.model_validate_json(printed.out)
+    assert recommended_for(job).training.model_copy(update={"epochs": 2}) == job.training
+    assert job.training.learning_rate > TrainingSpec().learning_rate
+    assert job.training.max_length == 16, "the texts are short"
+    assert "Learning rate 0.0003: " in printed.err and "Epochs" not in printed.err
+
+    given = output(capsys, "job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
+    spec = JobSpec.model_validate_json(given).training
+    assert spec == TrainingSpec(learning_rate=7e-5), "nothing is known of that model"
 
 
 def test_a_job_says_in_which_precision_and_where_it_computes(

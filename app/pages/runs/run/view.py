@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from app.exporting import view as exporting
 from app.pages.runs.groups import group_of, sweep_row_of
+from app.pages.runs.run.advice_line import AdviceLine
+from app.pages.runs.run.advice_state import AdviceState
 from app.pages.runs.run.batch_state import BatchState
 from app.pages.runs.run.batch_tab import BatchTab
 from app.pages.runs.run.charts import Charts
@@ -45,12 +47,14 @@ class RunView(QWidget):
         self.header.export_wanted.connect(self._on_export)
         self.banner = ProblemBanner()
         self.banner.resume_wanted.connect(lambda: state.runs.resume(state.run_id))
+        self.advice = AdviceLine(AdviceState(studio.record, state))
         self.tabs = self._tabs(studio)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
         column.addWidget(self.header)
         column.addWidget(self.banner)
+        column.addWidget(self.advice)
         column.addWidget(self.tabs, 1)
         state.changed.connect(self._show)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self).activated.connect(self.left)

@@ -26,5 +26,5 @@ def test_what_advanced_changed_is_listed_with_the_default() -> None:
         "CPU threads 1 (default 0)",
         "Masking probability 0.3 (default 0.15)",
     ]
-    suggested = chosen(SENTENCE).with_suggested_length(48)
+    suggested = replace(chosen(SENTENCE), typical_length=48)
     assert changed_by_advanced(suggested) == []

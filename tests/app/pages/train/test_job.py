@@ -19,13 +19,13 @@ from tests.app.pages.train.cards import PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.chosen import INFO, MODEL, chosen, data
 
 
-def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_the_papers_settings() -> None:
+def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_settings() -> None:
     assert job(chosen(SENTENCE)) == JobSpec(
         name="films · little",
         task=TextClassification(),
         base_model=FromCheckpoint(path=MODEL.path),
         data=data().source,
-        training=TrainingSpec(),
+        training=chosen(SENTENCE).recommended.training,
     )
 
 

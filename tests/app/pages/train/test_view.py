@@ -17,6 +17,7 @@ from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.theme import Choice
 from app.widgets.card_list import ITEM
+from app.widgets.number_field import written
 from engine.messages.estimating import Estimated
 from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
@@ -236,22 +237,32 @@ def test_the_job_file_is_copied_and_saved(page: TrainPage, qtbot: QtBot, tmp_pat
     assert f"'{file}'" in page.review.command.text()
 
 
-def test_the_simple_settings_are_the_papers_grid(page: TrainPage, qtbot: QtBot) -> None:
+PAPERS_RATES = ("5e-5", "3e-5", "2e-5")
+
+
+def test_the_simple_settings_are_the_recommended_and_the_papers_grid(
+    page: TrainPage, qtbot: QtBot
+) -> None:
     go_through(qtbot, page)
     press(qtbot, page.back)
-    form = page.settings.fine_tuning
+    form, best = page.settings.fine_tuning, page.state.choices.defaults
+    assert (best.batch_size, best.epochs) == (32, 20), "the test has few rows"
     texts = {
         name: [b.text() for b in field.segments.group.buttons()]  # type: ignore[attr-defined]
         for name, field in form.fields.items()
         if getattr(field, "segments", None)
     }
     assert texts == {
-        "batch_size": ["16", "32", "Other"],
-        "learning_rate": ["5e-5", "3e-5", "2e-5", "Other"],
-        "epochs": ["2", "3", "4", "Other"],
+        "batch_size": [f"Recommended: {best.batch_size}", "16", "Other"],
+        "learning_rate": [f"Recommended: {written(best.learning_rate)}", *PAPERS_RATES, "Other"],
+        "epochs": [f"Recommended: {written(best.epochs)}", "2", "3", "4", "Other"],
         "seeds": ["1", "3", "5", "Other"],
     }
-    press(qtbot, form.fields["batch_size"].segments.group.button(0))  # type: ignore[attr-defined]
+    for name in ("batch_size", "learning_rate", "epochs"):
+        assert form.fields[name].segments.choice() == 0  # type: ignore[attr-defined]
+    said = [label.text() for label in form.findChildren(QLabel) if label.isVisible()]
+    assert any(text.startswith("With 48 training rows, ") for text in said)
+    press(qtbot, form.fields["batch_size"].segments.group.button(1))  # type: ignore[attr-defined]
     press(qtbot, page.settings.quick)
     assert page.state.choices.training.batch_size == 16
     assert page.state.choices.training.train_fraction == 0.1
@@ -323,8 +334,8 @@ def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
     settings = page.settings
     assert settings.fine_tuning.isHidden() and not settings.pre_training.isHidden()
     rate = settings.pre_training.fields["learning_rate"].segments  # type: ignore[attr-defined]
-    assert [b.text() for b in rate.group.buttons()] == ["1e-4", "3e-4", "5e-4", "Other"]
-    assert rate.choice() == 2
+    assert [b.text() for b in rate.group.buttons()][1:] == ["1e-4", "3e-4", "5e-4", "Other"]
+    assert rate.choice() == 0
     assert not settings.task_card.isHidden()
     settings.tasks["pretraining"].fields["mlm_probability"].put(0.2)
     assert page.state.choices.task.mlm_probability == 0.2

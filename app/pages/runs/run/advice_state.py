@@ -1,0 +1,84 @@
+"""What a run should be told of itself, found out off the window's thread. No widgets."""
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app import background
+from app.pages.runs.rows import RunRow
+from app.pages.runs.run.state import RunState
+from engine.messages.events import Prepared
+from engine.record.metrics import curves
+from engine.record.opening import Record
+from engine.runs.advice import Advice, Measurements, advices
+from engine.runs.folder import RunFolder
+
+PAUSE_MS = 500  # after an evaluation, before its metrics are looked at together
+VALIDATION = "validation_"
+
+
+class AdviceState(QObject):
+    """Signals:
+    changed: `found` is another now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, record: Record, run: RunState) -> None:
+        super().__init__(run)
+        self._record, self._run = record, run
+        self._seen = ""  # the state of the run at the last reading
+        self._reading: background.Job | None = None
+        self.found: list[Advice] = []
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(PAUSE_MS)
+        self._pause.timeout.connect(self._read)
+        run.changed.connect(self._on_row)
+        run.measured.connect(self._on_measured)
+        self._on_row()
+
+    def try_it(self, advice: Advice) -> None:
+        """Take the job with that change made to the train page."""
+        if self._run.row is not None:
+            self._run.runs.start_again(self._run.row, advice)
+
+    def _on_row(self) -> None:
+        row = self._run.row
+        if row is not None and row.state != self._seen:
+            self._seen = row.state
+            self._pause.start()
+
+    def _on_measured(self, points: dict[str, object]) -> None:
+        if any(name.startswith(VALIDATION) for name in points):
+            self._pause.start()
+
+    def _read(self) -> None:
+        row = self._run.row
+        if row is None:
+            return
+        if self._reading is not None:
+            self._reading.cancel()
+        record = self._record
+        self._reading = background.run(self, lambda: advice_for(record, row), self._on_read)
+
+    def _on_read(self, found: list[Advice]) -> None:
+        self._reading = None
+        if found != self.found:
+            self.found = found
+            self.changed.emit()
+
+
+def advice_for(record: Record, row: RunRow) -> list[Advice]:
+    """What is to be said of a run as it stands; nothing of one that has not begun."""
+    if row.job is None:
+        return []
+    events = RunFolder(row.folder).milestones()
+    prepared = next((e for e in reversed(events) if isinstance(e, Prepared)), None)
+    if prepared is None:
+        return []
+    with record.read() as session:
+        found = curves(session, row.id)
+    finite = {
+        name: [(step, value) for step, value, _ in points if value is not None]
+        for name, points in found.items()
+    }
+    return advices(Measurements(row.job, prepared, finite, is_over=row.state == "finished"))

@@ -1,0 +1,85 @@
+"""What `bert-studio job` takes where no option says otherwise: the recommended settings."""
+
+from collections.abc import Collection
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.checkpoints.info import checkpoint_info
+from engine.data.datasets.store import open_dataset
+from engine.data.formats.reading import read
+from engine.data.lengths import lengths_in_dataset, lengths_in_file
+from engine.spec.dataset import DataSource, StoredData
+from engine.spec.job import BaseModelSource, FromScratch, JobSpec
+from engine.spec.recommended import RECOMMENDED, Network, Recommended, Situation, recommended
+from engine.spec.training import TrainingSpec
+from engine.terminal import remark
+from engine.tokenizers.tokenizer import Tokenizer
+
+COUNTED = 20_000  # rows of a file; more make no difference
+
+
+class Start(NamedTuple):
+    """What a job starts from: the network, and the folder of its vocabulary; None: not known."""
+
+    network: Network | None
+    vocabulary: Path | None
+
+
+def take_recommended(job: JobSpec, given: Collection[str]) -> JobSpec:
+    """The job with the recommended settings but for those that were `given`; stderr says why.
+
+    Raises StudioError where the data or the base model cannot be read.
+    """
+    found = recommended_for(job)
+    taken = {name: getattr(found.training, name) for name in RECOMMENDED if name not in given}
+    for name, value in taken.items():
+        if name in found.reasons:
+            title = TrainingSpec.model_fields[name].title
+            remark(f"{title} {value:g}: {found.reasons[name]}")
+    return job.model_copy(update={"training": job.training.model_copy(update=taken)})
+
+
+def recommended_for(job: JobSpec) -> Recommended:
+    """The settings that the wizard recommends for what a job is about.
+
+    Raises StudioError where the data or the base model cannot be read.
+    """
+    start = _start(job.base_model)
+    rows, typical = _rows_and_length(job.data, start.vocabulary)
+    return recommended(
+        Situation(
+            task=type(job.task).facts,
+            from_scratch=isinstance(job.base_model, FromScratch),
+            network=start.network,
+            rows=rows,
+            typical_length=typical,
+            lora=bool(job.training.lora_rank),
+        )
+    )
+
+
+def _start(base: BaseModelSource) -> Start:
+    if isinstance(base, FromScratch):
+        return Start(base.model, base.tokenizer)
+    if not base.path.is_dir():  # the job is for another machine
+        return Start(None, None)
+    return Start(checkpoint_info(base.path), base.path)
+
+
+def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, int]:
+    """Rows for training, and the tokens that 99 % of the inputs do not exceed; 0: not known."""
+    tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary is not None else None
+    if isinstance(source, StoredData):
+        dataset = open_dataset(source.folder)
+        rows = dataset.spec.rows.get("train", 0)
+        lengths = lengths_in_dataset(dataset, tokenizer) if tokenizer else None
+    else:
+        assert source.reading is not None
+        table = read(source.path, source.reading, glance=True)
+        held_back = source.split.test + (0 if source.validation else source.split.validation)
+        rows = round((1 - held_back) * sum(1 for _ in islice(table, COUNTED)))
+        lengths = None
+        if tokenizer is not None and source.mapping is not None:
+            lengths = lengths_in_file(source.path, source.reading, source.mapping, tokenizer)
+    return rows, lengths.typical if lengths is not None else 0

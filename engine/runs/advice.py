@@ -1,0 +1,318 @@
+"""What a run should be told of itself: whether it learned, and what to try, from what it measured.
+
+Pure functions over the curves, one for each advice, in one table. They are asked while a run trains
+and when it has ended; the window shows the first that has something to say, and the headless
+commands print all of them.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from statistics import fmean
+from typing import Any
+
+from engine.messages.events import Ended, Event, Measured, Prepared
+from engine.phrases import Phrase, phrase
+from engine.spec.job import FromScratch, JobSpec
+from engine.spec.recommended import measured_rate, way_of
+from engine.spec.task import Metric
+from engine.spec.training import TrainingSpec
+
+Curve = Sequence[tuple[int, float]]  # step and value, in the order of steps
+
+ENOUGH = 1 / 3  # of the steps, before a run is told that it has not learned
+FEW_EVALUATIONS = 2
+NO_BETTER = 0.01  # of accuracy, above that of the commonest label
+NOTHING = 0.1  # of F1 or a correlation, below which hardly anything was learned
+MOVED = 0.03  # share of the training loss
+ROSE = 0.15  # share of the lowest validation loss, or of the lowest training loss
+WORSE = 0.01  # of the score, since the best
+PARTS = 5  # of the training loss, whose means are compared
+STEADY = 50  # losses, before these means say anything
+CUT = 0.5  # share of the inputs
+OTHER_RATE = 1.5  # times the recommended rate, or a part of it
+FACTOR = 3  # to the next rate to be tried, where none is recommended
+LABELS_NAMED = 5  # labels
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One sentence on what is measured, one on what to try, and the settings that try it."""
+
+    name: str
+    problem: str
+    advice: str
+    change: Mapping[str, Any] = field(default_factory=dict)  # fields of TrainingSpec
+
+    def applied(self, job: JobSpec) -> JobSpec:
+        """The job with that change made."""
+        training = job.training.model_dump() | dict(self.change)
+        return job.model_copy(update={"training": TrainingSpec.model_validate(training)})
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """What a run has measured so far; values that were not finite are left out."""
+
+    job: JobSpec
+    prepared: Prepared
+    curves: Mapping[str, Curve]
+    is_over: bool = False
+
+    @property
+    def loss(self) -> Curve:
+        return self.curves.get("loss", ())
+
+    @property
+    def validation_loss(self) -> Curve:
+        return self.curves.get("validation_loss", ())
+
+    @property
+    def scores(self) -> Curve:
+        """Of the metric by which checkpoints are compared."""
+        return self.curves.get(self.prepared.best_metric, ())
+
+    @property
+    def metric(self) -> Metric | None:
+        name = self.prepared.best_metric.removeprefix("validation_")
+        return next((m for m in self.job.task.facts.metrics if m.name == name), None)
+
+    @cached_property
+    def best(self) -> tuple[int, float]:
+        """Step and value of the best score; of equals the first."""
+        sign = 1 if self.prepared.higher_is_better else -1
+        return max(self.scores, key=lambda point: (sign * point[1], -point[0]))
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it has trained for long enough to be judged by what it has learned."""
+        if self.is_over:
+            return bool(self.loss)
+        reached = self.loss[-1][0] if self.loss else 0
+        return reached >= ENOUGH * self.prepared.steps and len(self.scores) >= FEW_EVALUATIONS
+
+    def epoch(self, step: int) -> int:
+        """The epoch, from 1, in which a step lies."""
+        per_epoch = math.ceil(self.prepared.examples / self.job.training.batch_size)
+        return max(1, math.ceil(step / max(1, per_epoch)))
+
+    def mean_loss(self, first: float, last: float) -> float:
+        """The mean training loss between two shares of the points so far."""
+        count = len(self.loss)
+        part = self.loss[int(first * count) : max(int(first * count) + 1, int(last * count))]
+        return fmean(value for _, value in part)
+
+
+def rate_too_high(m: Measurements) -> Advice | None:
+    """The training loss has risen again, or nothing is learned at more than the usual rate."""
+    if not m.is_telling or not m.loss:
+        return None
+    rate, usual = m.job.training.learning_rate, _usual_rate(m)
+    parts = [m.mean_loss(n / PARTS, (n + 1) / PARTS) for n in range(PARTS)]
+    below = usual is not None and rate * OTHER_RATE < usual
+    diverged = len(m.loss) >= STEADY and not below and parts[-1] > (1 + ROSE) * min(parts)
+    above = usual is not None and rate > OTHER_RATE * usual
+    if not diverged and not (above and (_no_better(m) or _has_hardly_moved(m))):
+        return None
+    lower = usual if above and usual is not None else rate / FACTOR
+    problem = (
+        phrase("The training loss rises again: the learning rate {rate:g} is too high.", rate=rate)
+        if diverged
+        else phrase(
+            "Hardly anything is learned: the learning rate {rate:g} is too high.", rate=rate
+        )
+    )
+    return Advice("rate too high", problem, *_try_rate(lower))
+
+
+def no_better_than_majority(m: Measurements) -> Advice | None:
+    """The score is what one gets by always giving the commonest label, or next to nothing."""
+    if not m.is_telling or not m.scores or not _no_better(m):
+        return None
+    score, metric = m.best[1], m.metric
+    if _baseline(m):
+        problem = phrase(
+            "No better than always predicting “{label}”: {score:.1%} of the validation set, and "
+            "{share:.1%} have this label.",
+            label=m.prepared.usual_answer[:60],
+            score=score,
+            share=m.prepared.usual_share,
+        )
+    else:
+        problem = phrase(
+            "Hardly anything is learned: the best {metric} is {score:.2f}.",
+            metric=Phrase(metric.title, {}) if metric else m.prepared.best_metric,
+            score=score,
+        )
+    return Advice("no better than always the same", problem, *_learn_more(m))
+
+
+def hardly_learned(m: Measurements) -> Advice | None:
+    """The training loss is about where it began."""
+    if not m.is_telling or not m.loss or not _has_hardly_moved(m):
+        return None
+    problem = phrase(
+        "Hardly anything is learned: the training loss was {first:.3g} and is {last:.3g}.",
+        first=m.mean_loss(0, 0.1),
+        last=m.mean_loss(0.8, 1),
+    )
+    return Advice("has hardly learned", problem, *_learn_more(m))
+
+
+def over_fits(m: Measurements) -> Advice | None:
+    """The validation loss has risen for long, and the score has fallen."""
+    losses = m.validation_loss
+    if len(losses) < FEW_EVALUATIONS + 1 or not m.scores:
+        return None
+    lowest = min(losses, key=lambda point: point[1])
+    after = [value for step, value in losses if step > lowest[0]]
+    if len(after) < FEW_EVALUATIONS or after[-1] < (1 + ROSE) * lowest[1]:
+        return None
+    best_step, best = m.best
+    if m.prepared.higher_is_better and m.scores[-1][1] > best - WORSE:
+        return None
+    epochs = m.epoch(best_step)
+    problem = phrase(
+        "Over-fits since epoch {epoch}: the validation loss was {lowest:.3g} and is {last:.3g}.",
+        epoch=m.epoch(lowest[0]),
+        lowest=lowest[1],
+        last=after[-1],
+    )
+    if epochs >= m.job.training.epochs or m.job.training.steps:
+        return Advice("over-fits", problem, phrase("The best checkpoint is kept. Add rows."))
+    advice = phrase("The best checkpoint is kept. Try {n} epoch(s), or add rows.", n=epochs)
+    return Advice("over-fits", problem, advice, {"epochs": float(epochs)})
+
+
+def labels_are_absent(m: Measurements) -> Advice | None:
+    """Some labels are in the training set alone."""
+    absent = m.prepared.absent
+    if not absent:
+        return None
+    names = ", ".join(f"“{label[:60]}”" for label in absent[:LABELS_NAMED])
+    rest = (
+        phrase(" and {count} more", count=len(absent) - LABELS_NAMED)
+        if absent[LABELS_NAMED:]
+        else ""
+    )
+    problem = phrase("The validation set has no row with {names}{rest}.", names=names, rest=rest)
+    advice = phrase("Split the data again with “Keep label proportions”, or add rows with them.")
+    return Advice("labels are missing in validation", problem, advice)
+
+
+def most_are_cut(m: Measurements) -> Advice | None:
+    """More than half of the inputs are as long as inputs may be."""
+    if m.prepared.cut <= CUT:
+        return None
+    length = m.job.training.max_length
+    problem = phrase(
+        "{share:.0%} of the training inputs are truncated to {n} token(s).",
+        share=m.prepared.cut,
+        n=length,
+    )
+    longer = min(m.prepared.longest or 2 * length, 2 * length)
+    if longer <= length:
+        advice = phrase("Split the texts, or use a model that reads longer ones.")
+        return Advice("most inputs are truncated", problem, advice)
+    advice = phrase("Try a max. length of {n} token(s).", n=longer)
+    return Advice("most inputs are truncated", problem, advice, {"max_length": longer})
+
+
+ADVICES: tuple[Callable[[Measurements], Advice | None], ...] = (
+    rate_too_high,
+    no_better_than_majority,
+    hardly_learned,
+    over_fits,
+    labels_are_absent,
+    most_are_cut,
+)
+LEARNED_NOTHING = {"rate too high", "no better than always the same", "has hardly learned"}
+
+
+def advices(measurements: Measurements) -> list[Advice]:
+    """All that is to be said of a run, the most important first; at most one of each kind."""
+    found = [advice for ask in ADVICES if (advice := ask(measurements)) is not None]
+    nothing = [advice for advice in found if advice.name in LEARNED_NOTHING]
+    return [advice for advice in found if advice not in nothing[1:]]
+
+
+class Advisor:
+    """Hears the events of a run, one after another, and gives the advice that is due."""
+
+    def __init__(self, job: JobSpec) -> None:
+        self._job = job
+        self._prepared: Prepared | None = None
+        self._curves: dict[str, dict[int, float]] = {}
+        self._told: set[str] = set()
+        self._was_evaluated = False
+
+    def hear(self, event: Event) -> list[Advice]:
+        """What is new after an evaluation, and all that holds when the run has finished."""
+        match event:
+            case Prepared():
+                self._prepared = event
+            case Measured(name=name, step=step, value=value):
+                if value is not None:
+                    self._curves.setdefault(name, {})[step] = value
+                if name.startswith("validation_"):
+                    self._was_evaluated = True
+                    return []
+            case Ended(outcome="finished"):
+                return self._advices(is_over=True)
+        if not self._was_evaluated:
+            return []
+        self._was_evaluated = False
+        new = [one for one in self._advices(is_over=False) if one.name not in self._told]
+        self._told |= {one.name for one in new}
+        return new
+
+    def _advices(self, is_over: bool) -> list[Advice]:
+        if self._prepared is None:
+            return []
+        curves = {name: sorted(points.items()) for name, points in self._curves.items()}
+        return advices(Measurements(self._job, self._prepared, curves, is_over))
+
+
+def _baseline(m: Measurements) -> float:
+    """What the score is without learning; 0 where that is not known."""
+    name = m.prepared.best_metric
+    return m.prepared.usual_share if name == "validation_accuracy" else 0.0
+
+
+def _no_better(m: Measurements) -> bool:
+    if not m.scores or not m.prepared.higher_is_better:
+        return False
+    baseline = _baseline(m)
+    return m.best[1] <= (baseline + NO_BETTER if baseline else NOTHING)
+
+
+def _has_hardly_moved(m: Measurements) -> bool:
+    return bool(m.loss) and m.mean_loss(0.8, 1) > (1 - MOVED) * m.mean_loss(0, 0.1)
+
+
+def _usual_rate(m: Measurements) -> float | None:
+    """The recommended rate for the network of the run; None where it is not known."""
+    if not m.prepared.layer_weights or m.job.features.trains_probe:
+        return None
+    fresh = isinstance(m.job.base_model, FromScratch)
+    way = way_of(m.job.task.facts, fresh, bool(m.job.training.lora_rank))
+    return measured_rate(way, m.prepared.layer_weights)
+
+
+def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:
+    """What to try where too little is learned: the usual rate, or more epochs."""
+    rate, usual = m.job.training.learning_rate, _usual_rate(m)
+    if usual is not None and rate * OTHER_RATE < usual:
+        return _try_rate(usual)
+    if usual is None and not m.job.features.trains_probe:
+        return _try_rate(FACTOR * rate)
+    if m.job.features.trains_probe or m.job.training.steps:
+        return phrase("Train for longer, or add rows."), {}
+    epochs = 2 * m.job.training.epochs
+    return phrase("Try {epochs:g} epochs, or add rows.", epochs=epochs), {"epochs": epochs}
+
+
+def _try_rate(rate: float) -> tuple[str, dict[str, Any]]:
+    rate = float(f"{rate:.1g}")
+    return phrase("Try a learning rate of {rate:g}.", rate=rate), {"learning_rate": rate}

@@ -1,0 +1,183 @@
+"""Which settings are recommended for a job, and why: from measurements, in one table.
+
+The runs behind the table stand in `benchmarks/defaults`, and a test compares the two. What was not
+measured there has the values of the paper, as the facts of the task say them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from engine.phrases import phrase
+from engine.spec.task import TaskFacts
+from engine.spec.training import TrainingSpec
+
+Way = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-training from scratch"]
+
+
+class Rate(NamedTuple):
+    """A learning rate, and the largest network that it is for, in weights of all layers."""
+
+    largest: float
+    rate: float
+
+
+class Epochs(NamedTuple):
+    """So many that a run sees `examples`, within bounds."""
+
+    examples: int
+    fewest: int
+    most: int
+
+
+MEASURED = 15e6  # weights of all layers; larger networks were not measured
+RATES: dict[Way, tuple[Rate, ...]] = {
+    "fine-tuning": (Rate(1e6, 5e-4), Rate(5e6, 3e-4), Rate(MEASURED, 1e-4)),
+    "LoRA": (Rate(MEASURED, 3e-3),),
+    "from scratch": (Rate(MEASURED, 5e-4),),
+    "pre-training": (Rate(MEASURED, 5e-4),),
+    "pre-training from scratch": (Rate(MEASURED, 1e-3),),
+}
+EPOCHS: dict[Way, Epochs] = {
+    "fine-tuning": Epochs(8_000, 3, 20),
+    "LoRA": Epochs(8_000, 5, 20),
+    "from scratch": Epochs(8_000, 5, 20),
+    "pre-training": Epochs(0, 1, 1),
+    "pre-training from scratch": Epochs(0, 3, 3),
+}
+BATCH_SIZE, WARMUP = 32, 0.1
+RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
+SHORTEST = 16  # tokens
+
+
+class Network(Protocol):
+    """The size of a network, as its spec and what is known of a checkpoint say it."""
+
+    @property
+    def layers(self) -> int: ...
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def intermediate_size(self) -> int: ...
+    @property
+    def max_positions(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a recommendation depends on.
+
+    Args:
+        task: its facts.
+        from_scratch: whether the network has fresh weights.
+        network: None where it is not known.
+        rows: of the training set; 0 where that is not known.
+        typical_length: tokens that 99 % of the inputs do not exceed; 0 where that is not known.
+        lora: whether adapters are trained, and not all weights.
+    """
+
+    task: TaskFacts
+    from_scratch: bool = False
+    network: Network | None = None
+    rows: int = 0
+    typical_length: int = 0
+    lora: bool = False
+
+    @property
+    def way(self) -> Way:
+        return way_of(self.task, self.from_scratch, self.lora)
+
+    @property
+    def paper(self) -> TrainingSpec:
+        """The settings of the paper, which are for BERT-Base and -Large."""
+        fresh = self.task.from_scratch if self.from_scratch else None
+        return fresh or self.task.training
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether networks of this size were measured."""
+        return self.network is not None and layer_weights(self.network) <= MEASURED
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """Settings, and for some fields a sentence that says why."""
+
+    training: TrainingSpec
+    reasons: dict[str, str]
+
+
+def recommended(situation: Situation) -> Recommended:
+    """The settings for a job, with reasons by field of `TrainingSpec`."""
+    length, why_length = _length(situation)
+    found: dict[str, float] = {"max_length": length}
+    reasons = {"max_length": why_length} if why_length else {}
+    if situation.is_measured:
+        found["learning_rate"], reasons["learning_rate"] = _rate(situation)
+        found["epochs"], reasons["epochs"] = _epochs(situation)
+        found |= {"batch_size": BATCH_SIZE, "warmup_ratio": WARMUP}
+    elif situation.network is not None:
+        reasons["learning_rate"] = phrase(
+            "As in the paper, for models of the size of BERT-Base and larger."
+        )
+    return Recommended(situation.paper.model_copy(update=found), reasons)
+
+
+def layer_weights(network: Network) -> int:
+    """About how many weights the layers have, without embeddings."""
+    of_layer = 4 * network.hidden_size**2 + 2 * network.hidden_size * network.intermediate_size
+    return network.layers * of_layer
+
+
+def measured_rate(way: Way, weights: int) -> float | None:
+    """The recommended learning rate for a network whose layers have so many weights.
+
+    None where networks of this size were not measured.
+    """
+    return next((one.rate for one in RATES[way] if weights <= one.largest), None)
+
+
+def way_of(task: TaskFacts, from_scratch: bool, lora: bool) -> Way:
+    """What is trained, and from what."""
+    if task.head is None:
+        return "pre-training from scratch" if from_scratch else "pre-training"
+    if from_scratch:
+        return "from scratch"
+    return "LoRA" if lora else "fine-tuning"
+
+
+def _rate(situation: Situation) -> tuple[float, str]:
+    network = situation.network
+    assert network is not None
+    rate = measured_rate(situation.way, layer_weights(network))
+    assert rate is not None
+    return rate, phrase(
+        "Measured to be good for models of this size ({n} layer(s), hidden size {hidden}).",
+        n=network.layers,
+        hidden=network.hidden_size,
+    )
+
+
+def _epochs(situation: Situation) -> tuple[int, str]:
+    wanted = EPOCHS[situation.way]
+    if not situation.rows:
+        return wanted.fewest, ""
+    epochs = max(wanted.fewest, min(wanted.most, math.ceil(wanted.examples / situation.rows)))
+    return epochs, phrase(
+        "With {rows:,} training rows, {n} epoch(s) are {updates:,} updates.",
+        n=epochs,
+        rows=situation.rows,
+        updates=math.ceil(situation.rows / BATCH_SIZE) * epochs,
+    )
+
+
+def _length(situation: Situation) -> tuple[int, str]:
+    usual, typical = situation.paper.max_length, situation.typical_length
+    longest = situation.network.max_positions if situation.network is not None else usual
+    if situation.task.head is None or not typical:
+        return min(longest, usual), ""
+    if not situation.task.cuts_long_texts:  # what is longer is read in windows
+        longest = min(longest, usual)
+    multiple = 8 if typical <= 64 else 16
+    length = max(SHORTEST, min(longest, -(-typical // multiple) * multiple))
+    return length, phrase("99 % of the inputs in the sample have at most {n} token(s).", n=typical)

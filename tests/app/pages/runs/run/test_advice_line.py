@@ -1,0 +1,89 @@
+"""What the page of a run says of how well it has learned."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.run.view import RunView
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from engine.messages.events import Ended, Prepared, Started, measured
+from engine.record.follow import take_in
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.spec.training import TrainingSpec
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import open_run
+from tests.engine.runs import fake_worker
+
+
+def run_that_learned_nothing(studio: Studio, folder: Path) -> tuple[str, JobSpec]:
+    job = fake_worker.job("still").model_copy(
+        update={"training": TrainingSpec(learning_rate=5e-5, epochs=3)}
+    )
+    run = RunFolder.create(folder, job)
+    run.append(Started(pid=1))
+    run.append(
+        Prepared(
+            steps=8,
+            parameters=9,
+            examples=99,
+            device="cpu",
+            threads=1,
+            best_metric="validation_accuracy",
+            usual_answer="positive",
+            usual_share=0.6,
+            absent=("mixed",),
+            layer_weights=400_000,
+        )
+    )
+    for step in range(1, 9):
+        run.append(measured("loss", step, 0.69))
+    run.append(measured("validation_accuracy", 8, 0.6))
+    run.append(Ended(outcome="finished", step=8))
+    with studio.record.session() as session:
+        return take_in(session, run, job).id, job
+
+
+def test_a_run_that_learned_nothing_says_so_and_prepares_another(
+    page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot
+) -> None:
+    run_id, job = run_that_learned_nothing(studio, studio.home.runs / "still")
+    view = open_run(page(), run_id, qtbot)
+    line = view.advice
+    qtbot.waitUntil(lambda: not line.isHidden())
+    assert line.text.whole().startswith("No better than always predicting “positive”: 60.0%")
+    with qtbot.waitSignal(studio.go) as gone:
+        qtbot.mouseClick(line.try_it, Qt.MouseButton.LeftButton)
+    where, asked = gone.args
+    assert where == "train"
+    rate = asked["job"].training.learning_rate
+    assert rate > 5e-5
+    changed = job.training.model_copy(update={"learning_rate": rate})
+    assert asked["job"] == job.model_copy(update={"training": changed})
+
+    assert line.next.text() == "1 of 2"
+    qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
+    assert "The validation set has no row with “mixed”." in line.text.whole()
+    assert line.try_it.isHidden(), "there is no setting that mends it"
+    qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
+    assert line.text.whole().startswith("No better")
+
+
+def places(view: RunView) -> tuple[int, int]:
+    return view.tabs.y(), view.tabs.height()
+
+
+def test_a_run_that_went_well_is_told_nothing_and_advice_does_not_move_the_page(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    well = open_run(page(), make_run("well"), qtbot)
+    qtbot.wait(0)
+    assert well.advice.isHidden()
+    before = places(well)
+    run_id, _ = run_that_learned_nothing(studio, studio.home.runs / "still")
+    badly = open_run(page(), run_id, qtbot)
+    qtbot.waitUntil(lambda: not badly.advice.isHidden())
+    assert places(badly) == before

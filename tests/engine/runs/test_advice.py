@@ -1,0 +1,182 @@
+"""What a run is told of itself: each advice where it holds, none on a run that went well."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.messages.events import Ended, Event, Prepared, measured
+from engine.runs.advice import ADVICES, Advice, Advisor, Measurements, advices
+from engine.spec.dataset import FileData
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.spec.tasks import task_of
+from engine.spec.training import TrainingSpec
+
+LAYER_WEIGHTS = 400_000  # two layers of 128
+STEPS = 100
+
+
+def job(kind: str = "text_classification", **training: Any) -> JobSpec:
+    given = {"learning_rate": 5e-4, "epochs": 4, "batch_size": 8} | training
+    return JobSpec(
+        name="films",
+        task=task_of(kind),
+        base_model=FromCheckpoint(path=Path("little")),
+        data=FileData(path=Path("films.csv")),
+        training=TrainingSpec.model_validate(given),
+    )
+
+
+def prepared(**more: Any) -> Prepared:
+    given = {
+        "best_metric": "validation_accuracy",
+        "usual_answer": "positive",
+        "usual_share": 0.6,
+        "layer_weights": LAYER_WEIGHTS,
+        "longest": 512,
+    }
+    return Prepared.model_validate(
+        {"steps": STEPS, "parameters": 1, "examples": 200, "device": "cpu", "threads": 1}
+        | given
+        | more
+    )
+
+
+def line(first: float, last: float) -> list[tuple[int, float]]:
+    """A training loss that goes straight."""
+    return [(s, first + (last - first) * s / STEPS) for s in range(1, STEPS + 1)]
+
+
+def by_epoch(*values: float) -> list[tuple[int, float]]:
+    return [(25 * number, value) for number, value in enumerate(values, start=1)]
+
+
+FALLING, GOOD = line(0.7, 0.2), by_epoch(0.7, 0.75, 0.8, 0.82)
+LOSSES = by_epoch(0.6, 0.5, 0.45, 0.44)
+
+
+def measurements(
+    given: JobSpec | None = None,
+    loss: Sequence[tuple[int, float]] = FALLING,
+    losses: Sequence[tuple[int, float]] = LOSSES,
+    scores: Sequence[tuple[int, float]] = GOOD,
+    is_over: bool = True,
+    **of_prepared: Any,
+) -> Measurements:
+    ready = prepared(**of_prepared)
+    curves = {"loss": loss, "validation_loss": losses, ready.best_metric: scores}
+    return Measurements(given or job(), ready, curves, is_over)
+
+
+MAJORITY = by_epoch(0.6, 0.6, 0.6, 0.605)
+STILL = line(0.69, 0.685)
+TURNING = [(s, 0.2 + abs(s - 50) / 100) for s in range(1, STEPS + 1)]
+RISING = by_epoch(0.5, 0.45, 0.6, 0.9)
+FALLEN = by_epoch(0.7, 0.8, 0.76, 0.7)
+SPANS = {"best_metric": "validation_f1", "usual_answer": "O", "usual_share": 0.95}
+NO_BETTER = (
+    "No better than always predicting “positive”: 60.5% of the validation set, and 60.0% have this "
+    "label."
+)
+
+CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
+    "rate too high": (
+        measurements(job(learning_rate=0.01), STILL, scores=MAJORITY),
+        "Hardly anything is learned: the learning rate 0.01 is too high.",
+        {"learning_rate": 5e-4},
+    ),
+    "no better than always the same": (
+        measurements(job(learning_rate=5e-5), scores=MAJORITY),
+        NO_BETTER,
+        {"learning_rate": 5e-4},
+    ),
+    "has hardly learned": (
+        measurements(job(), line(0.69, 0.68), scores=by_epoch(0.62, 0.64, 0.65, 0.66)),
+        "Hardly anything is learned: the training loss was 0.689 and is 0.681.",
+        {"epochs": 8},
+    ),
+    "over-fits": (
+        measurements(losses=RISING, scores=FALLEN),
+        "Over-fits since epoch 2: the validation loss was 0.45 and is 0.9.",
+        {"epochs": 2},
+    ),
+    "labels are missing in validation": (
+        measurements(absent=("mixed", "none")),
+        "The validation set has no row with “mixed”, “none”.",
+        {},
+    ),
+    "most inputs are truncated": (
+        measurements(job(max_length=64), cut=0.8),
+        "80% of the training inputs are truncated to 64 tokens.",
+        {"max_length": 128},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_advice_is_given_where_it_holds_with_the_run_that_tries_it(name: str) -> None:
+    case, problem, change = CASES[name]
+    (advice,) = advices(case)
+    assert (advice.name, advice.problem, advice.change) == (name, problem, change)
+    assert advice.advice.endswith(".")
+    tried = advice.applied(case.job)
+    assert tried.training == case.job.training.model_copy(update=dict(change))
+
+
+def test_every_advice_of_the_table_has_a_case() -> None:
+    found = {ask: [name for name, (case, *_) in CASES.items() if ask(case)] for ask in ADVICES}
+    assert all(found.values()) and len(ADVICES) == len(CASES)
+
+
+def test_a_run_that_went_well_is_told_nothing() -> None:
+    assert advices(measurements()) == []
+    assert advices(measurements(losses=RISING)) == [], "its score rises all the same"
+    assert advices(measurements(scores=FALLEN)) == [], "its validation loss falls"
+
+
+def test_a_rate_that_makes_the_loss_rise_again_is_divided() -> None:
+    (advice,) = advices(measurements(job(learning_rate=6e-4), TURNING))
+    assert advice.problem == "The training loss rises again: the learning rate 0.0006 is too high."
+    assert advice.change == {"learning_rate": 2e-4}
+
+
+def test_tags_that_are_never_found_are_nothing_learned() -> None:
+    given = job("token_classification", learning_rate=5e-5)
+    scores = by_epoch(0.0, 0.0, 0.02, 0.05)
+    (advice,) = advices(measurements(given, scores=scores, **SPANS))
+    assert advice.problem == "Hardly anything is learned: the best F1 is 0.05."
+    assert advice.change == {"learning_rate": 5e-4}
+
+
+def test_a_size_that_was_not_measured_tries_three_times_the_rate() -> None:
+    case = measurements(job(learning_rate=1e-5), scores=MAJORITY, layer_weights=10**9)
+    assert advices(case)[0].change == {"learning_rate": 3e-5}
+
+
+def test_nothing_is_said_of_learning_before_a_third_of_the_steps() -> None:
+    early = measurements(loss=STILL[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_over=False)
+    assert advices(early) == []
+    later = measurements(loss=STILL[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_over=False)
+    assert [one.name for one in advices(later)] == ["no better than always the same"]
+
+
+def test_a_run_is_warned_once_while_it_trains_and_told_all_at_its_end() -> None:
+    given = job(learning_rate=5e-5)
+    advisor, told = Advisor(given), list[tuple[int, list[Advice]]]()
+    advisor.hear(prepared())
+    for step in range(1, STEPS + 1):
+        heard: list[Event] = [measured("loss", step, 0.69)]
+        if step % 25 == 0:
+            heard += [measured("validation_accuracy", step, 0.6)]
+            heard += [measured("validation_loss", step, 0.69)]
+        for event in heard:
+            if found := advisor.hear(event):
+                told.append((step, found))
+    assert [(step, [one.name for one in found]) for step, found in told] == [
+        (51, ["no better than always the same"])
+    ]
+    assert [one.name for one in advisor.hear(Ended(outcome="finished", step=STEPS))] == [
+        "no better than always the same"
+    ]
+    assert Advisor(given).hear(Ended(outcome="finished")) == [], "it has measured nothing"

@@ -1,0 +1,66 @@
+"""What a run says of its data before its first step."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from engine.messages.events import Prepared
+from engine.spec.dataset import FileData, Mapping
+from engine.spec.job import JobSpec
+from engine.training.loop import train
+from tests.engine.training import small
+
+ROWS = {"train": ["good"] * 6 + ["bad"] * 3 + ["odd"], "validation": ["bad"] * 3 + ["good"]}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> JobSpec:
+    """Of labels whose usual one differs in training and validation; half the texts are long."""
+    paths = {}
+    for part, labels in ROWS.items():
+        paths[part] = tmp_path / f"{part}.csv"
+        with open(paths[part], "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["text", "label"])
+            writer.writerows(
+                ["a film " * (20 if n % 2 else 1), label] for n, label in enumerate(labels)
+            )
+    data = FileData(
+        path=paths["train"],
+        validation=paths["validation"],
+        mapping=Mapping(text="text", label="label"),
+    )
+    return small.classifying(tmp_path, steps=1, max_length=16).model_copy(update={"data": data})
+
+
+def prepared(job: JobSpec, folder: Path) -> Prepared:
+    told: list[object] = []
+    train(job, small.new_run(folder, job), told.append)
+    return next(event for event in told if isinstance(event, Prepared))
+
+
+def test_a_run_says_what_is_usual_and_what_is_absent_in_validation(
+    job: JobSpec, tmp_path: Path
+) -> None:
+    said = prepared(job, tmp_path / "run")
+    assert (said.usual_answer, said.usual_share, said.absent) == ("bad", 0.75, ("odd",))
+    assert said.cut == 0.5
+    assert said.longest == small.NETWORK.max_positions
+    assert said.layer_weights == 2 * (4 * 16**2 + 2 * 16 * 32)
+
+
+@pytest.mark.parametrize(
+    "make, answers",
+    [
+        (lambda folder: small.learning("choices", folder, steps=1), {"1", "2", "3", "4"}),
+        (lambda folder: small.answering(folder, steps=1), {""}),
+        (lambda folder: small.pretraining(folder, steps=1), {""}),
+    ],
+    ids=["choices", "questions", "texts"],
+)
+def test_what_is_usual_is_told_where_there_are_labels(
+    make: object, answers: set[str], tmp_path: Path
+) -> None:
+    said = prepared(make(tmp_path), tmp_path / "run")  # type: ignore[operator]
+    assert said.usual_answer in answers and (said.usual_share > 0) == bool(said.usual_answer)
