@@ -1,0 +1,205 @@
+"""Train with many settings, to know which ones to recommend.
+
+    python benchmarks/fidelity/prepare.py ASSETS/datasets WORK
+    python benchmarks/defaults/measure.py WORK --tiny ASSETS/models/bert-tiny-splade-en \
+        --minilm MINILM --results benchmarks/defaults/runs.jsonl
+
+The runs stand in plan.py. Each appends one line to the results; those that are there already are
+not made again, so this may be ended and begun again at any time. One thread, fp32.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "fidelity")]
+os.environ["OMP_NUM_THREADS"] = "1"
+
+from plan import MINILM, SETS, STARTER, TEXTS, TINY, VALIDATION_ROWS, Run, runs  # noqa: E402
+
+from engine.data.formats.reading import recognise  # noqa: E402
+from engine.messages.events import Event, Measured, Noted, Prepared  # noqa: E402
+from engine.runs.folder import RunFolder  # noqa: E402
+from engine.shipped import starter_model  # noqa: E402
+from engine.spec.dataset import FileData, Mapping  # noqa: E402
+from engine.spec.features import Features  # noqa: E402
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec  # noqa: E402
+from engine.spec.model import PRESETS  # noqa: E402
+from engine.spec.tasks import TASKS  # noqa: E402
+from engine.spec.training import HardwareSpec, TrainingSpec  # noqa: E402
+from settings import data_folder  # noqa: E402
+
+SHUFFLE = 0  # seed of the order from which rows are taken
+NEVER = 1_000_000  # steps between two checkpoints
+POINTS = 24  # of the curve of the training loss that are kept, each a mean
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("work", type=Path, help="the folder that prepare.py filled")
+    parser.add_argument("--tiny", type=Path, required=True, help="a checkpoint, L2 H128")
+    parser.add_argument("--minilm", type=Path, required=True, help="a checkpoint, L6 H384")
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--pause", type=Path, help="no run begins while this file is there")
+    arguments = parser.parse_args()
+    models = {TINY: arguments.tiny, STARTER: starter_model(), MINILM: arguments.minilm}
+    for run in dict.fromkeys(run.key for run in runs()):
+        while arguments.pause and arguments.pause.exists():
+            time.sleep(2)
+        if run not in {line["key"] for line in read(arguments.results)}:
+            found = next(one for one in runs() if one.key == run)
+            with arguments.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(_made(found, arguments.work, models)) + "\n")
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """The results that are there."""
+    if not file.exists():
+        return []
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def _made(run: Run, work: Path, models: dict[str, Path]) -> dict[str, Any]:
+    """Train once; what was asked for and what was measured."""
+    from engine.training.loop import train
+
+    folder = work / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    job, events = _job(run, work, models), list[Event]()
+    began = time.process_time()
+    train(job, RunFolder.create(folder, job), events.append)
+    seconds = time.process_time() - began
+    shutil.rmtree(folder)
+    prepared = next(event for event in events if isinstance(event, Prepared))
+    name = prepared.best_metric.removeprefix("validation_")
+    curves = _curves(events, name)
+    scores = [value for _, value in curves[prepared.best_metric] if value is not None]
+    best = max(scores) if prepared.higher_is_better else min(scores)
+    line = {
+        "key": run.key,
+        "model": run.model,
+        "set": run.data,
+        "task": job.task.kind,
+        "way": run.way,
+        "rate": run.rate,
+        "epochs": run.epochs,
+        "warmup": run.warmup,
+        "batch": run.batch,
+        "max_length": SETS[run.data].max_length,
+        "seed": run.seed,
+        "rows": run.taken,
+        "examples": prepared.examples,
+        "parameters": prepared.parameters,
+        "steps": prepared.steps,
+        "metric": name,
+        "best": round(best, 4),
+        "last": round(scores[-1], 4),
+        "seconds": round(seconds, 1),
+        "notes": [str(event.text) for event in events if isinstance(event, Noted)],
+        "curves": curves,
+    }
+    print(run.key, line["best"], line["seconds"], flush=True)
+    return line
+
+
+def _job(run: Run, work: Path, models: dict[str, Path]) -> JobSpec:
+    data = SETS[run.data]
+    path = _part(data_folder(work), data.train, run.taken)
+    validation = _part(data_folder(work), data.validation, VALIDATION_ROWS)
+    found = recognise(path)
+    fresh = run.way == "from scratch"
+    training: dict[str, object] = {
+        "learning_rate": run.rate,
+        "epochs": run.epochs,
+        "warmup_ratio": run.warmup,
+        "batch_size": run.batch,
+        "max_length": data.max_length,
+        "seed": run.seed,
+        "save_every": NEVER,
+    }
+    features: dict[str, object] = {}
+    if run.way == "LoRA":
+        training["lora_rank"] = 8
+    if run.way.startswith("probe"):
+        features = {"vectors": "sum of last four", "probe": run.way.split()[1], "probe_size": 256}
+        features |= {"learning_rate": run.rate, "epochs": run.epochs}
+    return JobSpec(
+        name=run.key[:200],
+        task=TASKS[data.task](kind=data.task),
+        base_model=FromScratch(model=PRESETS[run.model], tokenizer=starter_model())
+        if fresh
+        else FromCheckpoint(path=models[run.model].absolute()),
+        data=FileData(
+            path=path,
+            validation=validation,
+            reading=found.reading,
+            mapping=Mapping(text="text") if run.data == TEXTS else found.mapping,
+        ),
+        training=TrainingSpec.model_validate(training),
+        features=Features.model_validate(features),
+        hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
+    )
+
+
+def _part(folder: Path, name: str, count: int) -> Path:
+    """A file with that many of the rows, taken at random but always the same."""
+    stem, suffix = name.rsplit(".", 1)
+    path = folder / f"{stem}-{count}.{suffix}"
+    if not path.exists():
+        text = (folder / name).read_text(encoding="utf-8")
+        path.write_text(_taken(text, suffix, count), encoding="utf-8", newline="")
+    return path
+
+
+def _taken(text: str, suffix: str, count: int) -> str:
+    if suffix == "json":
+        content = json.loads(text)
+        paragraphs = [one for article in content["data"] for one in article["paragraphs"]]
+        kept = list[Any]()
+        for paragraph in _shuffled(paragraphs):
+            if sum(len(one["qas"]) for one in kept) < count:
+                kept.append(paragraph)
+        content["data"] = [{"title": "", "paragraphs": kept}]
+        return json.dumps(content, ensure_ascii=False) + "\n"
+    if suffix == "conll":
+        return "".join(f"{one}\n\n" for one in _shuffled(text.strip().split("\n\n"))[:count])
+    header, *lines = text.splitlines()
+    return "".join(f"{line}\n" for line in [header, *_shuffled(lines)[:count]])
+
+
+def _shuffled(rows: Sequence[Any]) -> list[Any]:
+    return random.Random(SHUFFLE).sample(rows, len(rows))
+
+
+def _curves(events: list[Event], best: str) -> dict[str, list[tuple[int, float | None]]]:
+    """The curves that tell how it went: all of the validation, the training loss thinned out."""
+    wanted = ("loss", "validation_loss", f"validation_{best}", "validation_accuracy")
+    found: dict[str, list[tuple[int, float | None]]] = {}
+    for event in events:
+        if isinstance(event, Measured) and event.name in wanted:
+            found.setdefault(event.name, []).append((event.step, event.value))
+    loss = found["loss"]
+    size = max(1, len(loss) // POINTS)
+    found["loss"] = [_mean(loss[first : first + size]) for first in range(0, len(loss), size)]
+    return {
+        name: [(step, None if value is None else round(value, 4)) for step, value in points]
+        for name, points in found.items()
+    }
+
+
+def _mean(points: list[tuple[int, float | None]]) -> tuple[int, float | None]:
+    """The last step, and the mean up to it."""
+    values = [value for _, value in points if value is not None]
+    return points[-1][0], sum(values) / len(values) if values else None
+
+
+if __name__ == "__main__":
+    main()

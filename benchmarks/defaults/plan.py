@@ -1,0 +1,159 @@
+"""Which runs are made, the most telling ones first.
+
+A set's rows are few enough that a run on one thread takes about a minute, and so that every set
+costs about the same: long texts get fewer rows.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+PAPER = (5e-5, 3.0)  # rate and epochs of Devlin et al. (2019, appendix A.3), as TrainingSpec has it
+SEEDS = (1, 2)
+TINY, STARTER, MINILM = "tiny", "starter", "minilm"  # L2 H128, L4 H256, L6 H384
+SHARE = {STARTER: 0.4, MINILM: 0.2}  # of the rows of a set, so that larger networks take no longer
+TEXTS = "subj-texts"  # pre-training: the texts alone
+
+
+@dataclass(frozen=True)
+class Set:
+    """A data set: the files of benchmarks/fidelity/prepare.py, and how much of them is used."""
+
+    task: str  # as the engine names it
+    train: str
+    validation: str
+    rows: int  # for training
+    max_length: int  # tokens
+
+
+SETS: dict[str, Set] = {
+    "sst2": Set("text_classification", "sst2-train.tsv", "sst2-test.tsv", 2000, 64),
+    "trec-qc": Set("text_classification", "trec-qc-train.tsv", "trec-qc-test.tsv", 2000, 64),
+    "wnut17": Set("token_classification", "wnut17-train.conll", "wnut17-test.conll", 1500, 128),
+    "mrpc": Set("pair_classification", "mrpc-train.tsv", "mrpc-test.tsv", 800, 128),
+    "subj": Set("text_classification", "subj-train.tsv", "subj-test.tsv", 1000, 64),
+    "stsb": Set("regression", "stsb-train.tsv", "stsb-dev.tsv", 1200, 64),
+    "codah": Set("multiple_choice", "codah-train.csv", "codah-test.csv", 400, 64),
+    "squad1": Set(
+        "question_answering",
+        "squad1-devhalf-train.json",
+        "squad1-devhalf-test.json",
+        240,
+        256,
+    ),
+    TEXTS: Set("pretraining", "subj-train.tsv", "subj-test.tsv", 4000, 64),
+}
+LABELLED = tuple(name for name in SETS if name != TEXTS)
+VALIDATION_ROWS = 400
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training."""
+
+    model: str  # TINY, …; or a preset of engine.spec.model, with fresh weights
+    data: str
+    rate: float
+    epochs: float
+    way: str = "all weights"  # or LoRA, probe linear, probe bilstm, from scratch
+    warmup: float = 0.1
+    batch: int = 32
+    rows: int = 0  # 0: those of the set, or the share of them that suits the model
+    seed: int = 1
+
+    @property
+    def taken(self) -> int:
+        """Rows for training."""
+        return self.rows or round(SHARE.get(self.model, 1) * SETS[self.data].rows)
+
+    @property
+    def key(self) -> str:
+        """What tells it from all others."""
+        return "|".join(
+            str(part)
+            for part in (
+                *(self.model, self.data, self.way, self.rate, self.epochs, self.warmup),
+                *(self.batch, self.taken, self.seed),
+            )
+        )
+
+
+def runs() -> Iterator[Run]:
+    """All runs, in the order in which they are made."""
+    stages = (_tiny, _starter, _seeds, _ways, _epochs, _few_rows, _larger, _rest)
+    for stage in stages:
+        yield from stage()
+
+
+def _tiny() -> Iterator[Run]:
+    """On every set: the paper's, and four rates."""
+    for data in LABELLED:
+        yield Run(TINY, data, *PAPER)
+        for rate in (3e-4, 5e-4, 1e-3, 2e-3):
+            yield Run(TINY, data, rate, 5)
+
+
+def _starter() -> Iterator[Run]:
+    """On every set: the paper's, and a higher rate."""
+    for data in LABELLED:
+        yield Run(STARTER, data, *PAPER)
+        yield Run(STARTER, data, 3e-4, 5)
+
+
+def _seeds() -> Iterator[Run]:
+    """The second seed of what may be recommended."""
+    for data in LABELLED:
+        for rate in (5e-4, 1e-3):
+            yield Run(TINY, data, rate, 5, seed=SEEDS[1])
+    for data in LABELLED:
+        yield Run(STARTER, data, 3e-4, 5, seed=SEEDS[1])
+        yield Run(STARTER, data, 1e-3, 5)
+
+
+def _ways() -> Iterator[Run]:
+    """LoRA, probes, and fresh weights, on some sets."""
+    for data in ("trec-qc", "subj"):
+        for rate in (1e-3, 3e-3, 1e-2):
+            yield Run(STARTER, data, rate, 5, "LoRA")
+        for probe, rate in (("linear", 1e-3), ("linear", 1e-2), ("bilstm", 1e-3), ("bilstm", 3e-3)):
+            yield Run(STARTER, data, rate, 10, f"probe {probe}")
+        for rate in (5e-5, 5e-4, 1e-3, 2e-3):
+            yield Run("tiny", data, rate, 5, "from scratch")
+    for rate in (1e-4, 5e-4, 1e-3, 2e-3, 4e-3):
+        yield Run("tiny", TEXTS, rate, 3, "from scratch")
+    for rate in (1e-4, 5e-4, 1e-3):
+        yield Run(TINY, TEXTS, rate, 1)
+
+
+def _epochs() -> Iterator[Run]:
+    """Fewer and more epochs at the rates that may be recommended."""
+    for data in LABELLED:
+        for model, rate in ((TINY, 1e-3), (TINY, 5e-4), (STARTER, 3e-4)):
+            for epochs in (3, 10):
+                yield Run(model, data, rate, epochs)
+
+
+def _few_rows() -> Iterator[Run]:
+    """How the best epochs and rates move with the number of rows."""
+    for data in ("sst2", "trec-qc", "subj"):
+        for rows in (200, 4000):
+            for rate, epochs in ((1e-3, 3), (1e-3, 10), (5e-4, 5), (1e-3, 30)):
+                if rows * epochs <= 20_000:
+                    yield Run(TINY, data, rate, epochs, rows=rows)
+
+
+def _larger() -> Iterator[Run]:
+    """A third model, of six layers, with few rows."""
+    for data in ("trec-qc", "mrpc"):
+        for rate, epochs in (PAPER, (1e-4, 5.0), (3e-4, 5.0), (1e-3, 5.0)):
+            yield Run(MINILM, data, rate, epochs)
+
+
+def _rest() -> Iterator[Run]:
+    """Warm-up and batch size, and the second seed of all else."""
+    for data in ("trec-qc", "mrpc"):
+        for warmup in (0.0, 0.2):
+            yield Run(TINY, data, 5e-4, 5, warmup=warmup)
+        for batch in (8, 16, 64):
+            yield Run(TINY, data, 5e-4, 5, batch=batch)
+    for run in (*_tiny(), *_starter(), *_ways(), *_few_rows(), *_larger()):
+        yield replace(run, seed=SEEDS[1])
