@@ -1,5 +1,6 @@
 """Open, recognise and preview files of data."""
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -33,6 +34,8 @@ SAMPLE_LINES = 20_000
 SAMPLE_CHARACTERS = 2_000_000
 MAPPED_ROWS = 2_000  # rows by which columns are told apart
 SHOWN_CHARACTERS = 2_000
+LONG_LINE = 50_000  # characters, above which a line is shortened before its form is guessed
+LONG_RUN = re.compile(r'[^\t,;|"\\\r\n]{1000,}')  # characters that part or quote nothing
 SHOWN_COLUMNS = 200
 
 
@@ -146,11 +149,17 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
             phrase("Choose a file with text."),
         )
     suffix = path.suffix.lower()
+    lines = [LONG_RUN.sub(_ends, line) if len(line) > LONG_LINE else line for line in lines]
     guesses = dict.fromkeys(one.guess for one in FORMATS.values())
     readings = (guess(lines, suffix, whole) for guess in guesses)
     reading = next(one for one in readings if one is not None)
     notes = (note, _quotes_note(lines, reading))
     return reading.model_copy(update={"encoding": encoding}), tuple(one for one in notes if one)
+
+
+def _ends(run: re.Match[str]) -> str:
+    """The beginning and the end of a run of characters, as long as a long text."""
+    return f"{run[0][:300]}{run[0][-300:]}"
 
 
 def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:

@@ -14,6 +14,8 @@ EXAMPLES = 5
 GUESSED_BY = 2_000  # rows by which columns are told apart
 GUESSED_CHARACTERS = 5_000_000
 EXAMPLE_LENGTH = 128  # tokens; the default of the training form
+EXAMPLE_CHARACTERS = 20_000  # of a text, far more than so many tokens; a tokenizer takes seconds
+# for a word of millions of letters, and lets no other thread run meanwhile
 SHOWN_LABEL = 200  # characters
 
 
@@ -62,8 +64,10 @@ def examples_of(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> l
     found = []
     for row in shown.first:
         cells = dict(zip(shown.columns, row.cells, strict=True))
-        pair = None if mapping.pair is None else cells[mapping.pair]
-        encoding = tokenizer.encode(cells[mapping.text], pair, EXAMPLE_LENGTH)
+        text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
+        encoding = tokenizer.encode(
+            text[:EXAMPLE_CHARACTERS], pair and pair[:EXAMPLE_CHARACTERS], EXAMPLE_LENGTH
+        )
         label = None if mapping.label is None else cells[mapping.label][:SHOWN_LABEL]
         found.append(Example(row.line, encoding.tokens, encoding.cut, label))
     return found
