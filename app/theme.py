@@ -1,8 +1,10 @@
 """Colours, spacing and the look of the controls, light and dark.
 
 `colour(Role.…)` is the only source of colours in the window. Widgets that paint for themselves ask
-for it while they paint: Qt has them paint anew when the palette changes. The chart colours are told
-apart by people with any kind of colour vision; lines differ in their dashes as well.
+for it while they paint: Qt has them paint anew when the palette changes. The eight chart colours
+were searched for so that any two differ by a CIEDE2000 of 10 for protanopes, deuteranopes and
+tritanopes as well (Machado and others 2009; `tests/app/colour_vision.py` computes it), and those
+closest to one another have different dashes.
 """
 
 from enum import StrEnum
@@ -58,7 +60,15 @@ CHART = (
     Role.CHART_8,
 )
 
+# What a colour means where it is more than the place of a series in a chart: one meaning for each
+# but the first, which is that of all data.
+SEGMENTS = (Role.CHART_1, Role.CHART_3)  # the first and the second text
+SIDES = (Role.CHART_1, Role.CHART_4)  # the first and the second model
+SIGNS = (Role.CHART_1, Role.CHART_2)  # above zero and below
+PICKED = Role.TEXT  # the frame of what is selected or pointed at
+
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3))
+DASHES_OF = (0, 1, 2, 3, 1, 0, 3, 0)  # for each colour; colours with the same are far apart
 
 LIGHT: dict[Role, str] = {
     Role.TEXT: "#1a2230",
@@ -78,13 +88,13 @@ LIGHT: dict[Role, str] = {
     Role.DISABLED: "#949dab",
     Role.ACCENT_HOVER: "#2f48b8",
     Role.CHART_1: "#3a56d4",
-    Role.CHART_2: "#c75100",
-    Role.CHART_3: "#00805f",
-    Role.CHART_4: "#a03a86",
-    Role.CHART_5: "#0f7fb8",
-    Role.CHART_6: "#8a6a00",
-    Role.CHART_7: "#b3263c",
-    Role.CHART_8: "#5c6675",
+    Role.CHART_2: "#b23e00",
+    Role.CHART_3: "#009264",
+    Role.CHART_4: "#cf71a1",
+    Role.CHART_5: "#0592ff",
+    Role.CHART_6: "#a39009",
+    Role.CHART_7: "#791b34",
+    Role.CHART_8: "#636269",
 }
 
 DARK: dict[Role, str] = {
@@ -105,13 +115,13 @@ DARK: dict[Role, str] = {
     Role.DISABLED: "#697282",
     Role.ACCENT_HOVER: "#a8b7ff",
     Role.CHART_1: "#8ea2ff",
-    Role.CHART_2: "#ff9a56",
-    Role.CHART_3: "#3fc79b",
-    Role.CHART_4: "#e28fd0",
-    Role.CHART_5: "#5cc3f2",
-    Role.CHART_6: "#e0c04a",
-    Role.CHART_7: "#ff8a8d",
-    Role.CHART_8: "#a0a9b8",
+    Role.CHART_2: "#c59023",
+    Role.CHART_3: "#11b97f",
+    Role.CHART_4: "#ff4fbd",
+    Role.CHART_5: "#67ddff",
+    Role.CHART_6: "#e9d660",
+    Role.CHART_7: "#ffa9a7",
+    Role.CHART_8: "#999798",
 }
 
 
@@ -136,7 +146,8 @@ def chart_pen(number: int, width: float = 2.0) -> QPen:
     pen = QPen(colour(CHART[number % len(CHART)]))
     pen.setWidthF(width)
     pen.setCosmetic(True)
-    dashes = DASHES[(number + number // len(CHART)) % len(DASHES)]
+    round_, place = divmod(number, len(CHART))
+    dashes = DASHES[(DASHES_OF[place] + round_) % len(DASHES)]
     if dashes:
         pen.setDashPattern(list(dashes))
     return pen

@@ -74,9 +74,9 @@ class TaskPicture(QWidget):
 
     def _paint_words(self, painter: QPainter, places: list[QRectF]) -> None:
         for number, (word, place) in enumerate(zip(self._scene.words, places, strict=True)):
-            segment = Role.CHART_1 if number < self._scene.second else Role.CHART_3
+            segment = theme.SEGMENTS[number >= self._scene.second]
             special = word.startswith("[")
-            role = Role.CHART_2 if word == "[MASK]" else Role.MUTED if special else segment
+            role = Role.ACCENT if word == "[MASK]" else Role.MUTED if special else segment
             _chip(painter, place, word, role, plain=special and word != "[MASK]")
 
     def _paint_block(self, painter: QPainter, block: QRectF) -> None:

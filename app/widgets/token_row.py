@@ -18,11 +18,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour
+from app.theme import SEGMENTS, SPACE, Role, colour
 from app.widgets.text import visible
 from engine.messages.explore.text import Token
 
-SEGMENTS = (Role.CHART_1, Role.CHART_2)
 MAX_TOKEN_CHARACTERS = 40  # characters of a token that are painted
 PAD = 1.5 * SPACE  # beside the text of a token
 

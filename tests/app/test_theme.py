@@ -1,17 +1,22 @@
 """Colours can be read, and change together."""
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QFontInfo, QPalette
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app import resources, theme
-from app.theme import CHART, DARK, LIGHT, Role
+from app.theme import CHART, DARK, LIGHT, Role, chart_pen
 from app.widgets import buttons
 from app.widgets.page import Card, EmptyState
 from app.widgets.text import Text
+from tests.app.colour_vision import VISIONS, difference, seen
 
+CLOSE = 14  # CIEDE2000 below which two series also need different dashes
 TEXTS = (Role.TEXT, Role.MUTED, Role.ACCENT, Role.GOOD, Role.WARN, Role.BAD)
 
 
@@ -38,6 +43,53 @@ def test_every_text_can_be_read_on_every_ground(colours: dict[Role, str]) -> Non
     assert contrast(colours[Role.EDGE], colours[Role.SURFACE]) >= 2.9
     for line in CHART:
         assert contrast(colours[line], colours[Role.SURFACE]) >= 3, line
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_chart_colours_are_told_apart_by_eyes_of_any_kind(
+    qapp: object, colours: dict[Role, str], vision: str
+) -> None:
+    shown = [seen(colours[role], vision) for role in CHART]
+    pairs = [(n, m) for n in range(len(CHART)) for m in range(n + 1, len(CHART))]
+    apart = {(n, m): difference(shown[n], shown[m]) for n, m in pairs}
+    assert min(apart.values()) >= 10, min(apart, key=apart.__getitem__)
+    first = [apart[pair] for pair in pairs if max(pair) < 4]
+    assert min(first) >= 13, "few series have the colours that differ most"
+    for n, m in pairs:
+        same_dashes = chart_pen(n).dashPattern() == chart_pen(m).dashPattern()
+        assert apart[n, m] >= CLOSE or not same_dashes, (n + 1, m + 1, apart[n, m])
+
+
+def test_the_difference_of_colours_is_ciede2000() -> None:
+    """Three pairs of the data that Sharma and others 2005 published for testing."""
+    for one, other, expected in (
+        ((50, 2.6772, -79.7751), (50, 0, -82.7485), 2.0425),
+        ((50, 2.5, 0), (73, 25, -18), 27.1492),
+        ((22.7233, 20.0904, -46.6940), (23.0331, 14.9730, -42.5619), 2.0373),
+    ):
+        assert difference(np.array(one), np.array(other)) == pytest.approx(expected, abs=1e-4)
+
+
+def test_series_of_one_colour_differ_in_their_dashes(qapp: object) -> None:
+    looks = [(pen.color().name(), tuple(pen.dashPattern())) for pen in map(chart_pen, range(32))]
+    assert len(set(looks)) == 32
+
+
+def test_a_colour_of_the_chart_has_one_meaning_beside_it() -> None:
+    """Who needs one for another reason takes it by what it means, from the theme."""
+    meanings = [theme.SEGMENTS[1], theme.SIDES[1], theme.SIGNS[1]]
+    assert len(set(meanings)) == len(meanings)
+    firsts = {theme.SEGMENTS[0], theme.SIDES[0], theme.SIGNS[0]}
+    assert firsts == {CHART[0]} and theme.PICKED not in CHART
+    app = Path(theme.__file__).parent
+    wrong = [
+        f"{file.name}: {found}"
+        for file in app.rglob("*.py")
+        if file.name != "theme.py"
+        for found in re.findall(r"CHART_[2-8]", file.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
 
 
 def test_both_themes_have_every_role() -> None:

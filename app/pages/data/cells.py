@@ -5,14 +5,14 @@ from typing import Any
 from PySide6.QtCore import Qt
 
 from app.resources import icon
-from app.theme import Role
+from app.theme import SEGMENTS, Role
 from app.widgets.spec_texts import title_of
 from app.widgets.text import tooltip, visible
 from engine.spec.dataset import Mapping
 
 PAINTED_CHARACTERS = 300  # of a cell; its tooltip and the row's text have more
 PICTURES = {"text": "text", "pair": "text", "beginning": "text"}  # all others have a tag
-COLOURS = {"text": Role.CHART_1, "pair": Role.CHART_2}
+COLOURS = dict(zip(("text", "pair"), SEGMENTS, strict=True))
 
 
 def one_line(cell: str) -> str:
@@ -44,7 +44,7 @@ def heading(column: str, roles: dict[str, str], role: int) -> Any:
     if used is None:
         return None
     if role == Qt.ItemDataRole.DecorationRole:
-        return icon(PICTURES.get(used, "tag"), COLOURS.get(used, Role.CHART_3))
+        return icon(PICTURES.get(used, "tag"), COLOURS.get(used, Role.MUTED))
     if role == Qt.ItemDataRole.AccessibleTextRole:
         return f"{one_line(column[:100])}, {_named(used)}"
     return None

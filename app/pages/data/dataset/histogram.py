@@ -65,7 +65,7 @@ class Histogram(QWidget):
             bar = QRectF(room.left() + number * step, room.bottom() - tall, step - 1, tall)
             is_cut = number * width >= self._cut
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour(Role.CHART_2 if is_cut else Role.CHART_1))
+            painter.setBrush(colour(Role.WARN if is_cut else Role.CHART_1))
             painter.drawRect(bar)
         painter.setFont(small)
         self._paint_axis(painter, room, len(bars) * width, metrics)

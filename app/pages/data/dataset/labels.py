@@ -129,7 +129,7 @@ class _Bar(QStyledItemDelegate):
             room.left(), room.top(), max(room.width() * index.data(SHARE), 2), room.height()
         )
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour(Role.CHART_3))
+        painter.setBrush(colour(Role.CHART_1))
         painter.drawRoundedRect(bar, 2, 2)
         painter.setPen(colour(Role.MUTED))
         painter.setFont(option.font)

@@ -19,12 +19,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import SEGMENTS, SPACE, Role, colour, repaints
 from app.translation import tr
 from app.widgets.text import tooltip, visible
 from engine.messages.batch import BatchRow, Target
 
-SEGMENTS = (Role.CHART_1, Role.CHART_2)
 LONGEST_TOKEN = 40  # characters that are painted
 INSIDE = 1.5 * SPACE  # beside the text of a chip
 ROUND = 4.0

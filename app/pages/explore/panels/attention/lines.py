@@ -37,7 +37,7 @@ from app.pages.explore.panels.attention.drawing import (
 from app.pages.explore.panels.attention.links import Links, are_drawn_alike
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, is_dark, repaints
+from app.theme import PICKED, SPACE, Role, colour, is_dark, repaints
 from app.widgets.chips import AS_STORED
 
 FADED = 0.12  # opacity of all lines while one token's stand out
@@ -300,7 +300,7 @@ class Lines(QWidget):
             self._names = key, self._draw_names(first, last)
         painter.drawPixmap(QPointF(0, first * height), self._names[1])
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colour(Role.CHART_2), 1.5))
+        painter.setPen(QPen(colour(PICKED), 1.5))
         for chosen, at_left in ((state.picked, True), (state.target, False)):
             if first <= chosen < last:
                 painter.drawRoundedRect(_inside(self._box(chosen, at_left)), 3, 3)

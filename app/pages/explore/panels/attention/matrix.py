@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.pages.explore.panels.attention import pixels, readout
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import PICKED, SPACE, Role, colour, repaints
 from app.widgets.chips import AS_STORED
 
 READABLE = 13  # px of a cell from which the tokens are written beside it
@@ -193,7 +193,7 @@ class Matrix(QWidget):
         """The row and the column that are pointed at, and the row that is picked on the page."""
         row, column = self._state.pointed
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colour(Role.CHART_2), 1.5))
+        painter.setPen(QPen(colour(PICKED), 1.5))
         if self._state.picked >= 0:
             picked = self.cell(self._state.picked, 0)
             picked.setWidth(field.width())

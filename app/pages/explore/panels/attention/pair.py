@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.explore.panels.attention.state import AttentionState
-from app.theme import SPACE, Role, colour
+from app.theme import SIGNS, SPACE, Role, colour
 from app.widgets.chips import painted
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState
@@ -124,7 +124,7 @@ class Elements(QWidget):
 
 def sign_ink(value: float) -> QColor:
     """Of what rises, and of what hangs."""
-    return colour(Role.CHART_1 if value >= 0 else Role.CHART_2)
+    return colour(SIGNS[value < 0])
 
 
 class PairView(QWidget):

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.drawing import head_role
-from app.theme import SPACE, Role, colour, repaints
+from app.theme import PICKED, SPACE, Role, colour, repaints
 
 SMALLEST, LARGEST = 12, 96  # px of a head, as it fits
 NEAREST = 512  # px of a head, zoomed in
@@ -268,7 +268,7 @@ class Wall(QWidget):
             is_current = number == len(self._chosen) - 1
             role = head_role(number, len(self._chosen))
             if len(self._chosen) == 1:
-                role = Role.TEXT if self.hasFocus() else Role.CHART_2
+                role = PICKED if self.hasFocus() else Role.ACCENT
             painter.setPen(QPen(colour(role), 2.5 if is_current else 1.75))
             painter.drawRect(self.cell(*one).adjusted(-1.5, -1.5, 1.5, 1.5))
 

@@ -19,20 +19,15 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.explore.panels.tokens.state import Row, TokensState
-from app.pages.explore.strip import SEGMENTS
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour
+from app.theme import CHART, SEGMENTS, SPACE, Role, colour
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.tables import Index
 from app.widgets.text import tooltip
 from engine.messages.explore.embeddings import Table
 
 TOKEN, ID, SEGMENT, POSITION, FIRST_NORM = range(5)
-ADDENDS: dict[Table, Role] = {
-    "token": Role.CHART_1,
-    "position": Role.CHART_2,
-    "segment": Role.CHART_3,
-}
+ADDENDS: dict[Table, Role] = {"token": CHART[0], "position": CHART[1], "segment": CHART[2]}
 DIGITS = 3  # behind the point
 
 

@@ -9,7 +9,7 @@ from app.pages.explore.panels.words import painting
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour
+from app.theme import PICKED, SPACE, Role, colour
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table
@@ -136,7 +136,7 @@ class LayerGrid(QWidget):
         painter.drawRoundedRect(box, 3, 3)
         if (row, column) == self._at:
             painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colour(Role.CHART_2), 1.5))
+            painter.setPen(QPen(colour(PICKED), 1.5))
             painter.drawRoundedRect(box, 3, 3)
         painter.setFont(mono_font())
         painter.setPen(colour(Role.TEXT))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
-from app.theme import Role
+from app.theme import SIDES, Role
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import ink, paper_font
@@ -76,7 +76,7 @@ def _paint_column(painter: QPainter, column: Column) -> None:
             painter.fillRect(bar, ink(Role.HOVER))
             if value is not None:
                 bar.setWidth(max(1.0, bar.width() * value))
-                painter.fillRect(bar, ink(Role.CHART_2 if number else Role.CHART_1))
+                painter.fillRect(bar, ink(SIDES[number]))
         top += high
 
 

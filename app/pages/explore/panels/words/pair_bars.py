@@ -8,7 +8,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour
+from app.theme import SIDES, SPACE, Role, colour
 from app.widgets import numbers
 from app.widgets.bars import chance, paint_emphasis, paint_share
 from app.widgets.chips import AS_STORED, painted
@@ -82,7 +82,7 @@ class PairBars(QWidget):
         number_width = metrics.horizontalAdvance(f"< {numbers.percent(1.0, 1)}")
         left = label_width + 3 * SPACE
         room = row.width() - left - number_width - delta - 4 * SPACE
-        halves = ((bar.first, Role.CHART_1), (bar.second, Role.CHART_2))
+        halves = zip((bar.first, bar.second), SIDES, strict=True)
         for number, (value, role) in enumerate(halves):
             line = QRectF(row.left() + left, row.top() + 3 + number * 17, room, 16)
             painter.setPen(colour(Role.TEXT if value is not None else Role.MUTED))

@@ -12,7 +12,7 @@ from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.panels.words.state import WordsState, same_token
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour
+from app.theme import PICKED, SPACE, Role, colour
 from app.widgets import buttons, chips, numbers
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
@@ -96,9 +96,7 @@ class ScoreStrip(QWidget):
                 continue
             score = self.scores.get(number)
             painter.setPen(
-                QPen(colour(Role.CHART_2), 1.5)
-                if number == self.chosen
-                else QPen(colour(Role.BORDER), 1)
+                QPen(colour(PICKED), 1.5) if number == self.chosen else QPen(colour(Role.BORDER), 1)
             )
             painter.setBrush(
                 colour(Role.SURFACE) if score is None else colour(Role.ACCENT, surprise(score))
