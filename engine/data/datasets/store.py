@@ -16,8 +16,10 @@ from pydantic import ValidationError
 
 from engine.atomic_write import MANIFEST, verify
 from engine.data.columns.label_sets import YES, counted, sets_in
+from engine.data.datasets.collecting import GROUP_ROWS
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.datasets.rows import Rows, StoredColumn
+from engine.data.datasets.text_columns import cells_of, matching, size_of
 from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError
@@ -30,6 +32,7 @@ from engine.validation import describe_validation
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
 
 BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged files raise
+MAX_GROUP_BYTES = 1 << 29  # of texts in a row group; the import writes less than that
 GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
 READ_ROWS = 256  # that are in memory at once while a split is gone through
 PLACES = 8  # row groups that a sample is taken from
@@ -86,6 +89,8 @@ class Dataset:
             names = set(self._file.schema_arrow.names)
             if {*spec.columns, "_line", "_split"} - names:
                 raise _damaged(folder)
+            self._check_groups()
+            self._shared = pq.ParquetFile(folder / DATA, read_dictionary=list(spec.columns))
             self._splits = self._read_splits()  # int8 [rows], an index into SPLITS
         except BROKEN as error:
             raise _damaged(folder) from error
@@ -97,6 +102,13 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self._splits)
+
+    def _check_groups(self) -> None:
+        """Whether all row groups are as small as the import makes them; raises StudioError."""
+        metadata = self._file.metadata
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            if group.num_rows > GROUP_ROWS or group.total_byte_size > MAX_GROUP_BYTES:
+                raise _damaged(self.folder)
 
     def _read_splits(self) -> NDArray[np.int8]:
         known = pa.array(SPLITS)
@@ -168,16 +180,25 @@ class Dataset:
         return self.take(np.flatnonzero(self._are_of(split))[first : first + count])
 
     def take(
-        self, numbers: NDArray[np.int64], columns: Sequence[str] | None = None
+        self,
+        numbers: NDArray[np.int64],
+        columns: Sequence[str] | None = None,
+        longest: int | None = None,
     ) -> list[dict[str, Any]]:
-        """The rows with these numbers, in rising order; all columns, or only these."""
+        """The rows with these numbers, in rising order; all columns, or only these.
+
+        With `longest`, no more than so many characters of each cell.
+        """
         groups = np.searchsorted(self._starts, numbers, side="right") - 1
         found: list[dict[str, Any]] = []
         for group in np.unique(groups):
             inside = numbers[groups == group] - self._starts[group]
             table = self._group(int(group))
             chosen = table if columns is None else table.select(list(columns))
-            found += chosen.take(pa.array(inside)).to_pylist()
+            chosen = chosen.take(pa.array(inside))
+            cells = [cells_of(column, longest) for column in chosen.columns]
+            rows = zip(*cells, strict=True)
+            found += [dict(zip(chosen.column_names, row, strict=True)) for row in rows]
         return found
 
     def find(
@@ -209,19 +230,22 @@ class Dataset:
         columns = dict.fromkeys([*wanted, *([] if named is None else [named])])
         try:
             with self._lock:
-                table = self._file.read_row_group(group, columns=list(columns))
+                table = self._shared.read_row_group(group, columns=list(columns))
         except BROKEN as error:
             raise _damaged(self.folder) from error
         hits = np.zeros(len(table), dtype=bool) if text else np.ones(len(table), dtype=bool)
         for name in wanted:
-            found = pc.match_substring(table.column(name), text, ignore_case=True)
-            hits |= found.to_numpy(zero_copy_only=False)
+            hits |= matching(
+                table.column(name), lambda one: pc.match_substring(one, text, ignore_case=True)
+            )
         if named is not None:
-            column = table.column(named)
-            if named in self.spec.mapping.flags:
-                column = pc.utf8_lower(pc.utf8_trim_whitespace(column))
-            alike = pc.is_in(column, pa.array(cells, type=pa.string()))
-            hits &= alike.to_numpy(zero_copy_only=False)
+            is_flag, wanted_cells = named in self.spec.mapping.flags, pa.array(cells, pa.string())
+            hits &= matching(
+                table.column(named),
+                lambda one: pc.is_in(
+                    pc.utf8_lower(pc.utf8_trim_whitespace(one)) if is_flag else one, wanted_cells
+                ),
+            )
         return hits
 
     def _cells_with(self, label: str) -> tuple[str | None, tuple[str, ...]]:
@@ -267,9 +291,11 @@ class Dataset:
         with self._lock:
             if number not in self._groups:
                 try:
-                    table = self._file.read_row_group(number)
+                    table = self._shared.read_row_group(number)
                 except BROKEN as error:
                     raise _damaged(self.folder) from error
+                if size_of(table) > MAX_GROUP_BYTES:
+                    raise _damaged(self.folder)
                 while len(self._groups) >= GROUPS_KEPT:
                     del self._groups[next(iter(self._groups))]
                 self._groups[number] = table

@@ -76,7 +76,7 @@ class DatasetState(QObject):
 
     def start(self) -> None:
         folder = self.folder
-        background.run(self, lambda: open_dataset(folder), self._on_opened, self._on_not_opened)
+        background.run(self, lambda: _readable(folder), self._on_opened, self._on_not_opened)
 
     def close(self) -> None:
         """Stop whatever is under way."""
@@ -203,13 +203,20 @@ class DatasetState(QObject):
         self.measured.emit()
 
 
+def _readable(folder: Path) -> Dataset:
+    """A data set whose first rows can be read; raises StudioError."""
+    dataset = open_dataset(folder)
+    dataset.take(np.arange(min(1, len(dataset))), longest=CELL_CHARACTERS)
+    return dataset
+
+
 def _cells(
     dataset: Dataset, numbers: NDArray[np.int64], columns: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
     """Line, split and the cells of the columns, each cut."""
     return [
-        (str(row["_line"]), row["_split"], *(_cut(row[column]) for column in columns))
-        for row in dataset.take(numbers, ["_line", "_split", *columns])
+        (str(row["_line"]), row["_split"], *(_cut(row[column] or "") for column in columns))
+        for row in dataset.take(numbers, ["_line", "_split", *columns], CELL_CHARACTERS + 1)
     ]
 
 
