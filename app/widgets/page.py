@@ -1,13 +1,14 @@
 """The bones of a page: title, actions, body; cards; and what stands where there is nothing yet."""
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
     QHBoxLayout,
     QPushButton,
     QScrollArea,
+    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -190,7 +191,8 @@ class EmptyState(QWidget):
         column = QVBoxLayout(self)
         column.setSpacing(3 * SPACE)
         column.addStretch()
-        column.addWidget(Picture(icon, 28, disc=True), 0, Qt.AlignmentFlag.AlignHCenter)
+        self.picture = Picture(icon, 28, disc=True)
+        column.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
         self.title = Text(title, "heading")
         self.text = Text(text, "muted")
         for label in (self.title, self.text):
@@ -211,6 +213,34 @@ class EmptyState(QWidget):
         column.addSpacing(SPACE)
         column.addLayout(buttons)
         column.addStretch()
+
+    def minimumSizeHint(self) -> QSize:
+        """Without the picture, which goes where there is no room for it."""
+        hint = super().minimumSizeHint()
+        return QSize(
+            hint.width(), hint.height() - (0 if self.picture.isHidden() else self._above())
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = self.height() - self.minimumSizeHint().height()
+        self.picture.setVisible(room >= self._above())
+
+    def _above(self) -> int:
+        """px of the picture and what is between it and the title."""
+        return self.picture.sizeHint().height() + 3 * SPACE
+
+
+class Stack(QStackedWidget):
+    """Pages of which one is shown; only that one says how small the stack may be."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.currentChanged.connect(lambda _: self.updateGeometry())
+
+    def minimumSizeHint(self) -> QSize:
+        shown = self.currentWidget()
+        return QSize() if shown is None else shown.minimumSizeHint().expandedTo(shown.minimumSize())
 
 
 def clear(layout: QBoxLayout) -> None:

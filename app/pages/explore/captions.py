@@ -7,6 +7,7 @@ from app.pages.explore.study import Study
 from app.translation import tr
 
 MAX_QUOTE = 300  # characters of a text in a caption
+MAX_WORD = 40  # characters of a word in it
 
 
 def source(study: Study, side: int = 0) -> str:
@@ -33,6 +34,8 @@ def masked_words(given: Input) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: MAX_QUOTE + 1].split())
-    return line if len(text) <= MAX_QUOTE else f"{line[:MAX_QUOTE]}…"
+    """The beginning of a text on one line; a word that no line has room for is cut, so that what
+    quotes it can be broken into lines."""
+    words = text[: MAX_QUOTE + 1].split()
+    line = " ".join(w if len(w) <= MAX_WORD else f"{w[:MAX_WORD]}…" for w in words)
+    return line if len(text) <= MAX_QUOTE else f"{line[:MAX_QUOTE].removesuffix('…')}…"

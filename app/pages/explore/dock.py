@@ -1,6 +1,6 @@
 """One panel of the workbench in its dock: a title, the line that explains it, “?” and a menu."""
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QDockWidget,
@@ -60,14 +60,16 @@ class PanelDock(QDockWidget):
         )
         self.places.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.places.setMenu(menu)
-        bar = QWidget()
+        bar = _Bar()
         row = QHBoxLayout(bar)
         row.setContentsMargins(2, SPACE, 0, 0)
         row.setSpacing(2 * SPACE)
         row.addWidget(self.title)
         row.addWidget(self.line, 1)
-        row.addWidget(self.help)
-        row.addWidget(self.places)
+        corner = panel.corner or row
+        corner.addWidget(self.help)
+        corner.addWidget(self.places)
+        self.bar = bar
         self.setTitleBarWidget(bar)
 
     @property
@@ -86,7 +88,11 @@ class PanelDock(QDockWidget):
         return max(ASIDE, self.panel.minimumSizeHint().width() + SPACE)
 
     def show_title(self, shown: bool) -> None:
+        """Show the name of the panel; without it there is no bar where the panel has the buttons,
+        and what the bar explains is told by “?”."""
         self.title.setVisible(shown)
+        if self.panel.corner is not None:
+            self.bar.set_shown(shown)
 
     def focus_panel(self) -> None:
         """Give the keyboard to the first control of the panel."""
@@ -101,6 +107,27 @@ class PanelDock(QDockWidget):
             painter = QPainter(self)
             painter.setPen(QPen(colour(Role.EDGE), 1))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+
+class _Bar(QWidget):
+    """A title bar that can be without height: Qt asks for its hint whether it is shown or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_shown = True
+
+    def set_shown(self, shown: bool) -> None:
+        if shown != self._is_shown:
+            self._is_shown = shown
+            self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return hint if self._is_shown else QSize(hint.width(), 0)
+
+    def minimumSizeHint(self) -> QSize:
+        hint = super().minimumSizeHint()
+        return hint if self._is_shown else QSize(hint.width(), 0)
 
 
 def _controls(panel: QObject) -> list[QWidget]:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.explorer import Explorer
 from app.notices import Notices
@@ -42,6 +43,21 @@ class Panel(QWidget):
     def __init__(self, queries: Sequence[LiveQuery] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._queries = tuple(queries)
+        self.corner: QHBoxLayout | None = None  # takes “?” and the menu, if it has room for them
+
+    def heightForWidth(self, width: int) -> int:
+        """The least: an area that scrolls would else give a panel the height that it likes best."""
+        layout = self.layout()
+        if layout is None:
+            return super().heightForWidth(width)
+        return layout.totalMinimumHeightForWidth(width)
+
+    def minimumSizeHint(self) -> QSize:
+        """With lines broken at the width that the panel has, not at the least it could have."""
+        hint, layout = super().minimumSizeHint(), self.layout()
+        if layout is None or not layout.hasHeightForWidth():
+            return hint
+        return QSize(hint.width(), self.heightForWidth(max(hint.width(), self.width())))
 
     def set_seen(self, seen: bool) -> None:
         """Whether the panel is on the screen; what was put off is asked now."""

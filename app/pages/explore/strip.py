@@ -309,11 +309,12 @@ class Strip(QWidget):
 
 
 class StripArea(QScrollArea):
-    """A strip that scrolls when it has more than MAX_ROWS rows."""
+    """A strip that scrolls when it has more rows than there is room for, at most MAX_ROWS."""
 
     def __init__(self, study: Study, side: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.strip = Strip(study, side)
+        self._most_rows = MAX_ROWS
         self.setWidgetResizable(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -328,8 +329,14 @@ class StripArea(QScrollArea):
         super().resizeEvent(event)
         self._fit()
 
+    def set_most_rows(self, rows: int) -> None:
+        """How many rows are in sight before it scrolls."""
+        if rows != self._most_rows:
+            self._most_rows = rows
+            self._fit()
+
     def _fit(self) -> None:
-        most = MAX_ROWS * self.strip.row_height()
+        most = self._most_rows * self.strip.row_height()
         needed = self.strip.heightForWidth(self.viewport().width())
         self.setFixedHeight(min(most, needed) + 2)
 

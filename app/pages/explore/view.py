@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from app import background
@@ -16,7 +16,7 @@ from app.pages.explore.panel import Panel, PanelContext, PanelDescription
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.precision import PrecisionSwitch
 from app.pages.explore.side import MAX_CHARACTERS, Input
-from app.pages.explore.strip import StripArea
+from app.pages.explore.strip import MAX_ROWS, StripArea
 from app.pages.explore.study import Study
 from app.pages.explore.validation_row import ValidationRow
 from app.pages.explore.workbench import Workbench
@@ -25,12 +25,13 @@ from app.studio import Studio
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_box import CheckpointBox
-from app.widgets.page import EmptyState, Page
+from app.widgets.page import MARGIN, EmptyState, Page
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip
 from engine.spec.tasks import TASKS
 
 EXAMPLE = "The president spoke to the people of the United States."
 EXAMPLE_WORD = "people"  # of it, that is masked at first
+INPUT_SHARE = 0.32  # of the height, for the texts and their tokens, at the most
 
 
 class ExplorePage(Page):
@@ -70,6 +71,10 @@ class ExplorePage(Page):
         self.stack.addWidget(self._no_model())
         self.body.addWidget(self.stack, 1)
         self._lay_out_head()
+        whole = self.layout()
+        assert whole is not None
+        whole.setContentsMargins(MARGIN, 2 * SPACE, MARGIN, 2 * SPACE)
+        whole.setSpacing(2 * SPACE)
         self._connect()
         self.set_pair_shown(False)
         self.text.set_text(EXAMPLE)
@@ -117,11 +122,10 @@ class ExplorePage(Page):
         bench = QWidget()
         column = QVBoxLayout(bench)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
+        column.setSpacing(SPACE)
         column.addLayout(first)
         column.addWidget(self.pair)
         column.addWidget(self.notice)
-        column.addSpacing(SPACE)
         column.addWidget(self.strip_area)
         column.addWidget(self.comparison.said)
         column.addWidget(self.comparison.strip_area)
@@ -152,6 +156,8 @@ class ExplorePage(Page):
         self.pair.shortened.connect(lambda count: self._on_shortened(1, count))
         study.model_changed.connect(self._on_model)
         study.tokens_changed.connect(self._saying.start)
+        study.tokens_changed.connect(self._share_height)
+        study.sides_changed.connect(self._share_height)
         study.picked_changed.connect(self._say)
         study.pointed_changed.connect(self._say)
         study.problem_changed.connect(self._on_problem)
@@ -226,6 +232,20 @@ class ExplorePage(Page):
             self._offered.add(row.text)
             self.show_input(row)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_height()
+
+    def _share_height(self) -> None:
+        """The texts and their tokens leave most of the height to the panels: fewer rows of tokens
+        are in sight where the page is low, or has two texts or two sides."""
+        editors = sum(each.sizeHint().height() for each in (self.text, self.pair) if _is_on(each))
+        strips = [each for each in (self.strip_area, self.comparison.strip_area) if _is_on(each)]
+        room = INPUT_SHARE * self.height() - editors
+        for each in strips:
+            rows = int(room / len(strips)) // each.strip.row_height()
+            each.set_most_rows(min(max(rows, 1), MAX_ROWS))
+
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _on_model(self) -> None:
@@ -276,6 +296,7 @@ class ExplorePage(Page):
         )
         self.more.setIcon(icon("x" if shown else "plus", Role.ACCENT))
         self.more.setAccessibleName(self.more.text().replace("&", ""))
+        self._share_height()
         self._on_edited()
 
     def _on_shortened(self, editor: int, count: int) -> None:
@@ -338,3 +359,8 @@ class ExplorePage(Page):
             if self.study.text == EXAMPLE and token.text.lower() == EXAMPLE_WORD:
                 self.study.toggle_mask(number)
                 return
+
+
+def _is_on(part: QWidget) -> bool:
+    """Whether it takes room, also before the page is shown."""
+    return not part.isHidden()

@@ -1,30 +1,30 @@
 """Which links are shown: the threshold, between which texts, with or without special tokens."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSlider, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QSlider
 
 from app.pages.explore.panels.attention.state import AttentionState, Block
 from app.theme import SPACE
 from app.widgets import numbers
 from app.widgets.chips import painted
-from app.widgets.text import Text
+from app.widgets.text import OneLine, Text
 
 STEP = 5  # % of the attention, between two places of the slider
 BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
 
 
-class LinkFilters(QWidget):
-    """A row of controls, and below it what they leave out."""
+class LinkFilters(QObject):
+    """Controls, and in words what they leave out; the panel lays them out."""
 
-    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__(state)
         self._state = state
         self.threshold = QSlider(Qt.Orientation.Horizontal)
         self.threshold.setRange(1, 100 // STEP)
         self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
         self.threshold.setFixedWidth(30 * SPACE)
         self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
-        self.said, self.left_out = Text("", wraps=False), Text("", "small")
+        self.said, self.left_out = Text("", wraps=False), OneLine("", "small")
         self.block = QComboBox()
         self.block.setAccessibleName(self.tr("Filter links by text"))
         self.block.addItems(
@@ -37,18 +37,6 @@ class LinkFilters(QWidget):
             ]
         )
         self.special = QCheckBox()
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.threshold)
-        row.addWidget(self.said)
-        row.addStretch()
-        row.addWidget(self.block)
-        row.addWidget(self.special)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(row)
-        column.addWidget(self.left_out)
         self.threshold.valueChanged.connect(self._on_threshold)
         self.block.currentIndexChanged.connect(lambda n: state.show_block(BLOCKS[n]))
         self.special.toggled.connect(state.exclude_special)
@@ -67,9 +55,7 @@ class LinkFilters(QWidget):
         self.special.setAccessibleName(self.special.text())
         share = numbers.percent(state.strongest.threshold, 0)
         self.said.setText(self.tr("Threshold {0}").format(share))
-        said = self.sentence()
-        self.left_out.setText(said)
-        self.left_out.setVisible(bool(said))
+        self.left_out.setText(self.sentence())
 
     def sentence(self) -> str:
         """What is not shown, and how much of the current head goes there; empty where all is."""

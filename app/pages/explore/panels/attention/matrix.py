@@ -56,7 +56,7 @@ class Matrix(QWidget):
         return QSize(90 * SPACE, 90 * SPACE)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(50 * SPACE, 50 * SPACE)
+        return QSize(40 * SPACE, 24 * SPACE)
 
     def field(self) -> QRect:
         """Where the map is painted: square, whole device pixels, below and beside the tokens."""

@@ -1,10 +1,9 @@
-"""All heads at a glance: which measure, of which model, the wall, and what its colours mean."""
+"""All heads at a glance: the wall; and, for whoever lays them out, the controls that go with it."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
-    QHBoxLayout,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
@@ -20,11 +19,14 @@ from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import buttons
 from app.widgets.help import HelpButton
-from app.widgets.text import OneLine, Text
+from app.widgets.text import OneLine
 
 
 class Overview(QWidget):
-    """Shows the AttentionMaps of a state; a click on the wall selects heads."""
+    """Shows the AttentionMaps of a state; a click on the wall selects heads.
+
+    `measure` with its `help`, `models` and `legend` are to be put where there is room for them.
+    """
 
     def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -34,21 +36,15 @@ class Overview(QWidget):
         self.models = buttons.Segments(
             [self.tr("First model"), self.tr("Second model")], self.tr("Model")
         )
+        self.measure, self.help = self._measures()
+        self.area = scroll_area(self.wall)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 3 * SPACE, 0)
+        column.setContentsMargins(0, 0, 2 * SPACE, 0)
         column.setSpacing(SPACE)
-        column.addWidget(self.models)
-        column.addLayout(self._measures())
-        how = self.tr(
-            "Click: add or remove a head. Double-click: show this head only. Ctrl+wheel: zoom."
-        )
-        column.addWidget(Text(how, "small"))
-        area = scroll_area(self.wall)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        column.addWidget(area, 1)
+        column.addWidget(self.area, 1)
         column.addWidget(self.said)
-        column.addWidget(self.legend)
-        self.setMinimumWidth(57 * SPACE)
+        self.setMinimumWidth(50 * SPACE)
         self.models.chosen.connect(lambda number: state.show_side(bool(number)))
         self.wall.toggled.connect(state.selection.toggle)
         self.wall.picked.connect(state.selection.pick)
@@ -60,19 +56,16 @@ class Overview(QWidget):
         self._on_sides()
         self._on_head()
 
-    def _measures(self) -> QHBoxLayout:
-        self.measure = QComboBox()
-        self.measure.setAccessibleName(self.tr("Measure"))
-        self.measure.addItems([in_language(one.name) for one in MEASURES])
-        self.help = QStackedWidget()
-        self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+    def _measures(self) -> tuple[QComboBox, QStackedWidget]:
+        """Which numbers, and the help about them."""
+        measure, pages = QComboBox(), QStackedWidget()
+        measure.setAccessibleName(self.tr("Measure"))
+        measure.addItems([in_language(one.name) for one in MEASURES])
+        pages.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         for one in MEASURES:
-            self.help.addWidget(HelpButton(one.help))
-        self.measure.currentIndexChanged.connect(self._on_measure)
-        row = QHBoxLayout()
-        row.addWidget(self.measure, 1)
-        row.addWidget(self.help)
-        return row
+            pages.addWidget(HelpButton(one.help))
+        measure.currentIndexChanged.connect(self._on_measure)
+        return measure, pages
 
     def _on_measure(self, number: int) -> None:
         self.help.setCurrentIndex(number)
@@ -103,10 +96,16 @@ class Overview(QWidget):
             self.said.setText(text.format(maps.layers_there, maps.size[0]))
         elif maps.query.is_waiting:
             self.said.setText(self.tr("Running the model …"))
-        elif maps.has_heads:
-            self.said.setText(self.tr("%Ln head(s) selected.", "", count))
         else:
-            self.said.setText(self.tr("%Ln layer(s) selected.", "", count))
+            how = self.tr(
+                "Click: add or remove a head. Double-click: show this head only. Ctrl+wheel: zoom."
+            )
+            selected = (
+                self.tr("%Ln head(s) selected.", "", count)
+                if maps.has_heads
+                else self.tr("%Ln layer(s) selected.", "", count)
+            )
+            self.said.setText(f"{selected} {how}")
 
 
 def scroll_area(inner: QWidget) -> QScrollArea:

@@ -6,17 +6,17 @@ Shapes: K width of a head.
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, SPACE, Role, colour
 from app.widgets.chips import painted
 from app.widgets.numbers import decimal
-from app.widgets.page import EmptyState
+from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text, font
 from engine.messages.explore.attention import QueryKeyShown
 
-BAND = 11 * SPACE  # px of a row of elements
+BAND, LEAST_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, and where there is little room
 HEAD = 6 * SPACE  # px for its name
 WIDEST = 14  # px of an element
 
@@ -33,7 +33,7 @@ class Elements(QWidget):
         self._said, self._at = said, -1
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.setAccessibleName(self.tr("Query and key"))
 
     def show_pair(self, shown: QueryKeyShown | None) -> None:
@@ -48,7 +48,11 @@ class Elements(QWidget):
         return QSize(120 * SPACE, 3 * (BAND + HEAD) + 2 * SPACE)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(64 * SPACE, self.sizeHint().height())
+        return QSize(40 * SPACE, 3 * (LEAST_BAND + HEAD))
+
+    def band(self) -> float:
+        """px of a row of elements."""
+        return max(LEAST_BAND, min(BAND, self.height() / 3 - HEAD))
 
     def element(self, number: int) -> QRectF:
         """Where an element stands, over all three rows."""
@@ -93,7 +97,7 @@ class Elements(QWidget):
         names = (self.tr("Query"), self.tr("Key"), self.tr("Query × key ÷ √K"))
         rows = (self.shown.query, self.shown.key, self.shown.products)
         for number, (name, row) in enumerate(zip(names, rows, strict=True)):
-            top = number * (BAND + HEAD)
+            top = number * (self.band() + HEAD)
             painter.setPen(colour(Role.MUTED))
             painter.setFont(font("small"))
             most = float(np.abs(row).max()) or 1.0
@@ -109,7 +113,7 @@ class Elements(QWidget):
     def _paint_row(
         self, painter: QPainter, row: tuple[float, ...], top: float, most: float
     ) -> None:
-        middle, half = top + BAND / 2, BAND / 2 - 2
+        middle, half = top + self.band() / 2, self.band() / 2 - 2
         painter.setPen(Qt.PenStyle.NoPen)
         for number, value in enumerate(row):
             box = self.element(number)
@@ -139,11 +143,11 @@ class PairView(QWidget):
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        for part in (self.title, self.elements, self.sum, self.said):
+        column.setSpacing(SPACE)
+        for part in (self.title, self.said, self.elements, self.sum):
             column.addWidget(part)
         column.addStretch()
-        self.stack = QStackedWidget()
+        self.stack = Stack()
         self.stack.addWidget(page)
         self.nothing = EmptyState("scan-search", self.tr("Select a pair of tokens"), "")
         self.stack.addWidget(self.nothing)

@@ -6,7 +6,6 @@ from PySide6.QtWidgets import (
     QSizePolicy,
     QSpinBox,
     QSplitter,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -30,8 +29,9 @@ from app.widgets import buttons, numbers
 from app.widgets.figure import Figure, Table
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
-from app.widgets.page import EmptyState
+from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text
+from app.widgets.wrapping import Wrapping
 
 PAIR = 2  # the form that shows a query and a key
 
@@ -47,23 +47,23 @@ class AttentionView(Panel):
         self.overview, self.filters = Overview(state), LinkFilters(state)
         self.lines, self.matrix, self.table = Lines(state), Matrix(state), LinkTable(state)
         self.pair = PairView(state)
-        self.readout, self.note = OneLine(""), OneLine("", "small")
-        self.note.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.readout, self.note = OneLine(""), Text("", "small", wraps=False)
         self.keep = FigureButton(self.figure, notices)
         self.keep.offer_on(self.overview.wall, self.lines, self.matrix)
         self.halves = QSplitter(Qt.Orientation.Horizontal)
         self.halves.setChildrenCollapsible(False)
         self.halves.addWidget(self.overview)
-        self.halves.addWidget(self._one_head())
+        self.forms = self._pictures()
+        self.halves.addWidget(self.forms)
         self.halves.setSizes([340, 800])
         self.halves.setStretchFactor(1, 1)
         self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
-        self.stack = QStackedWidget()
-        for page in (self.halves, self.problem, self.waiting):
+        self.stack = Stack()
+        for page in (self._all(), self.problem, self.waiting):
             self.stack.addWidget(page)
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setContentsMargins(0, SPACE, 0, 0)
         column.addWidget(self.stack)
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._say)
@@ -77,7 +77,23 @@ class AttentionView(Panel):
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
-    def _one_head(self) -> QWidget:
+    def _all(self) -> QWidget:
+        """The controls, what is pointed at, and below them the pictures."""
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addLayout(self._controls())
+        said = QHBoxLayout()
+        said.setSpacing(4 * SPACE)
+        said.addWidget(self.readout, 3)
+        said.addWidget(self.filters.left_out, 1)
+        said.addWidget(self.note, 0)
+        column.addLayout(said)
+        column.addWidget(self.halves, 1)
+        return page
+
+    def _pictures(self) -> Stack:
         pictures = QSplitter(Qt.Orientation.Horizontal)
         pictures.setChildrenCollapsible(False)
         self.lines_area = scroll_area(self.lines)
@@ -85,37 +101,23 @@ class AttentionView(Panel):
         pictures.addWidget(self.matrix)
         pictures.setSizes([500, 500])
         self.pictures = pictures
-        self.forms = QStackedWidget()
+        forms = Stack()
         for form in (pictures, self.table, self.pair):
-            self.forms.addWidget(form)
-        part = QWidget()
-        column = QVBoxLayout(part)
-        column.setContentsMargins(3 * SPACE, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(self._first_row())
-        column.addWidget(self.filters)
-        column.addWidget(self.forms, 1)
-        said = QHBoxLayout()
-        said.setSpacing(4 * SPACE)
-        said.addWidget(self.readout, 4)
-        said.addWidget(self.note, 1)
-        column.addLayout(said)
-        return part
+            forms.addWidget(form)
+        forms.setContentsMargins(2 * SPACE, 0, 0, 0)
+        return forms
 
-    def _first_row(self) -> QHBoxLayout:
+    def _controls(self) -> QHBoxLayout:
+        overview, filters = self.overview, self.filters
         self.layer, self.head = QSpinBox(), QSpinBox()
-        self.head_label = Text(self.tr("&Head"), "strong", wraps=False)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        layer_label = Text(self.tr("&Layer"), "strong", wraps=False)
+        self.head_label = Text(self.tr("&Head"), wraps=False)
+        layer_label = Text(self.tr("&Layer"), wraps=False)
         for label, box in ((layer_label, self.layer), (self.head_label, self.head)):
             label.setBuddy(box)
             box.setAccessibleName(label.text().replace("&", ""))
             box.setMinimum(1)
             box.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             box.valueChanged.connect(self._on_boxes)
-            row.addWidget(label)
-            row.addWidget(box)
         self.form = buttons.Segments(
             [self.tr("Maps"), self.tr("Table"), self.tr("Query and key")],
             self.tr("View"),
@@ -123,10 +125,24 @@ class AttentionView(Panel):
         self.form.choose(0)
         self.form.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.form.chosen.connect(self.show_form)
-        row.addStretch()
-        row.addWidget(self.form)
-        row.addWidget(HelpButton("query-key"))
-        row.addWidget(self.keep)
+        controls = Wrapping()
+        controls.add(overview.measure, overview.help)
+        controls.add(layer_label, self.layer)
+        controls.add(self.head_label, self.head)
+        controls.add(self.form, HelpButton("query-key"))
+        controls.add(filters.threshold, filters.said)
+        controls.add(filters.special)
+        controls.add(filters.block)
+        controls.add(overview.legend)
+        controls.add(overview.models)
+        self.corner = QHBoxLayout()
+        self.corner.setSpacing(0)
+        self.corner.addWidget(self.keep)
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(controls, 1)
+        row.addLayout(self.corner)
+        row.setAlignment(self.corner, Qt.AlignmentFlag.AlignTop)
         return row
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────

@@ -25,8 +25,8 @@ from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.drawing import head_role
 from app.theme import PICKED, SPACE, Role, colour, repaints
 
-SMALLEST, LARGEST = 12, 96  # px of a head, as it fits
-NEAREST = 512  # px of a head, zoomed in
+SMALLEST = 6  # px of a head before the area scrolls
+NEAREST = 512  # px of a head, as it fits or zoomed in
 ZOOM = 1.25  # of one step
 GAP = 3  # px between two
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
@@ -339,7 +339,7 @@ class Wall(QWidget):
         room = self.size() if area is None else area.viewport().size()
         wide = (room.width() - left_top[0] - 2) // heads - GAP
         high = (room.height() - left_top[1] - 2) // layers - GAP
-        return max(SMALLEST, min(LARGEST, wide, high))
+        return max(SMALLEST, min(NEAREST, wide, high))
 
 
 def _small(font: QFont) -> QFont:

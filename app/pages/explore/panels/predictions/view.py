@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
@@ -12,7 +12,7 @@ from app.tasks import view_of
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.widgets.figure_menu import FigureButton
-from app.widgets.page import EmptyState, scrolling
+from app.widgets.page import EmptyState, Stack, scrolling
 from app.widgets.text import OneLine, Text
 
 
@@ -94,7 +94,7 @@ class OneSide(QWidget):
         self._areas: dict[str, QWidget] = {}
         self.waiting = Text(self.tr("Running the model …"), "muted")
         self.problem = EmptyState("circle-alert", self.tr("No result"), "")
-        self.stack = QStackedWidget()
+        self.stack = Stack()
         self.stack.addWidget(self.waiting)
         self.stack.addWidget(self.problem)
         column = QVBoxLayout(self)

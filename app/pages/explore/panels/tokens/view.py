@@ -19,6 +19,7 @@ from app.widgets.page import scrolling
 from app.widgets.text import OneLine, Text
 
 BESIDE = 720  # px of the panel from which steps and table stand beside one another
+LOWEST = 16 * SPACE  # px of the steps, and of a table
 LONGEST_REST = 40  # characters of what was left out that are quoted
 
 
@@ -49,7 +50,7 @@ class TokensView(Panel):
         self.halves.setSizes([360, 640])
         self.halves.setStretchFactor(1, 1)
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 2 * SPACE, 0, 0)
+        column.setContentsMargins(0, SPACE, 0, 0)
         column.setSpacing(2 * SPACE)
         for part in (self.notes, self.difference):
             column.addWidget(part)
@@ -132,7 +133,7 @@ class TokensView(Panel):
     def _steps(self) -> QWidget:
         area = scrolling(self.flow)
         area.setMinimumWidth(56 * SPACE)
-        area.setMinimumHeight(40 * SPACE)
+        area.setMinimumHeight(LOWEST)
         return area
 
     def _side(self, number: int) -> QWidget:
@@ -150,5 +151,5 @@ class TokensView(Panel):
         column.addLayout(head)
         column.addWidget(self.tables[number], 1)
         part.setMinimumWidth(60 * SPACE)
-        part.setMinimumHeight(40 * SPACE)
+        part.setMinimumHeight(LOWEST)
         return part

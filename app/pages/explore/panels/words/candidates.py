@@ -7,7 +7,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QHBoxLayout,
     QLineEdit,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -26,7 +25,7 @@ from app.widgets.bars import chance
 from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
 from app.widgets.numbers import decimal
-from app.widgets.page import EmptyState
+from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text
 from engine.messages.explore.candidates import Candidate
 
@@ -54,7 +53,7 @@ class Candidates(Part):
         self.typed.textEdited.connect(lambda _: self._pause.start())
         self.typed.returnPressed.connect(self._on_typed)
         self.automatic.toggled.connect(state.set_searches_automatically)
-        self.stack = QStackedWidget()
+        self.stack = Stack()
         self.stack.addWidget(self._tables())
         self.nothing = EmptyState(
             "eye-off",

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.words import painting
@@ -13,7 +13,7 @@ from app.theme import PICKED, SPACE, Role, colour
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table
-from app.widgets.page import EmptyState, scrolling
+from app.widgets.page import EmptyState, Stack, scrolling
 from app.widgets.text import OneLine, Text, font
 from engine.messages.explore.lens import LensApplied
 
@@ -201,9 +201,9 @@ class Lens(Part):
                 "small",
             )
         )
-        column.addWidget(scrolling(inner), 1)
         column.addWidget(self.said)
-        self.stack = QStackedWidget()
+        column.addWidget(scrolling(inner), 1)
+        self.stack = Stack()
         self.stack.addWidget(page)
         self.nothing = EmptyState(
             "layers",

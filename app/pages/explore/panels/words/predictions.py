@@ -1,7 +1,7 @@
 """A card for each masked position: its predictions as bars; of two models as pairs of bars."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.words import painting
@@ -14,7 +14,7 @@ from app.theme import SPACE
 from app.widgets.bars import Bar, Bars, chance
 from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
-from app.widgets.page import Card, EmptyState
+from app.widgets.page import Card, EmptyState, Stack
 from app.widgets.text import OneLine, Text
 
 NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card
@@ -32,7 +32,7 @@ class Predictions(Part):
         self._row.setContentsMargins(0, 0, 0, 2 * SPACE)
         self._row.setSpacing(3 * SPACE)
         self._row.addStretch(1)
-        self.stack = QStackedWidget()
+        self.stack = Stack()
         self.stack.addWidget(self._places())
         self.nothing = EmptyState(
             "eye-off", self.tr("Mask a word to see what the model predicts"), ""

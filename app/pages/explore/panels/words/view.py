@@ -1,6 +1,7 @@
 """What the model predicts: masked tokens, candidates, after each layer, every token; NSP."""
 
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
@@ -16,7 +17,8 @@ from app.widgets import buttons
 from app.widgets.figure import Figure
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
-from app.widgets.page import EmptyState
+from app.widgets.page import EmptyState, Stack
+from app.widgets.wrapping import Wrapping
 from engine.shipped import starter_model
 
 CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")  # of the parts
@@ -52,18 +54,18 @@ class WordsView(Panel):
         self.unmask = buttons.quiet(self.tr("Unmask all"), state.study.unmask_all, "eye")
         self.keep = FigureButton(self.figure, notices)
         self.keep.offer_on(*self.parts)
-        self.help = QStackedWidget()
+        self.help = Stack()
         self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         for concept in CONCEPTS:
             self.help.addWidget(HelpButton(concept))
-        self.shown = QStackedWidget()
+        self.shown = Stack()
         for part in self.parts:
             self.shown.addWidget(part)
-        self.stack = QStackedWidget()
+        self.stack = Stack()
         self.stack.addWidget(self._all())
         self.stack.addWidget(self._no_head())
         column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setContentsMargins(0, SPACE, 0, 0)
         column.addWidget(self.stack, 1)
         state.changed.connect(self.show_state)
         state.study.tokens_changed.connect(self.show_state)
@@ -103,17 +105,21 @@ class WordsView(Panel):
         self._state.study.model_wanted.emit(starter_model())
 
     def _all(self) -> QWidget:
+        controls = Wrapping()
+        controls.add(self.choice, self.help)
+        controls.add(self.unmask)
+        self.corner = QHBoxLayout()
+        self.corner.setSpacing(0)
+        self.corner.addWidget(self.keep)
         head = QHBoxLayout()
         head.setSpacing(2 * SPACE)
-        head.addWidget(self.choice)
-        head.addStretch()
-        head.addWidget(self.unmask)
-        head.addWidget(self.help)
-        head.addWidget(self.keep)
+        head.addWidget(controls, 1)
+        head.addLayout(self.corner)
+        head.setAlignment(self.corner, Qt.AlignmentFlag.AlignTop)
         page = QWidget()
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
+        column.setSpacing(SPACE)
         column.addLayout(head)
         column.addWidget(self.next_sentences)
         column.addWidget(self.shown, 1)

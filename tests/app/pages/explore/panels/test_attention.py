@@ -126,8 +126,8 @@ def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, wei
     assert np.array_equal(state.map, weights[0, 0, 1:4, 1:4].astype(np.float32))
     whole = weights[0, 0].astype(np.float32)
     share = 1 - whole[1:4, 1:4].sum() / whole.sum()
-    assert f"{share:.0%}".removesuffix("%") in view.filters.left_out.text()
-    assert "not rescaled" in view.filters.left_out.text()
+    assert f"{share:.0%}".removesuffix("%") in view.filters.left_out.whole()
+    assert "not rescaled" in view.filters.left_out.whole()
     assert int(state.links.rows.max()) < 3
     state.pick_token(0)
     assert state.study.picked == 1
@@ -296,7 +296,7 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, study, explo
         wait(lambda: len(state.drawn))
         assert all(inside[a, b] for a, b in zip(*state.links[:2], strict=True))
         share = 1 - weights[0, 0][inside].sum() / weights[0, 0].sum()
-        assert numbers.percent(float(share), 0) in view.filters.left_out.text()
+        assert numbers.percent(float(share), 0) in view.filters.left_out.whole()
     state.point(0, 0)
     assert "not in the selected texts" in view.readout.whole()
     study.set_texts("the cat")

@@ -1,0 +1,166 @@
+"""Every panel fits its dock as a whole, also in the smallest window and with the longest text.
+
+A page is measured as it stands in the window: what scrolls as a whole, what can be read of what is
+pointed at, and how much of the height is neither text nor numbers nor picture.
+"""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtWidgets import QApplication
+
+from app.library import describe_model
+from app.pages.explore.panels import PANELS
+from app.pages.explore.view import ExplorePage
+from app.widgets.navigation import WIDTH
+from engine.messages.explore.attention import ArrayFile, Attended
+from engine.models.checkpoint import write
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.model import BertSpec
+from tests.app.pages.explore.conftest import WORDS
+from tests.engine.models.small import tokenizer
+
+STATUS = 36  # px of the status bar
+WINDOWS = ((1100, 700), (1280, 800))
+EVERY = [panel() for panel in PANELS]
+TEXT, PAIR = "the cat sat on the mat", "a dog sat on unhappy cats"
+LONG = "the cat sat on a mat . " * 80
+CASES = {
+    "one text": (TEXT, None, False),
+    "a pair": (TEXT, PAIR, False),
+    "a comparison": (TEXT, None, True),
+    "512 tokens": (LONG, None, False),
+    "a pair of 512 tokens": (LONG, PAIR, False),
+    "a long unknown word": (f"the {'q' * 3_000} sat", None, True),
+}
+SPEC = BertSpec(
+    vocab_size=len(WORDS),
+    hidden_size=48,
+    layers=12,
+    heads=12,
+    intermediate_size=16,
+    max_positions=512,
+)
+OTHER_WORDS = tuple(word for word in WORDS if word not in ("cat", "mat"))
+
+
+def wide(path, words):
+    """Twelve layers of twelve heads, for 512 tokens."""
+    path.mkdir(parents=True)
+    spec = SPEC.model_copy(update={"vocab_size": len(words)})
+    write(path, Network(spec, Heads(mlm=True, nsp=True, outputs=3)), tokenizer(path, words), "abc")
+    return path
+
+
+@pytest.fixture
+def model(home):
+    return wide(home.models / "wide", WORDS)
+
+
+@pytest.fixture
+def other(home):
+    """A model that cuts the text in another way."""
+    return describe_model("other", wide(home.models / "zz-other", OTHER_WORDS), "imported")
+
+
+@pytest.fixture
+def page(qtbot, workshop, model, other, wait) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.show()
+    made.arrive({"model": model})
+    wait(lambda: made.study.is_settled)
+    return made
+
+
+def look(page, explorer, wait, panel, text, pair, other):
+    """Show a text in a panel; what it asks is answered, attention by as much for all."""
+    page.arrive({"text": text, "pair": pair})
+    page.study.compare(other)
+    wait(lambda: page.study.is_settled and page.study.text == text[:10_000])
+    page.study.toggle_mask(2)
+    page.study.pick(2)
+    page.bench.show_panel(panel)
+    wait(lambda: page.bench.is_seen(panel))
+    asked = 0
+    while asked < len(explorer.asked):
+        question = explorer.asked[asked]
+        asked += 1
+        if question.side == 0 or panel != "attention":
+            answer(page, explorer, question)
+    wait(lambda: not page.panels["attention"]._state.maps.query.is_waiting)
+    for _ in range(6):
+        QApplication.processEvents()
+
+
+def answer(page, explorer, question):
+    if question.kind == "attend":
+        tokens = page.study.tokens
+        path = explorer.scratch / f"attention-{question.number}.npy"
+        shape = (12, 12, len(tokens), len(tokens))
+        np.lib.format.open_memmap(path, "w+", np.float32, shape)[0, 0] = 1 / len(tokens)
+        file = ArrayFile(path=path, shape=shape, dtype="float32")
+        explorer.answered.emit(Attended(to=question.number, tokens=tokens, weights=file))
+    elif question.kind in ("fill_mask", "embed", "predict", "predict_next_sentence"):
+        explorer.truly(question)
+
+
+def content(page, panel):
+    """What the panel is there for: pictures, tables, lists, and what it says of them."""
+    view = page.panels[panel]
+    return {"attention": lambda: view.halves, "words": lambda: view.shown}.get(
+        panel, lambda: view
+    )()
+
+
+def place(page, widget) -> QRect:
+    return QRect(widget.mapTo(page, QPoint()), widget.size())
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("described", EVERY, ids=lambda described: described.id)
+def test_no_panel_scrolls_as_a_whole_and_little_is_chrome(
+    page, explorer, other, wait, described, case
+):
+    text, pair, is_compared = CASES[case]
+    key = described.id
+    page.bench.set_offered(key, True)
+    look(page, explorer, wait, key, text, pair, other if is_compared else None)
+    view, dock = page.panels[key], page.bench.docks[key]
+    for size in WINDOWS:
+        fit(page, size)
+        bars = dock.area.verticalScrollBar(), dock.area.horizontalScrollBar()
+        assert [bar.maximum() for bar in bars] == [0, 0], f"{size}: the panel scrolls"
+        shown = content(page, key)
+        assert place(page, dock.area).contains(place(page, shown)), f"{size}: the panel is cut"
+        inputs = (
+            *(page.text, page.pair, page.strip_area, page.notice),
+            *(page.comparison.said, page.comparison.strip_area),
+        )
+        seen = [place(page, each) for each in inputs if each.isVisible()]
+        used = max(each.bottom() for each in seen) - min(each.top() for each in seen)
+        chrome = page.height() - used - shown.height()
+        assert chrome < size[1] / 3, f"{size}: {chrome} px are chrome"
+        if key == "attention":
+            assert_read_above_the_pictures(page, view, dock)
+
+
+def fit(page, size):
+    """Make the page as large as it is in a window of this size."""
+    wanted = (size[0] - WIDTH, size[1] - STATUS)
+    page.resize(*wanted)
+    for _ in range(6):
+        QApplication.processEvents()
+    assert (page.width(), page.height()) == wanted, "the page needs a larger window"
+
+
+def assert_read_above_the_pictures(page, view, dock):
+    inside = place(page, dock.area)
+    wall = view.overview.wall
+    for widget in (view.readout, view.overview.legend, view.overview.area, view.matrix):
+        assert inside.contains(place(page, widget)), widget.accessibleName()
+    for picture in (view.overview.area, view.lines_area, view.matrix):
+        assert place(page, view.readout).bottom() < place(page, picture).top()
+    last = wall.cell(11, 11).toAlignedRect()
+    assert wall.visibleRegion().boundingRect().contains(last), "the last head of the wall"
