@@ -27,7 +27,7 @@ NO_BETTER = 0.01  # of accuracy, above that of the commonest label
 NOTHING = 0.1  # of F1 or a correlation, below which hardly anything was learned
 MOVED = 0.03  # share of the training loss
 ROSE = 0.15  # share of the lowest validation loss, or of the lowest training loss
-WORSE = 0.01  # of the score, since the best
+WORSE = 0.02  # of the score, since the best
 PARTS = 5  # of the training loss, whose means are compared
 STEADY = 50  # losses, before these means say anything
 CUT = 0.5  # share of the inputs
@@ -133,10 +133,8 @@ def no_better_than_majority(m: Measurements) -> Advice | None:
     score, metric = m.best[1], m.metric
     if _baseline(m):
         problem = phrase(
-            "No better than always predicting “{label}”: {score:.1%} of the validation set, and "
-            "{share:.1%} have this label.",
+            "No better than always predicting “{label}” ({share:.1%}).",
             label=m.prepared.usual_answer[:60],
-            score=score,
             share=m.prepared.usual_share,
         )
     else:

@@ -23,11 +23,10 @@ class Rate(NamedTuple):
 
 
 class Epochs(NamedTuple):
-    """So many that a run sees `examples`, within bounds."""
+    """A number of epochs, and the most training rows that it is for."""
 
-    examples: int
-    fewest: int
-    most: int
+    most: float
+    epochs: int
 
 
 MEASURED = 15e6  # weights of all layers; larger networks were not measured
@@ -38,13 +37,14 @@ RATES: dict[Way, tuple[Rate, ...]] = {
     "pre-training": (Rate(MEASURED, 5e-4),),
     "pre-training from scratch": (Rate(MEASURED, 1e-3),),
 }
-EPOCHS: dict[Way, Epochs] = {
-    "fine-tuning": Epochs(8_000, 3, 20),
-    "LoRA": Epochs(8_000, 5, 20),
-    "from scratch": Epochs(8_000, 5, 20),
-    "pre-training": Epochs(0, 1, 1),
-    "pre-training from scratch": Epochs(0, 3, 3),
+EPOCHS: dict[Way, tuple[Epochs, ...]] = {
+    "fine-tuning": (Epochs(300, 10), Epochs(10_000, 5), Epochs(math.inf, 3)),
+    "LoRA": (Epochs(300, 10), Epochs(math.inf, 5)),
+    "from scratch": (Epochs(300, 10), Epochs(math.inf, 5)),
+    "pre-training": (Epochs(math.inf, 1),),
+    "pre-training from scratch": (Epochs(math.inf, 3),),
 }
+USUAL_ROWS = 1000  # where their number is not known
 BATCH_SIZE, WARMUP = 32, 0.1
 RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
 SHORTEST = 16  # tokens
@@ -111,7 +111,7 @@ def recommended(situation: Situation) -> Recommended:
     """The settings for a job, with reasons by field of `TrainingSpec`."""
     length, why_length = _length(situation)
     found: dict[str, float] = {"max_length": length}
-    reasons = {"max_length": why_length} if why_length else {}
+    reasons = {"max_length": why_length}
     if situation.is_measured:
         found["learning_rate"], reasons["learning_rate"] = _rate(situation)
         found["epochs"], reasons["epochs"] = _epochs(situation)
@@ -120,7 +120,8 @@ def recommended(situation: Situation) -> Recommended:
         reasons["learning_rate"] = phrase(
             "As in the paper, for models of the size of BERT-Base and larger."
         )
-    return Recommended(situation.paper.model_copy(update=found), reasons)
+    told = {name: reason for name, reason in reasons.items() if reason}
+    return Recommended(situation.paper.model_copy(update=found), told)
 
 
 def layer_weights(network: Network) -> int:
@@ -159,15 +160,15 @@ def _rate(situation: Situation) -> tuple[float, str]:
 
 
 def _epochs(situation: Situation) -> tuple[int, str]:
-    wanted = EPOCHS[situation.way]
+    rows = situation.rows or USUAL_ROWS
+    epochs = next(one.epochs for one in EPOCHS[situation.way] if rows <= one.most)
     if not situation.rows:
-        return wanted.fewest, ""
-    epochs = max(wanted.fewest, min(wanted.most, math.ceil(wanted.examples / situation.rows)))
+        return epochs, ""
     return epochs, phrase(
-        "With {rows:,} training rows, {n} epoch(s) are {updates:,} updates.",
+        "{n} epoch(s) over {rows:,} rows are {updates:,} updates.",
         n=epochs,
-        rows=situation.rows,
-        updates=math.ceil(situation.rows / BATCH_SIZE) * epochs,
+        rows=rows,
+        updates=math.ceil(rows / BATCH_SIZE) * epochs,
     )
 
 

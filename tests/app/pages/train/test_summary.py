@@ -30,7 +30,7 @@ def test_the_summary_says_what_is_learned_and_how_long() -> None:
     said = summary(chosen(SENTENCE))
     assert said == (
         "Fine-tune “little” on “films” (2 label(s), all weights)."
-        " 9 epoch(s) over 900 rows, batch size 32."
+        " 5 epoch(s) over 900 rows, batch size 32."
         " Validated on 100 rows; the best checkpoint is kept."
     )
     quick = chosen(PAIR).with_quick_trial(True)

@@ -246,7 +246,7 @@ def test_the_simple_settings_are_the_recommended_and_the_papers_grid(
     go_through(qtbot, page)
     press(qtbot, page.back)
     form, best = page.settings.fine_tuning, page.state.choices.defaults
-    assert (best.batch_size, best.epochs) == (32, 20), "the test has few rows"
+    assert (best.batch_size, best.epochs) == (32, 10), "the test has few rows"
     texts = {
         name: [b.text() for b in field.segments.group.buttons()]  # type: ignore[attr-defined]
         for name, field in form.fields.items()
@@ -261,7 +261,7 @@ def test_the_simple_settings_are_the_recommended_and_the_papers_grid(
     for name in ("batch_size", "learning_rate", "epochs"):
         assert form.fields[name].segments.choice() == 0  # type: ignore[attr-defined]
     said = [label.text() for label in form.findChildren(QLabel) if label.isVisible()]
-    assert any(text.startswith("With 48 training rows, ") for text in said)
+    assert any("over 48 rows are 20 updates" in text for text in said)
     press(qtbot, form.fields["batch_size"].segments.group.button(1))  # type: ignore[attr-defined]
     press(qtbot, page.settings.quick)
     assert page.state.choices.training.batch_size == 16

@@ -54,7 +54,7 @@ def test_a_run_that_learned_nothing_says_so_and_prepares_another(
     view = open_run(page(), run_id, qtbot)
     line = view.advice
     qtbot.waitUntil(lambda: not line.isHidden())
-    assert line.text.whole().startswith("No better than always predicting “positive”: 60.0%")
+    assert line.text.whole().startswith("No better than always predicting “positive” (60.0%).")
     with qtbot.waitSignal(studio.go) as gone:
         qtbot.mouseClick(line.try_it, Qt.MouseButton.LeftButton)
     where, asked = gone.args
