@@ -34,8 +34,12 @@ class MultiLabelReport(Report):
         description="Share of the examples whose set of labels is right as a whole."
     )
     f1_micro: float = Field(description="F1 of all pairs of example and label.")
-    f1_macro: float = Field(description="Mean F1 of the labels that occur, true or predicted.")
-    average_precision: float = Field(description="Mean over the labels that some example has.")
+    f1_macro: float = Field(
+        description="Mean F1 of all labels; one that occurs on neither side counts as 0."
+    )
+    average_precision: float = Field(
+        description="Mean over all labels; one that no example has counts as 0."
+    )
     loss: float = Field(description="Mean binary cross entropy, in nats.")
     labels: tuple[LabelFigures, ...]
 
@@ -94,8 +98,8 @@ def report(
         examples=len(truth),
         exact_match=float((truth == prediction).all(axis=1).mean()) if len(truth) else 0.0,
         f1_micro=float(2 * right.sum() / max(support.sum() + predicted.sum(), 1)),
-        f1_macro=_mean(f1[support + predicted > 0]),
-        average_precision=_mean(ranked[support > 0]),
+        f1_macro=_mean(f1),
+        average_precision=_mean(ranked),
         loss=binary_cross_entropy(scores, truth),
         labels=tuple(
             LabelFigures(
