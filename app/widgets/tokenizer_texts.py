@@ -2,6 +2,7 @@
 
 from app.translation import tr
 from engine.tokenizers.byte_bpe import ByteLevelBpe
+from engine.tokenizers.tokenizer_json import TokenizerJson
 from engine.tokenizers.unigram import Unigram
 
 
@@ -27,6 +28,12 @@ def step_helps(kind: str) -> tuple[str, str, str]:
                 "The most likely segmentation into tokens is used; “▁” marks the beginning of a "
                 "word."
             ),
+        )
+    if kind == TokenizerJson.kind:
+        return (
+            tr("The text is normalised by the steps in tokenizer.json."),
+            tr("The text is split by the steps in tokenizer.json; a bar separates words."),
+            tr("Each word is split into tokens by the model in tokenizer.json."),
         )
     return (
         tr(

@@ -1,13 +1,13 @@
 """A config.json ↔ the spec of a network, of each family."""
 
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from engine.checkpoints.families import BERT, FAMILIES, Family
 from engine.errors import BadCheckpoint
 from engine.phrases import joined, phrase
-from engine.spec.model import EncoderSpec
+from engine.spec.model import Activation, EncoderSpec
 from engine.untrusted import shown
 from engine.validation import problem_of
 
@@ -16,7 +16,14 @@ CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right
 # Of a left-to-right network we pool the last token, as Radford et al. 2018 do: [CLS] has seen
 # nothing. transformers has no such class and pools [CLS] all the same; hence this entry of our own.
 POOLED_FROM, LAST = "pooled_from", "last"
-ACTIVATIONS = {"gelu_python": "gelu", "gelu_pytorch_tanh": "gelu_new"}  # other names of the same
+ACTIVATIONS = {  # other names of the same
+    "gelu_python": "gelu",
+    "gelu_accurate": "gelu_new",
+    "gelu_fast": "gelu_new",
+    "gelu_python_tanh": "gelu_new",
+    "gelu_pytorch_tanh": "gelu_new",
+    "swish": "silu",
+}
 ANOTHER_NETWORK: dict[str, tuple[object, ...]] = {  # and the values that leave it ours
     "position_embedding_type": (None, "absolute"),
     "add_cross_attention": (None, False),
@@ -82,8 +89,10 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
     absent = [name for name in family.sizes if name not in config]
     if absent:
         raise _bad_config(file, phrase("it has no {absent}", absent=", ".join(absent)))
+    values = _values(family, config)
+    _refuse_activation(values.get("activation"), file)
     try:
-        return family.spec.model_validate(_values(family, config), strict=True)
+        return family.spec.model_validate(values, strict=True)
     except ValidationError as error:
         names = {ours: name for name, ours in (family.sizes | family.settings).items()}
         names["causal"] = CAUSAL
@@ -105,10 +114,25 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
         ) from error
 
 
+def _refuse_activation(named: object, file: str) -> None:
+    known = get_args(Activation)
+    if isinstance(named, str) and named not in known:
+        raise BadCheckpoint(
+            phrase(
+                "{file} asks for the activation “{named}”, which BERT Studio does not have.",
+                file=file,
+                named=shown(named),
+            ),
+            phrase("Choose a checkpoint with one of these: {known}.", known=", ".join(known)),
+        )
+
+
 def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     """What a config.json says of the fields of a spec; the values may be anything."""
-    known = family.sizes | family.settings
-    values = {ours: config[theirs] for theirs, ours in known.items() if theirs in config}
+    known, said = family.sizes | family.settings, family.absent | config
+    values: dict[str, Any] = {
+        ours: said[theirs] for theirs, ours in known.items() if theirs in said
+    }
     if isinstance(values.get("activation"), str):
         values["activation"] = ACTIVATIONS.get(values["activation"], values["activation"])
     if family.causal:

@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, EncoderSpec, RobertaSpec
 from engine.spec.task import SEQUENCE, Head
 from engine.spec.tasks import heads
-from engine.tokenizers.byte_bpe import ByteLevelBpe
-from engine.tokenizers.unigram import Unigram
-from engine.tokenizers.wordpiece import WordPiece
 
 NOT_CAUSAL: dict[str, tuple[object, ...]] = {"is_decoder": (None, False)}
 
@@ -60,9 +57,9 @@ class Family:
         title: as papers call it.
         name: the “model_type” of a config.json, and the beginning of the tensors' names.
         classes: the beginning of the names of classes in transformers.
-        vocabularies: the kinds of vocabulary that its models have.
         sizes: entries of config.json → spec that no config lacks.
         settings: those that one may leave out.
+        absent: what transformers takes where one is left out, if our spec has something else.
         layer: the published name of a layer, with {} for its number.
         inner: ours → published, of the parts of a layer.
         names: ours → published, of all other parts; heads that it has none of are absent.
@@ -73,6 +70,7 @@ class Family:
         network: its encoder, as module and class in `engine.models`.
         causal: whether one may be left-to-right.
         positions_after_padding: whether positions are counted from behind the id of padding.
+        lowercase: whether its usual tokenizers ignore case, unless they say something else.
         pair_head: the end of the class that has the head for two sentences alone.
         orders_pairs: whether that head was trained on their order, and not on whether they belong
             together.
@@ -85,7 +83,6 @@ class Family:
     classes: str
     spec: type[EncoderSpec]
     network: str
-    vocabularies: tuple[str, ...]
     sizes: dict[str, str]
     settings: dict[str, str]
     layer: str
@@ -95,8 +92,10 @@ class Family:
     parts: tuple[str, ...] = ("embeddings.", "encoder.", "pooler.")
     own_pooler: tuple[str, str] | None = None
     others: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    absent: dict[str, object] = field(default_factory=dict)
     causal: bool = False
     positions_after_padding: bool = False
+    lowercase: bool = True
     pair_head: str = "ForNextSentencePrediction"
     orders_pairs: bool = False
 
@@ -147,7 +146,6 @@ BERT = Family(
     classes="Bert",
     spec=BertSpec,
     network="bert.Bert",
-    vocabularies=(WordPiece.kind,),
     sizes=SIZES,
     settings=SETTINGS | {"classifier_dropout": "head_dropout"},
     layer="bert.encoder.layer.{}.",
@@ -169,7 +167,6 @@ DISTILBERT = Family(
     classes="DistilBert",
     spec=DistilBertSpec,
     network="distilbert.DistilBert",
-    vocabularies=(WordPiece.kind,),
     sizes={
         "vocab_size": "vocab_size",
         "dim": "hidden_size",
@@ -214,9 +211,9 @@ ROBERTA = Family(
     classes="Roberta",
     spec=RobertaSpec,
     network="roberta.Roberta",
-    vocabularies=(ByteLevelBpe.kind,),
     sizes=SIZES,
     settings=SETTINGS | {"classifier_dropout": "head_dropout", "pad_token_id": "pad_token_id"},
+    absent={"type_vocab_size": 2},
     layer="roberta.encoder.layer.{}.",
     inner=BERT_LAYER,
     names={
@@ -229,6 +226,7 @@ ROBERTA = Family(
     decoder=("lm_head.decoder.weight", "lm_head.decoder.bias"),
     own_pooler=("classifier.dense.", "classifier.out_proj."),
     positions_after_padding=True,
+    lowercase=False,
     others=NOT_CAUSAL,
 )
 ALBERT = Family(
@@ -237,7 +235,6 @@ ALBERT = Family(
     classes="Albert",
     spec=AlbertSpec,
     network="albert.Albert",
-    vocabularies=(Unigram.kind, WordPiece.kind),
     sizes=SIZES,
     settings=SETTINGS
     | {

@@ -21,7 +21,6 @@ from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.regular_file import open_regular, read_json
 from engine.spec.tasks import head_of
-from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
 LARGEST_CONFIG = 4_000_000  # bytes; labels may be many
@@ -112,8 +111,7 @@ def _lowercase(folder: Path, family: Family) -> bool:
     if _config_name(folder) == GOOGLE_CONFIG:
         return read_folder(folder).lowercase
     tokenizer = _object(folder, TOKENIZER) if _has(folder, TOKENIZER) else {}
-    ignores_case = ByteLevelBpe.kind not in family.vocabularies
-    return ignores_case and bool(tokenizer.get("do_lower_case", True))
+    return bool(tokenizer.get("do_lower_case", family.lowercase))
 
 
 def _heads(family: Family, kind: str | None, tensors: Tensors) -> list[str]:

@@ -45,7 +45,7 @@ from engine.untrusted import (
 
 TOKENIZER = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"),
-    *("tokenizer_config.json", "special_tokens_map.json"),
+    *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
 )
 HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
@@ -103,6 +103,7 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
     file, config = read_config(folder)
     spec = spec_of(config, file)
     tokenizer = _tokenizer(folder, spec)
+    spec = told_segments(spec, tokenizer)
     with open_weight_files(folder) as weights:
         files = [file, *TOKENIZER, *weights.files]
         with unchanged_meanwhile(folder, files):
@@ -260,20 +261,6 @@ def _tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
         if (path := plain_file(folder, name)) is not None:
             check_content(path)
     tokenizer = Tokenizer.from_folder(folder)
-    family, kind = FAMILIES[spec.family], tokenizer.vocabulary.kind
-    if kind not in family.vocabularies:
-        raise BadCheckpoint(
-            phrase(
-                "The tokenizer is {kind}, but {family} uses {vocabularies}.",
-                kind=kind,
-                family=family.title,
-                vocabularies=" or ".join(family.vocabularies),
-            ),
-            phrase(
-                "The tokenizer belongs to a different model. Copy the one that came with "
-                "this model."
-            ),
-        )
     if spec.fixed_pad_id not in (None, tokenizer.pad):
         raise BadCheckpoint(
             phrase(
@@ -299,6 +286,13 @@ def _tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
             ),
         )
     return tokenizer
+
+
+def told_segments(spec: EncoderSpec, tokenizer: Tokenizer) -> EncoderSpec:
+    """The network that is told of segments where its tokenizer tells them."""
+    if not spec.segment_rows:
+        return spec
+    return spec.model_copy(update={"one_segment": not tokenizer.vocabulary.second_segment})
 
 
 def _filled(

@@ -50,13 +50,16 @@ class TokenPositionEmbeddings(nn.Module):
 
 
 class Embeddings(TokenPositionEmbeddings):
-    """And which sentence a token is in (Devlin et al. 2019, §3)."""
+    """And which sentence a token is in (Devlin et al. 2019, §3), where the spec tells it."""
 
     def __init__(self, spec: EncoderSpec, size: int, segments: int) -> None:
         super().__init__(spec, size)
         self.segment = nn.Embedding(segments, size)
+        self.tells_segments = spec.tells_segments
 
     def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
         assert self.position is not None
+        if not self.tells_segments:
+            segments = torch.zeros_like(segments)
         summed: Tensor = self.token(tokens) + self.segment(segments) + self.position(positions)
         return summed

@@ -6,16 +6,27 @@ Shapes: D hidden size, I intermediate size; … any leading dimensions.
 from collections.abc import Callable
 from functools import partial
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.fast.dropout import Dropout
 from engine.spec.model import EncoderSpec
 
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """The quicker of the two approximations of GELU (Hendrycks & Gimpel 2016, §2)."""
+    return x * torch.sigmoid(1.702 * x)
+
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "gelu_new": partial(F.gelu, approximate="tanh"),
     "relu": F.relu,
+    "silu": F.silu,
+    "quick_gelu": quick_gelu,
+    "tanh": torch.tanh,
+    "mish": F.mish,
 }
 
 

@@ -3,7 +3,6 @@
 Shapes: B sequences, T tokens in each, D hidden size.
 """
 
-import torch
 from torch import Tensor
 
 from engine.models.embeddings import Embeddings
@@ -15,7 +14,7 @@ from engine.spec.tasks.text_classification import CLASSIFIER
 
 
 class RobertaEmbeddings(Embeddings):
-    """BERT's, with one segment for both texts, and places that pass over padding.
+    """BERT's, with places that pass over padding.
 
     The first place is the row after that of padding's id, which all padding has.
     """
@@ -23,9 +22,6 @@ class RobertaEmbeddings(Embeddings):
     def __init__(self, spec: RobertaSpec) -> None:
         super().__init__(spec, spec.hidden_size, spec.segments)
         self.padding = spec.pad_token_id
-
-    def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
-        return super().summed(tokens, torch.zeros_like(segments), positions)
 
     def positions(self, tokens: Tensor) -> Tensor:
         mask = (tokens != self.padding).long()

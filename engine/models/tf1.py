@@ -15,6 +15,7 @@ from engine.models.published import architecture, head_entries
 from engine.phrases import phrase
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.wordpiece import WordPiece
 
 PREFIX = "bert_model.ckpt"
 
@@ -38,6 +39,11 @@ def write_tf1(
                 "The TensorFlow 1 format is for BERT only; this model is of the family {family}.",
                 family=FAMILIES[network.spec.family].title,
             ),
+            phrase("Choose the Hugging Face layout or ONNX."),
+        )
+    if not isinstance(tokenizer.vocabulary, WordPiece):
+        raise StudioError(
+            phrase("The TensorFlow 1 format has WordPiece vocabularies only."),
             phrase("Choose the Hugging Face layout or ONNX."),
         )
     if any("\n" in token or "\r" in token for token in tokenizer.tokens):

@@ -12,7 +12,7 @@ from engine.spec.problems import broken
 from engine.spec.task import Head
 
 Share = Annotated[float, Field(ge=0, lt=1)]
-Activation = Literal["gelu", "gelu_new", "relu"]
+Activation = Literal["gelu", "gelu_new", "relu", "silu", "quick_gelu", "tanh", "mish"]
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,13 @@ class EncoderSpec(Spec):
         ),
     )
 
+    one_segment: bool = Field(
+        False,
+        title="One segment",
+        description="Both texts of a pair have the first segment, as the tokenizer says.",
+        json_schema_extra=setting("elsewhere"),
+    )
+
     @model_validator(mode="after")
     def _heads_divide_width(self) -> Self:
         if self.hidden_size % self.heads:
@@ -159,6 +166,11 @@ class EncoderSpec(Spec):
     def segment_rows(self) -> int:
         """Rows of the segment embedding; 0 where there is none."""
         return 0
+
+    @property
+    def tells_segments(self) -> bool:
+        """Whether the network is told which of two texts a token is of."""
+        return self.segment_rows > 1 and not self.one_segment
 
     @property
     def token_size(self) -> int:
@@ -231,7 +243,13 @@ class RobertaSpec(EncoderSpec):
         ge=1,
         le=1_000,
         title="Segments",
-        description="Rows of the segment embedding; only the first is ever used.",
+        description="Rows of the segment embedding; only the first is used as a rule.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    one_segment: bool = Field(
+        True,
+        title="One segment",
+        description="Both texts of a pair have the first segment, as the tokenizer says.",
         json_schema_extra=setting("elsewhere"),
     )
     pad_token_id: int = Field(

@@ -254,7 +254,7 @@ def mask_tokens(
     count = ordinary.sum(axis=1, keepdims=True)
     wanted = np.where(count > 0, np.maximum(1, np.rint(task.mlm_probability * count)), 0)
     if task.whole_word_masking:
-        continues = tokenizer.continues[tokens] & ordinary
+        continues = tokenizer.vocabulary.continued(tokens) & ordinary
         chosen = _whole_words(ordinary, continues, wanted[:, 0], rng)
     else:
         draw = np.where(ordinary, rng.random(tokens.shape), 2.0)

@@ -6,24 +6,24 @@ tokens, and none is unknown. In the files a byte is written as a character that 
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tokenizers import AddedToken, decoders, models, pre_tokenizers, processors
 from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers import decoders, models, pre_tokenizers, processors
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.vocabulary import Vocabulary
+from engine.tokenizers.added import Added, added_of, put_added, together, unusual
+from engine.tokenizers.stated import Stated
+from engine.tokenizers.vocabulary import Vocabulary, framed, template
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
     MOST_TOKENS,
     Special,
-    in_order,
     json_of,
     lines_of,
-    numbered,
     special_names,
 )
 
@@ -46,82 +46,81 @@ BYTE_OF = {character: byte for byte, character in CHARACTERS.items()}
 WRITTEN_SPACE = CHARACTERS[ord(" ")]
 
 
+def text_of_bytes(token: str) -> str:
+    """The text of a token; a space as “▁”, and bytes that are part of a character as \\xe6."""
+    if not all(character in BYTE_OF for character in token):
+        return token
+    text = bytes(BYTE_OF[character] for character in token).decode("utf-8", "backslashreplace")
+    return text.replace(" ", SPACE)
+
+
 @dataclass(frozen=True)
 class ByteLevelBpe(Vocabulary):
     """A byte-level vocabulary; `merges` are pairs of tokens, the first one is merged first."""
 
     kind: ClassVar[str] = "byte-level BPE"
-    separators: ClassVar[int] = 2
     keeps_spaces: ClassVar[bool] = True
-    mark: ClassVar[str] = SPACE
-    tokens: tuple[str, ...]
     merges: tuple[tuple[str, str], ...]
-    special: Special = SPECIAL
-    added: tuple[str, ...] = ()
+    special: Special = field(default=SPECIAL, kw_only=True)
+    separators: int = field(default=2, kw_only=True)
+    second_segment: int = field(default=0, kw_only=True)
     spaced: bool = False  # whether the first word counts as one with a space before it
-    mask_takes_space: bool = True  # the space before a typed mask belongs to it
-    lowercase: bool = field(default=False, init=False)
-    marked: bool = field(default=True, init=False)
+
+    @property
+    def mark(self) -> str:
+        return SPACE
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
         library = LibraryTokenizer(models.BPE(ids, list(self.merges), fuse_unk=False))
         library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=self.spaced)
-        cls, sep, mask = self.special[2:]
-        library.post_processor = processors.RobertaProcessing(
-            (sep, ids[sep]), (cls, ids[cls]), trim_offsets=True, add_prefix_space=self.spaced
-        )
+        library.post_processor = template(self.frame, ids)
+        if self._is_usual:
+            cls, sep = self.special[2:4]
+            library.post_processor = processors.RobertaProcessing(
+                (sep, ids[sep]), (cls, ids[cls]), trim_offsets=True, add_prefix_space=self.spaced
+            )
         library.decoder = decoders.ByteLevel()
-        library.add_special_tokens([AddedToken(p, normalized=False) for p in self.special[:4]])
-        library.add_special_tokens([self._mask(mask)])
-        library.add_tokens([AddedToken(p, normalized=False) for p in self.added])
+        put_added(library, (), self.special, self.added)
         return library
 
     def continues(self, token: str) -> bool:
-        whole = token in self.special or token in self.added
-        return not whole and not token.startswith(WRITTEN_SPACE)
+        return token not in self.unsplit and not token.startswith(WRITTEN_SPACE)
 
     def shown(self, token: str) -> str:
-        """The text of a token; a space as “▁”, and bytes that are part of a character as \\xe6."""
-        if token in self.special or not all(character in BYTE_OF for character in token):
-            return token
-        text = bytes(BYTE_OF[character] for character in token).decode("utf-8", "backslashreplace")
-        return text.replace(" ", SPACE)
+        return token if token in self.special else text_of_bytes(token)
+
+    @property
+    def _is_usual(self) -> bool:
+        """Whether texts stand between the tokens as in RoBERTa."""
+        return (self.separators, self.second_segment) == (2, 0)
 
     def essence(self) -> list[Any]:
-        settings = [self.special, self.added, self.spaced, self.mask_takes_space]
-        return [self.kind, self.tokens, self.merges, *settings]
+        return [self.kind, self.merges, self.spaced, *self.common()]
+
+    def for_words(self) -> "ByteLevelBpe":
+        return replace(self, spaced=True)
 
     def files(self) -> dict[str, str]:
         ids = {token: number for number, token in enumerate(self.tokens)}
         merges = "".join(f"{first} {second}\n" for first, second in self.merges)
         return {WORDS: json.dumps(ids, ensure_ascii=False), MERGES: f"#version: 0.2\n{merges}"}
 
-    def config(self) -> dict[str, Any]:
+    def named(self) -> dict[str, Any]:
         _, _, cls, sep, mask = self.special
+        flags = {one.content: one for one in self.added}
         return {
-            "tokenizer_class": "RobertaTokenizer",
+            "tokenizer_class": "RobertaTokenizer" if self._is_usual else "PreTrainedTokenizerFast",
+            "do_lower_case": False,
             "add_prefix_space": self.spaced,
             "trim_offsets": True,
             **self.special_by_key,
             "bos_token": cls,
             "eos_token": sep,
-            "mask_token": {
-                "__type": "AddedToken",
-                "content": mask,
-                "lstrip": self.mask_takes_space,
-                "normalized": False,
-                "rstrip": False,
-                "single_word": False,
-            },
+            "mask_token": flags.get(mask, Added(mask)).published(),
         }
 
-    def _mask(self, mask: str) -> AddedToken:
-        return AddedToken(mask, lstrip=self.mask_takes_space, normalized=False)
 
-
-def from_published(
-    content: dict[str, Any], config: dict[str, Any], path: Path
-) -> ByteLevelBpe | None:
+def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteLevelBpe | None:
     """Read a tokenizer.json; None where its steps are not those of RoBERTa."""
     model, before = content.get("model"), content.get("pre_tokenizer")
     if not isinstance(model, dict) or model.get("type", "BPE") != "BPE" or "merges" not in model:
@@ -133,24 +132,36 @@ def from_published(
         return None
     if model.get("byte_fallback") or model.get("ignore_merges") or before.get("use_regex") is False:
         return None
-    ids, added = numbered(model, content, path)
-    special = special_names(config, SPECIAL)
-    flags = {t["content"]: t for t in content.get("added_tokens") or [] if t.get("content")}
-    spaced = config.get("add_prefix_space", before.get("add_prefix_space"))
-    return ByteLevelBpe(
-        tokens=tuple(in_order(ids, path)),
-        merges=_pairs(model["merges"], ids, path),
-        special=special,
-        added=tuple(token for token in added if token not in special),
-        spaced=spaced is True,
-        mask_takes_space=flags.get(special[4], {}).get("lstrip", True) is True,
+    own = model.get("vocab")
+    if not isinstance(own, dict):
+        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+    if model.get("unk_token") and not own.keys() >= BYTE_OF.keys():  # then a byte may be unknown
+        return None
+    tokens, added, _ = together(
+        own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
     )
+    special = special_names(stated.config, SPECIAL)
+    spaced = before.get("add_prefix_space")
+    if not stated.is_generic:
+        spaced = stated.config.get("add_prefix_space", spaced)
+    read = ByteLevelBpe(
+        tokens,
+        _pairs(model["merges"], own, path),
+        special=special,
+        added=_flagged(added, special, stated),
+        spaced=spaced is True,
+    )
+    return framed(read, content.get("post_processor"))
 
 
-def from_plain(folder: Path, config: dict[str, Any]) -> ByteLevelBpe:
-    """Read vocab.json and merges.txt."""
+def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
+    """Read vocab.json and merges.txt, which is not needed where every token is a single byte."""
     words, merges = folder / WORDS, folder / MERGES
-    if not merges.exists():
+    own = json_of(words)
+    special = special_names(stated.config, SPECIAL)
+    tokens, added, _ = together(own, stated.added, stated.special, words)
+    unsplit = {*special, *(one.content for one in added)}
+    if not merges.exists() and any(len(t) > 1 and t not in unsplit for t in own):
         raise BadCheckpoint(
             phrase(
                 "{folder} has {words} but no {merges}.",
@@ -158,18 +169,24 @@ def from_plain(folder: Path, config: dict[str, Any]) -> ByteLevelBpe:
                 words=WORDS,
                 merges=MERGES,
             ),
-            ADVICE,
+            phrase("Copy {merges} from where the model comes from.", merges=MERGES),
         )
-    ids = json_of(words)
-    lines = [line for line in lines_of(merges) if line and not line.startswith("#version")]
-    mask = config.get("mask_token")
+    lines = lines_of(merges) if merges.exists() else []
     return ByteLevelBpe(
-        tokens=tuple(in_order(ids, words)),
-        merges=_pairs(lines, ids, merges),
-        special=special_names(config, SPECIAL),
-        spaced=config.get("add_prefix_space") is True,
-        mask_takes_space=not isinstance(mask, dict) or mask.get("lstrip", True) is True,
+        tokens,
+        _pairs([line for line in lines if line and not line.startswith("#version")], own, merges),
+        special=special,
+        added=unusual(_flagged(added, special, stated), special),
+        spaced=stated.config.get("add_prefix_space") is True,
     )
+
+
+def _flagged(added: tuple[Added, ...], special: Special, stated: Stated) -> tuple[Added, ...]:
+    """What is never split. A space before the mask belongs to it unless something else is said."""
+    mask = stated.config.get("mask_token")
+    takes_space = not isinstance(mask, dict) or mask.get("lstrip", True) is True
+    flags = {special[4]: Added(special[4], lstrip=takes_space, special=True)}
+    return tuple((flags | {one.content: one for one in added}).values())
 
 
 def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, str], ...]:

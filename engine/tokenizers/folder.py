@@ -1,27 +1,33 @@
 """Read and write the vocabulary of a folder, of whichever kind it is.
 
-Of a foreign `tokenizer.json` only the vocabulary and the settings that the published steps have
-are read; one that asks for other steps is passed over for the older files, or refused.
+A `tokenizer.json` says all of a tokenizer where it is there; else the older files do, with the
+name of the class in transformers that reads them.
 """
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers import byte_bpe, unigram, wordpiece
+from engine.tokenizers import byte_bpe, herbert, tokenizer_json, unigram, wordpiece
+from engine.tokenizers.stated import CONFIG, Stated, read_stated
 from engine.tokenizers.vocabulary import Vocabulary
-from engine.tokenizers.vocabulary_files import (
-    ADVICE,
-    SPECIAL_KEYS,
-    json_of,
-    lines_of,
-)
+from engine.tokenizers.vocabulary_files import ADVICE, SPECIAL_KEYS, json_of
 
 GOOGLE_CONFIG = "bert_config.json"  # Google's name of what is config.json elsewhere
+PUBLISHED = "tokenizer.json"
 CASE = re.compile(r"(?<![a-z])(un)?cased(?![a-z])", re.IGNORECASE)
+WORDPIECE_CLASSES = (  # in transformers, without “Fast”; all split as BERT does
+    *("BertTokenizer", "ConvBertTokenizer", "DistilBertTokenizer", "DPRContextEncoderTokenizer"),
+    *("DPRQuestionEncoderTokenizer", "DPRReaderTokenizer", "ElectraTokenizer", "FunnelTokenizer"),
+    *("LayoutLMTokenizer", "LxmertTokenizer", "MobileBertTokenizer", "RetriBertTokenizer"),
+    *("SplinterTokenizer", "SqueezeBertTokenizer"),
+)
+BYTE_LEVEL_CLASSES = ("RobertaTokenizer", "GPT2Tokenizer", "LongformerTokenizer")
+SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
 
 
 def read_folder(folder: Path) -> Vocabulary:
@@ -33,49 +39,63 @@ def read_folder(folder: Path) -> Vocabulary:
     Raises:
         BadCheckpoint: no vocabulary, a damaged one, or one of a kind that is not known.
     """
-    stated = folder / "tokenizer_config.json"
-    config = json_of(stated) if stated.exists() else {}
-    published, plain = folder / "tokenizer.json", folder / "vocab.txt"
-    if published.exists():
-        content = json_of(published)
-        for read in (
-            wordpiece.from_published,
-            byte_bpe.from_published,
-            unigram.from_published,
-        ):
-            if (known := read(content, config, published)) is not None:
-                return known
-    if plain.exists():
-        named = lowercase_by_name(folder)
-        settings = {} if named is None else {"lowercase": named}
-        return wordpiece.of_tokens(
-            lines_of(plain), {**settings, **wordpiece.stated_settings(config)}, config, ()
-        )
-    if (folder / byte_bpe.WORDS).exists():
-        return byte_bpe.from_plain(folder, config)
-    if published.exists():
-        raise BadCheckpoint(
+    stated = read_stated(folder)
+    published = folder / PUBLISHED
+    found = _published(published, stated) if published.exists() else _plain(folder, stated)
+    if stated.has_segments is False:
+        found = replace(found, second_segment=0)
+    return replace(found, cuts_beginning=stated.config.get("truncation_side") == "left")
+
+
+def _published(path: Path, stated: Stated) -> Vocabulary:
+    """Read a tokenizer.json: as one of the kinds that are known, or step by step."""
+    content = json_of(path)
+    for read in (wordpiece.from_published, byte_bpe.from_published, unigram.from_published):
+        if (known := read(content, stated, path)) is not None:
+            return known
+    return tokenizer_json.from_published(content, stated, path)
+
+
+def _plain(folder: Path, stated: Stated) -> Vocabulary:
+    """Read the older files, as the class does that is named; without one, those that are there."""
+    named = stated.tokenizer
+    is_open = not named or stated.is_generic
+    has_lines = (folder / wordpiece.VOCABULARY).exists()
+    has_merged = (folder / byte_bpe.WORDS).exists()
+    if has_lines and (is_open or named in WORDPIECE_CLASSES):
+        return wordpiece.from_plain(folder, stated, lowercase_by_name(folder))
+    if has_merged and named == herbert.CLASS:
+        return herbert.from_plain(folder, stated)
+    if has_merged and (is_open or named in BYTE_LEVEL_CLASSES):
+        return byte_bpe.from_plain(folder, stated)
+    raise _unread(folder, named, has_lines or has_merged)
+
+
+def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
+    """What is wrong with a folder without a tokenizer.json and without files that say as much."""
+    make = phrase(
+        "Add the model's tokenizer.json; to get one, load the tokenizer with transformers and "
+        "save it again."
+    )
+    for model in SENTENCEPIECE:
+        if (folder / model).exists():
+            return BadCheckpoint(
+                phrase(
+                    "{folder} has its vocabulary only in {model}.", folder=folder.name, model=model
+                ),
+                make,
+            )
+    if has_words:
+        return BadCheckpoint(
             phrase(
-                "{published} in {folder} is not a supported tokenizer: WordPiece, byte-level "
-                "BPE, or Unigram (SentencePiece) as in ALBERT.",
-                published=published.name,
+                "The tokenizer of {folder} is a {named}, and without a tokenizer.json it is not "
+                "known how it splits text.",
                 folder=folder.name,
+                named=named[:60],
             ),
-            phrase("Choose a checkpoint of the BERT family."),
+            make,
         )
-    if (folder / unigram.MODEL).exists():
-        raise BadCheckpoint(
-            phrase(
-                "{folder} has its vocabulary only in {model}.",
-                folder=folder.name,
-                model=unigram.MODEL,
-            ),
-            phrase(
-                "Add the model's tokenizer.json; to get one, load the tokenizer with "
-                "transformers and save it again."
-            ),
-        )
-    raise BadCheckpoint(
+    return BadCheckpoint(
         phrase(
             "{folder} has no vocabulary: there is neither tokenizer.json nor vocab.txt.",
             folder=folder.name,
@@ -88,17 +108,16 @@ def read_vocabulary(path: Path, lowercase: bool | None = None) -> Vocabulary:
     """Read a `vocab.txt`, or the folder of one; None: lowercase unless a token has capitals."""
     if path.is_dir():
         return read_folder(path)
-    settings = {} if lowercase is None else {"lowercase": lowercase}
-    return wordpiece.of_tokens(lines_of(path), settings, {}, ())
+    return wordpiece.of_lines(path, lowercase)
 
 
 def write_folder(vocabulary: Vocabulary, library_json: str, folder: Path) -> None:
     """Write what the published tools read."""
     config = vocabulary.config()
     texts = {
-        "tokenizer.json": library_json,
+        PUBLISHED: library_json,
         **vocabulary.files(),
-        "tokenizer_config.json": _as_json(config),
+        CONFIG: _as_json(config),
         "special_tokens_map.json": _as_json({key: config[key] for key in SPECIAL_KEYS}),
     }
     for name, text in texts.items():

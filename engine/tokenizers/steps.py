@@ -28,7 +28,7 @@ def steps(tokenizer: Tokenizer, text: str) -> Steps:
     shown = text[:MAX_TRACED_CHARACTERS]
     encoding = tokenizer.encode(shown, max_length=MOST_TOKENS)
     inside = [token for token in encoding.tokens if token.word is not None]
-    whole = {*tokenizer.vocabulary.special, *tokenizer.vocabulary.added}  # never changed or split
+    whole = tokenizer.vocabulary.unsplit
     normalised, end = "", 0
     words = []
     for _, group in groupby(inside, key=lambda token: token.word):

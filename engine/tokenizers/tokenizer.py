@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -23,13 +23,12 @@ from engine.messages.explore.text import Token
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
-from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.folder import read_folder, read_vocabulary, write_folder
 from engine.tokenizers.training import learn_vocabulary
 from engine.tokenizers.unmarked import Found, LongestMatch
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import ADVICE
-from engine.tokenizers.wordpiece import LONGEST_WORD, WordPiece
+from engine.tokenizers.wordpiece import WordPiece
 
 MOST_TOKENS = 1 << 24  # of one text
 Placed = tuple[list[int], list[tuple[int, int]]]  # ids, and first and last character of each
@@ -108,7 +107,7 @@ class Tokenizer:
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
         """bool [size], True for tokens that continue the word of the token before them."""
-        return np.array([self.vocabulary.continues(token) for token in self.tokens])
+        return self.vocabulary.continuing
 
     def token(self, number: int) -> str:
         """A token as a person can read it."""
@@ -126,7 +125,8 @@ class Tokenizer:
         """Encode one input with what each token stands for.
 
         The name of the mask in the text, “[MASK]” in BERT, is the mask. Of two texts that are too
-        long together, the longer one is cut first.
+        long together, the longer one is cut first; at its end, or where the vocabulary says so at
+        its beginning.
         """
         parts = [text] if pair is None else [text, pair]
         with _guarded():
@@ -134,7 +134,7 @@ class Tokenizer:
         kept = self._share([len(one) for one in encoded], max_length)
         tokens = [self._special(self.cls, 0)]
         for segment, (one, count) in enumerate(zip(encoded, kept, strict=True)):
-            tokens += self._tokens(one, parts[segment], count, segment)
+            tokens += self._tokens(one, parts[segment], segment, self._kept(len(one), count))
             sep = self._special(self.sep, segment, at=tokens[-1].end if count else 0)
             is_between = segment + 1 < len(parts)
             tokens += [sep] * (self.vocabulary.separators if is_between else 1)
@@ -152,16 +152,18 @@ class Tokenizer:
         max_length: int = 512,
     ) -> list[tuple[list[int], list[int]]]:
         """The ids and segments of many inputs, as `encode` gives them, on all cores."""
-        first = self.contents(texts, max_length)
+        enough = None if self.vocabulary.cuts_beginning else max_length
+        first = self.contents(texts, enough)
         if pairs is None:
             rows = []
             for ids in first:
-                row = [self.cls, *ids[: max(max_length - 2, 0)], self.sep]
+                kept = self._kept(len(ids), self._share([len(ids)], max_length)[0])
+                row = [self.cls, *ids[kept], self.sep]
                 rows.append((row, [0] * len(row)))
             return rows
         return [
             self._joined(a, b, max_length)
-            for a, b in zip(first, self.contents(pairs, max_length), strict=True)
+            for a, b in zip(first, self.contents(pairs, enough), strict=True)
         ]
 
     def contents(self, texts: Sequence[str], enough: int | None = None) -> list[list[int]]:
@@ -231,9 +233,8 @@ class Tokenizer:
     @cached_property
     def _library_of_words(self) -> LibraryTokenizer:
         """The library's tokenizer, with a space before every word where that makes a difference."""
-        if isinstance(self.vocabulary, ByteLevelBpe) and not self.vocabulary.spaced:
-            return replace(self.vocabulary, spaced=True).library(self._ids)
-        return self._library
+        for_words = self.vocabulary.for_words()
+        return self._library if for_words == self.vocabulary else for_words.library(self._ids)
 
     def normalise(self, text: str) -> str:
         """The text as it is before it is split into words."""
@@ -247,23 +248,35 @@ class Tokenizer:
 
     def _beginning(self, text: str, max_length: int) -> LibraryEncoding | Found:
         """Encode a text, or enough of it for more than `max_length` right tokens."""
+        cuts_beginning = self.vocabulary.cuts_beginning
         if self._unmarked is not None:
-            return self._unmarked.encode(text, max_length)
+            return self._unmarked.encode(text, None if cuts_beginning else max_length)
         window = _window(max_length)
-        while window < len(text):
+        while window < len(text) and not cuts_beginning:
             encoded = self._library.encode(text[:window], add_special_tokens=False)
-            if _settled(encoded, window) > max_length:
+            if self._settled(encoded, window) > max_length:
                 return encoded
             window *= 4
         return self._library.encode(text, add_special_tokens=False)
 
+    def _settled(self, encoded: LibraryEncoding, end: int) -> int:
+        """How many tokens of a text cut at `end` would be the same in the whole text.
+
+        Not those of the last word, and not what may be the beginning of a special token.
+        """
+        words, last = encoded.word_ids, end - self.vocabulary.longest_word
+        return sum(
+            word != words[-1] and stop <= last
+            for word, (_, stop) in zip(words, encoded.offsets, strict=True)
+        )
+
     def _tokens(
-        self, encoded: LibraryEncoding | Found, text: str, count: int, segment: int
+        self, encoded: LibraryEncoding | Found, text: str, segment: int, kept: slice
     ) -> list[Token]:
         tokens = []
         word, last = -1, object()
         around = {self.pad, self.cls, self.sep}
-        rows = zip(encoded.ids[:count], encoded.offsets, encoded.word_ids, strict=False)
+        rows = zip(encoded.ids[: kept.stop], encoded.offsets, encoded.word_ids, strict=False)
         for number, (start, end), library_word in rows:
             special = number in around
             if library_word is None or library_word != last:
@@ -282,7 +295,7 @@ class Tokenizer:
                     special=special,
                 )
             )
-        return tokens
+        return tokens[kept.start :]
 
     def _special(self, number: int, segment: int, at: int = 0) -> Token:
         return Token(
@@ -298,8 +311,13 @@ class Tokenizer:
     def _joined(self, a: list[int], b: list[int], max_length: int) -> tuple[list[int], list[int]]:
         keep_a, keep_b = self._share([len(a), len(b)], max_length)
         between = [self.sep] * self.vocabulary.separators
-        ids = [self.cls, *a[:keep_a], *between, *b[:keep_b], self.sep]
+        first, second = a[self._kept(len(a), keep_a)], b[self._kept(len(b), keep_b)]
+        ids = [self.cls, *first, *between, *second, self.sep]
         return ids, [0] * (1 + keep_a + len(between)) + [1] * (keep_b + 1)
+
+    def _kept(self, length: int, count: int) -> slice:
+        """Which tokens of a text stay where it may keep so many."""
+        return slice(length - count, length) if self.vocabulary.cuts_beginning else slice(0, count)
 
     def _share(self, lengths: list[int], max_length: int) -> list[int]:
         """How many tokens of each text stay, as the published tokenizers cut: the longer first."""
@@ -360,15 +378,3 @@ def _clean(text: str) -> str:
 def _window(max_length: int) -> int:
     """How many characters nearly always hold more than `max_length` tokens."""
     return 16 * max_length + 1_000
-
-
-def _settled(encoded: LibraryEncoding, end: int) -> int:
-    """How many tokens of a text cut at `end` would be the same in the whole text.
-
-    Not those of the last word, and not what may be the beginning of a special token.
-    """
-    words = encoded.word_ids
-    return sum(
-        word != words[-1] and stop <= end - LONGEST_WORD
-        for word, (_, stop) in zip(words, encoded.offsets, strict=True)
-    )

@@ -12,7 +12,8 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
-from engine.tokenizers.wordpiece import LONGEST_WORD, PREFIX, SPECIAL, WordPiece
+from engine.tokenizers.vocabulary_files import LONGEST_WORD
+from engine.tokenizers.wordpiece import PREFIX, SPECIAL, WordPiece
 
 MOST_CHARACTERS = 1_000  # different characters that a vocabulary may hold
 RAREST = 2  # tokens that are seen less often are not made

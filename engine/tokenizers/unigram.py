@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.vocabulary import Vocabulary, pair_template
-from engine.tokenizers.vocabulary_files import ADVICE, MOST_TOKENS, Special, in_order, special_names
+from engine.tokenizers.added import added_of, put_added, together
+from engine.tokenizers.stated import Stated
+from engine.tokenizers.vocabulary import Vocabulary, framed, template
+from engine.tokenizers.vocabulary_files import ADVICE, MOST_TOKENS, Special, special_names
 
 SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 MODEL = "spiece.model"
@@ -31,19 +33,19 @@ class Unigram(Vocabulary):
     """A unigram vocabulary; `scores` are those of the first tokens, those behind were added."""
 
     kind: ClassVar[str] = "Unigram"
-    mark: ClassVar[str] = MARK
-    tokens: tuple[str, ...]
     scores: tuple[float, ...]
-    lowercase: bool = True
+    special: Special = field(default=SPECIAL, kw_only=True)
+    lowercase: bool = field(default=True, kw_only=True)
     keep_accents: bool = False
     quotes: bool = True  # whether `` and '' become a double quotation mark
     characters: str = ""  # which characters become which, in SentencePiece's own form, base64
-    special: Special = SPECIAL
-    added: tuple[str, ...] = ()
-    marked: bool = field(default=True, init=False)
+
+    @property
+    def mark(self) -> str:
+        return MARK
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
-        _, unknown, cls, sep, _ = self.special
+        unknown = self.special[1]
         scored = list(zip(self.tokens, self.scores, strict=False))
         library = LibraryTokenizer(models.Unigram(scored, ids[unknown], byte_fallback=False))
         steps: list[normalizers.Normalizer] = []
@@ -60,28 +62,25 @@ class Unigram(Vocabulary):
         library.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")]
         )
-        library.post_processor = pair_template(cls, sep, ids)
+        library.post_processor = template(self.frame, ids)
         library.decoder = decoders.Metaspace(MARK, "always")
-        library.add_tokens([AddedToken(p, normalized=False) for p in self.tokens[len(scored) :]])
-        library.add_special_tokens([AddedToken(p, normalized=False) for p in self.special])
-        library.add_tokens([AddedToken(p, normalized=False) for p in self.added])
+        put_added(library, self.tokens[len(scored) :], self.special, self.added)
         return library
 
     def continues(self, token: str) -> bool:
-        whole = token in self.special or token in self.added
-        return not whole and not token.startswith(MARK)
+        return token not in self.unsplit and not token.startswith(MARK)
 
     def essence(self) -> list[Any]:
         settings = [self.lowercase, self.keep_accents, self.quotes, self.characters]
-        return [self.kind, self.tokens, self.scores, *settings, self.special, self.added]
+        return [self.kind, self.scores, *settings, *self.common()]
 
     def files(self) -> dict[str, str]:
         """Nothing: `spiece.model` can be made by its own program only."""
         return {}
 
-    def config(self) -> dict[str, Any]:
+    def named(self) -> dict[str, Any]:
         _, _, cls, sep, _ = self.special
-        usual = self.quotes and (cls, sep) == SPECIAL[2:4]
+        usual = self.quotes and (cls, sep) == SPECIAL[2:4] and self.separators == 1
         return {
             "tokenizer_class": "AlbertTokenizer" if usual else "PreTrainedTokenizerFast",
             "do_lower_case": self.lowercase,
@@ -93,7 +92,7 @@ class Unigram(Vocabulary):
         }
 
 
-def from_published(content: dict[str, Any], config: dict[str, Any], path: Path) -> Unigram | None:
+def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigram | None:
     """Read a tokenizer.json; None where its steps are not those of ALBERT."""
     model = content.get("model")
     if not isinstance(model, dict) or model.get("type", "Unigram") != "Unigram":
@@ -101,33 +100,31 @@ def from_published(content: dict[str, Any], config: dict[str, Any], path: Path) 
     steps = _steps(content.get("normalizer"))
     if steps is None or model.get("byte_fallback") or not _splits(content.get("pre_tokenizer")):
         return None
-    scored = _scored(model.get("vocab"), path)
-    tokens = [token for token, _ in scored]
-    unknown = model.get("unk_id")
-    if type(unknown) is not int or not 0 <= unknown < len(tokens):
-        raise BadCheckpoint(
-            phrase("{path} does not say which token is the unknown token.", path=path.name), ADVICE
-        )
-    extra = content.get("added_tokens") or []
-    if not isinstance(extra, list) or not all(isinstance(t, dict) for t in extra):
-        raise BadCheckpoint(phrase("{path} has no list of added tokens.", path=path.name), ADVICE)
-    ids: dict[str, Any] = {token: number for number, token in enumerate(tokens)}
-    for one in extra:
-        if ids.setdefault(str(one.get("content")), one.get("id")) != one.get("id"):
-            raise BadCheckpoint(phrase("{path} gives a token two ids.", path=path.name), ADVICE)
+    scored = scored_of(model, path)
+    names = [token for token, _ in scored]
+    own = {token: number for number, token in enumerate(names)}
+    tokens, added, count = together(
+        own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
+    )
     pad, _, cls, sep, mask = SPECIAL
-    special = special_names(config, (pad, tokens[unknown], cls, sep, mask))
-    lowercase, accents = config.get("do_lower_case"), config.get("keep_accents")
-    return Unigram(
-        tokens=tuple(in_order(ids, path)),
-        scores=tuple(score for _, score in scored),
-        lowercase=lowercase if isinstance(lowercase, bool) else "Lowercase" in steps,
-        keep_accents=accents if isinstance(accents, bool) else "StripAccents" not in steps,
+    special = special_names(stated.config, (pad, names[model["unk_id"]], cls, sep, mask))
+    if special[1] != names[model["unk_id"]] or count < len(names):
+        return None
+    lowercase, accents = "Lowercase" in steps, "StripAccents" not in steps
+    if not stated.is_generic:
+        lowercase = bool(stated.config.get("do_lower_case", lowercase))
+        accents = bool(stated.config.get("keep_accents", accents))
+    read = Unigram(
+        tokens,
+        tuple(score for _, score in scored),
+        special=special,
+        added=added,
+        lowercase=lowercase,
+        keep_accents=accents,
         quotes=QUOTES[0] in steps,
         characters=steps.get("Precompiled", ""),
-        special=special,
-        added=tuple(name for t in extra if (name := str(t["content"])) not in special),
     )
+    return framed(read, content.get("post_processor"))
 
 
 def _steps(normalizer: object) -> dict[str, str] | None:
@@ -180,8 +177,12 @@ def _splits(before: object) -> bool:
     return marks and steps[1].get("replacement") == MARK and steps[1].get("split", True) is True
 
 
-def _scored(pairs: object, path: Path) -> list[tuple[str, float]]:
-    """Pieces with their scores; raises BadCheckpoint for anything else."""
+def scored_of(model: dict[str, Any], path: Path) -> list[tuple[str, float]]:
+    """The tokens of a model with their scores.
+
+    Raises BadCheckpoint for anything else, and where none of them is the unknown one.
+    """
+    pairs, unknown = model.get("vocab"), model.get("unk_id")
     if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_TOKENS:
         raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
     scored = []
@@ -195,4 +196,8 @@ def _scored(pairs: object, path: Path) -> list[tuple[str, float]]:
         scored.append((token, float(score)))
     if len({token for token, _ in scored}) < len(scored):
         raise BadCheckpoint(phrase("{path} contains a token twice.", path=path.name), ADVICE)
+    if type(unknown) is not int or not 0 <= unknown < len(scored):
+        raise BadCheckpoint(
+            phrase("{path} does not say which token is the unknown token.", path=path.name), ADVICE
+        )
     return scored

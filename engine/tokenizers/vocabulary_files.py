@@ -13,6 +13,7 @@ from engine.regular_file import read_regular
 
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 MOST_TOKENS = 10_000_000
+LONGEST_WORD = 100  # characters; longer words become one [UNK], as in the published code
 SPECIAL_KEYS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 ADVICE = phrase("Copy the tokenizer files again, or choose another checkpoint.")
 
@@ -22,30 +23,16 @@ Special = tuple[str, str, str, str, str]  # pad, unknown, cls, sep, mask
 def special_names(config: dict[str, Any], usual: Special) -> Special:
     """The special tokens as a tokenizer_config.json names them, or else the usual ones."""
     pad, unknown, cls, sep, mask = (
-        _name(config.get(key), name) for key, name in zip(SPECIAL_KEYS, usual, strict=True)
+        name_of(config.get(key), name) for key, name in zip(SPECIAL_KEYS, usual, strict=True)
     )
     return pad, unknown, cls, sep, mask
 
 
-def _name(value: object, default: str) -> str:
+def name_of(value: object, default: str) -> str:
     """A special token as a config names it: a text, or an object with its text."""
     if isinstance(value, dict):
         value = value.get("content")
     return value if isinstance(value, str) and value else default
-
-
-def numbered(
-    model: dict[str, Any], content: dict[str, Any], path: Path
-) -> tuple[dict[str, Any], list[str]]:
-    """The numbers of all tokens of a tokenizer.json, and those that were added to its model's."""
-    own, extra = model.get("vocab"), content.get("added_tokens") or []
-    if not isinstance(own, dict) or not isinstance(extra, list):
-        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
-    named = [t for t in extra if isinstance(t, dict) and isinstance(t.get("content"), str)]
-    ids = {**{t["content"]: t.get("id") for t in named}, **own}
-    if any(ids[t["content"]] != t.get("id") for t in named):
-        raise BadCheckpoint(phrase("{path} gives a token two ids.", path=path.name), ADVICE)
-    return ids, [t["content"] for t in named if t["content"]]
 
 
 def in_order(ids: dict[str, Any], path: Path) -> list[str]:

@@ -1,35 +1,55 @@
 """WordPiece, as BERT has it (Wu et al. 2016; Devlin et al. 2019, §3)."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from engine.tokenizers.vocabulary import Vocabulary, pair_template
-from engine.tokenizers.vocabulary_files import Special, in_order, numbered, special_names
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.tokenizers.added import Added, added_of, put_added, together, unusual
+from engine.tokenizers.stated import NOTHING, Stated
+from engine.tokenizers.vocabulary import Vocabulary, framed, template
+from engine.tokenizers.vocabulary_files import (
+    ADVICE,
+    LONGEST_WORD,
+    Special,
+    lines_of,
+    special_names,
+)
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"  # of a token inside a word
-LONGEST_WORD = 100  # characters; longer words become one [UNK], as in the published code
 LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a whole reaction or sequence may stand without a space
+VOCABULARY = "vocab.txt"
+NORMALIZER = {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}
 
 
 @dataclass(frozen=True)
 class WordPiece(Vocabulary):
-    """WordPiece (Devlin et al. 2019, §3; Wu et al. 2016), cased or not, of any language."""
+    """WordPiece (Devlin et al. 2019, §3; Wu et al. 2016), cased or not, of any language.
+
+    With `marked`, “##” begins the tokens inside a word; else no token bears a mark. The first `own`
+    tokens are the model's, those behind were added; None: all are.
+    """
 
     kind: ClassVar[str] = "WordPiece"
-    mark: ClassVar[str] = PREFIX
-    tokens: tuple[str, ...]
-    lowercase: bool = True
-    strip_accents: bool | None = None  # None: as `lowercase`
-    split_chinese: bool = True
-    special: Special = SPECIAL
-    added: tuple[str, ...] = ()
-    marked: bool = True  # “##” begins the tokens inside a word; False: no token is marked
+    special: Special = field(default=SPECIAL, kw_only=True)
+    lowercase: bool = field(default=True, kw_only=True)
+    strip_accents: bool | None = field(default=None, kw_only=True)  # None: as `lowercase`
+    split_chinese: bool = field(default=True, kw_only=True)
+    own: int | None = field(default=None, kw_only=True)
+
+    @property
+    def mark(self) -> str:
+        return PREFIX
+
+    @property
+    def longest_word(self) -> int:
+        return LONGEST_WORD if self.marked else LONGEST_WORD_WITHOUT_PREFIX
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
         """The library's tokenizer.
@@ -37,14 +57,12 @@ class WordPiece(Vocabulary):
         Of a vocabulary without marks it is what other programs are given; it differs from ours in
         words with an unknown character, which it takes for unknown as a whole.
         """
-        unknown, cls, sep = self.special[1:4]
+        own = self.tokens[: self.own]
         library = LibraryTokenizer(
             models.WordPiece(
-                ids,
-                unk_token=unknown,
-                max_input_chars_per_word=LONGEST_WORD
-                if self.marked
-                else LONGEST_WORD_WITHOUT_PREFIX,
+                {token: number for number, token in enumerate(own)},
+                unk_token=self.special[1],
+                max_input_chars_per_word=self.longest_word,
                 continuing_subword_prefix=PREFIX if self.marked else "",
             )
         )
@@ -57,35 +75,28 @@ class WordPiece(Vocabulary):
         library.pre_tokenizer = (
             pre_tokenizers.BertPreTokenizer() if self.marked else pre_tokenizers.WhitespaceSplit()
         )
-        library.post_processor = pair_template(cls, sep, ids)
+        library.post_processor = template(self.frame, ids)
         library.decoder = decoders.WordPiece(prefix=PREFIX)
-        library.add_special_tokens([AddedToken(p, normalized=False) for p in self.special])
-        library.add_tokens([AddedToken(p, normalized=False) for p in self.added])
+        put_added(library, self.tokens[len(own) :], self.special, self.added)
         return library
 
     def continues(self, token: str) -> bool:
         return self.marked and token.startswith(PREFIX)
 
     def essence(self) -> list[Any]:
-        return [
-            self.tokens,
-            self.lowercase,
-            self.strip_accents,
-            self.split_chinese,
-            self.special,
-            self.added,
-            self.marked,
-        ]
+        settings = [self.lowercase, self.strip_accents, self.split_chinese, self.marked, self.own]
+        return [self.kind, *settings, *self.common()]
 
     def files(self) -> dict[str, str]:
         """`vocab.txt`, where its lines can hold the tokens."""
         if any("\n" in token or "\r" in token for token in self.tokens):
             return {}
-        return {"vocab.txt": "".join(f"{token}\n" for token in self.tokens)}
+        return {VOCABULARY: "".join(f"{token}\n" for token in self.tokens)}
 
-    def config(self) -> dict[str, Any]:
+    def named(self) -> dict[str, Any]:
+        usual = self.marked and self.separators == 1
         return {
-            "tokenizer_class": "BertTokenizer" if self.marked else "PreTrainedTokenizerFast",
+            "tokenizer_class": "BertTokenizer" if usual else "PreTrainedTokenizerFast",
             "do_lower_case": self.lowercase,
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": self.split_chinese,
@@ -93,20 +104,23 @@ class WordPiece(Vocabulary):
         }
 
 
-def of_tokens(
-    tokens: list[str],
+def _of_tokens(
+    tokens: tuple[str, ...],
+    added: tuple[Added, ...],
+    own: int,
     settings: dict[str, Any],
-    config: dict[str, Any],
-    added: tuple[str, ...],
+    stated: Stated,
 ) -> WordPiece:
+    """A vocabulary with what is known of it; of the rest its tokens tell."""
     if "lowercase" not in settings:
-        settings = {**settings, "lowercase": not any(map(_has_capitals, tokens))}
+        settings = {**settings, "lowercase": not any(map(_has_capitals, tokens[:own]))}
     if "marked" not in settings:
-        settings = {**settings, "marked": any(token.startswith(PREFIX) for token in tokens)}
+        settings = {**settings, "marked": any(token.startswith(PREFIX) for token in tokens[:own])}
     if not settings["marked"]:
         settings = {**settings, "split_chinese": False}
-    special = special_names(config, SPECIAL)
-    return WordPiece(tokens=tuple(tokens), special=special, added=added, **settings)
+    special = special_names(stated.config, SPECIAL)
+    kept = own if own < len(tokens) else None
+    return WordPiece(tokens, special=special, added=added, own=kept, **settings)
 
 
 def _has_capitals(token: str) -> bool:
@@ -125,7 +139,24 @@ def stated_settings(config: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def from_published(content: dict[str, Any], config: dict[str, Any], path: Path) -> WordPiece | None:
+def from_plain(folder: Path, stated: Stated, lowercase: bool | None) -> WordPiece:
+    """Read vocab.txt; `lowercase` is what is known of it beside the files."""
+    return of_lines(folder / VOCABULARY, lowercase, stated)
+
+
+def of_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> WordPiece:
+    """Read a file with a token in each line."""
+    lines = lines_of(path)
+    ids = {token: number for number, token in enumerate(lines)}
+    settings = {} if lowercase is None else {"lowercase": lowercase}
+    settings |= stated_settings(stated.config)
+    tokens, added, own = together(ids, stated.added, stated.special, path)
+    tokens = (*lines, *tokens[len(lines) :])  # one that stands there twice keeps both places
+    found = _of_tokens(tokens, added, own, settings, stated)
+    return replace(found, added=unusual(added, found.special))
+
+
+def from_published(content: dict[str, Any], stated: Stated, path: Path) -> WordPiece | None:
     """Read a tokenizer.json; None where its steps are not BERT's own."""
     model, steps = content.get("model"), content.get("normalizer")
     before = content.get("pre_tokenizer")
@@ -133,11 +164,16 @@ def from_published(content: dict[str, Any], config: dict[str, Any], path: Path) 
         return None
     marked = model.get("continuing_subword_prefix", PREFIX) == PREFIX
     words = "BertPreTokenizer" if marked else "WhitespaceSplit"
-    if not isinstance(before, dict) or before.get("type") != words:
+    if before != {"type": words}:
         return None
     if not marked and model["continuing_subword_prefix"] != "":
         return None
     if not isinstance(steps, dict) or steps.get("type") != "BertNormalizer":
+        return None
+    longest = LONGEST_WORD if marked else LONGEST_WORD_WITHOUT_PREFIX
+    if model.get("max_input_chars_per_word", longest) != longest:
+        return None
+    if steps.get("clean_text") is False or not steps.keys() <= NORMALIZER:
         return None
     settings: dict[str, Any] = {"marked": marked}
     for theirs, ours in (
@@ -147,6 +183,15 @@ def from_published(content: dict[str, Any], config: dict[str, Any], path: Path) 
     ):
         if isinstance(steps.get(theirs), bool):
             settings[ours] = steps[theirs]
-    ids, added = numbered(model, content, path)
-    own = tuple(token for token in added if token not in SPECIAL)
-    return of_tokens(in_order(ids, path), {**settings, **stated_settings(config)}, config, own)
+    if not stated.is_generic:
+        settings |= stated_settings(stated.config)
+    own = model.get("vocab")
+    if not isinstance(own, dict):
+        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+    tokens, added, count = together(
+        own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
+    )
+    read = _of_tokens(tokens, added, count, settings, stated)
+    if model.get("unk_token", read.special[1]) != read.special[1]:
+        return None
+    return framed(read, content.get("post_processor"))

@@ -28,7 +28,7 @@ def network_for(
     base_model = context.job.base_model
     if resume_from is None and isinstance(base_model, FromScratch):
         spec = base_model.model.model_copy(update={"vocab_size": tokenizer.size})
-        return Network(spec, learner.heads)
+        return Network(checkpoint.told_segments(spec, tokenizer), learner.heads)
     folder = resume_from or (base_model.path if isinstance(base_model, FromCheckpoint) else None)
     assert folder is not None
     loaded = checkpoint.load(folder, wanted_heads(context.job, learner), learner.labels)

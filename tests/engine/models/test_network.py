@@ -1,6 +1,7 @@
 """The network by itself: its sizes, its two ways of attention, its fresh weights."""
 
 import math
+from typing import get_args
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from engine.models.attention import Attention, fused_is_slow
 from engine.models.bert import Bert
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
-from engine.spec.model import PRESETS, BertSpec
+from engine.spec.model import PRESETS, Activation, BertSpec
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import ALL, SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, drawn
@@ -210,7 +211,7 @@ def test_training_with_dropout_goes_the_explicit_way_on_a_processor():
     assert not fused_is_slow(attention.train(), q.to("meta"))
 
 
-@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
+@pytest.mark.parametrize("activation", get_args(Activation))
 def test_every_activation_of_the_spec_is_there(activation):
     spec = SPEC.model_copy(update={"activation": activation})
     ids, segments, real = batch()

@@ -1,0 +1,161 @@
+"""Tokens that are found in a text before it is split: the special ones, and those that were added.
+
+Each has flags, which decide where it is found and whether it takes the space around it along.
+"""
+
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tokenizers import AddedToken
+from tokenizers import Tokenizer as LibraryTokenizer
+
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.tokenizers.vocabulary_files import ADVICE, in_order
+
+FLAGS = ("lstrip", "rstrip", "single_word", "normalized", "special")
+ALSO_SPECIAL = ("additional_special_tokens", "extra_special_tokens")
+
+
+@dataclass(frozen=True)
+class Added:
+    """A token that is never split.
+
+    Args:
+        lstrip: whether white space before it belongs to it; rstrip: that behind it.
+        single_word: whether it is found between the ends of words alone.
+        normalized: whether it is looked for in the normalised text, and not as it was typed.
+    """
+
+    content: str
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+    normalized: bool = False
+    special: bool = False
+
+    def essence(self) -> list[Any]:
+        """All of it, as JSON can hold it."""
+        return list(astuple(self))
+
+    def flags(self) -> dict[str, Any]:
+        """As a tokenizer.json lists it."""
+        return {"content": self.content, **{name: getattr(self, name) for name in FLAGS}}
+
+    def published(self) -> dict[str, Any]:
+        """As a tokenizer_config.json writes it."""
+        flags = {name: flag for name, flag in self.flags().items() if name != "special"}
+        return {"__type": "AddedToken", **flags}
+
+    def for_library(self) -> AddedToken:
+        return AddedToken(**self.flags())
+
+
+def put_added(
+    library: LibraryTokenizer,
+    behind: Iterable[str],
+    special: Iterable[str],
+    added: Iterable[Added],
+) -> None:
+    """Tell the library of all tokens that are never split.
+
+    Args:
+        behind: tokens that its model does not have, in the order of their ids.
+        special: names of the special tokens; their flags are those in `added`, if they are there.
+    """
+    known = {name: Added(name, special=True) for name in special}
+    known |= {one.content: one for one in added}
+    names = dict.fromkeys((*behind, *known))
+    library.add_tokens([known.get(name, Added(name)).for_library() for name in names])
+
+
+def unusual(added: Iterable[Added], special: Iterable[str]) -> tuple[Added, ...]:
+    """Without the special tokens that have the flags which they have unless something is said."""
+    usual = {name: Added(name, special=True) for name in special}
+    flagged = [replace(one, special=True) if one.content in usual else one for one in added]
+    return tuple(one for one in flagged if one != usual.get(one.content))
+
+
+def added_of(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
+    """Tokens with their ids from the list in a tokenizer.json, by their content.
+
+    Raises BadCheckpoint for what is no such list.
+    """
+    listed = entries or []
+    if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        raise BadCheckpoint(phrase("{path} has no list of added tokens.", path=path.name), ADVICE)
+    found = {}
+    for one in listed:
+        if isinstance(content := one.get("content"), str) and content:
+            found[content] = (_added(one), one.get("id"))
+    return found
+
+
+def decoder_of(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any]]:
+    """The same from `added_tokens_decoder` in a tokenizer_config.json, by their ids there."""
+    entries = config.get("added_tokens_decoder") or {}
+    if not isinstance(entries, dict) or not all(str(key).isdecimal() for key in entries):
+        raise BadCheckpoint(phrase("{path} has no list of added tokens.", path=path.name), ADVICE)
+    rows = [
+        {**one, "id": int(key)} if isinstance(one, dict) else {"content": one, "id": int(key)}
+        for key, one in entries.items()
+    ]
+    return added_of(rows, path)
+
+
+def plain_added(entries: dict[str, Any], special: Iterable[str]) -> dict[str, tuple[Added, Any]]:
+    """The same from an added_tokens.json, which has names and ids alone.
+
+    As transformers reads it: those that are not special are looked for in the normalised text.
+    """
+    names = set(special)
+    return {
+        name: (Added(name, normalized=name not in names, special=name in names), number)
+        for name, number in entries.items()
+        if name
+    }
+
+
+def also_special(config: dict[str, Any]) -> tuple[Added, ...]:
+    """Further tokens that a config calls special, in whichever form."""
+    found = []
+    for key in ALSO_SPECIAL:
+        listed = config.get(key)
+        entries = list(listed.values()) if isinstance(listed, dict) else listed
+        for one in entries if isinstance(entries, list) else ():
+            row = {"content": one} if isinstance(one, str) else one
+            if isinstance(row, dict) and isinstance(row.get("content"), str) and row["content"]:
+                found.append(_added({**row, "special": True}))
+    return tuple({one.content: one for one in found}.values())
+
+
+def together(
+    own: dict[str, Any],
+    added: dict[str, tuple[Added, Any]],
+    special: Iterable[Added],
+    path: Path,
+) -> tuple[tuple[str, ...], tuple[Added, ...], int]:
+    """All tokens in the order of their ids, those that are never split, and how many come first
+    that the model itself has.
+
+    Args:
+        own: the model's tokens with their ids.
+        special: further ones that are never split; one that has no id yet comes last.
+
+    Raises BadCheckpoint where a token has two ids, or an id two tokens.
+    """
+    ids = {**{name: number for name, (_, number) in added.items()}, **own}
+    if any(ids[name] != number for name, (_, number) in added.items()):
+        raise BadCheckpoint(phrase("{path} gives a token two ids.", path=path.name), ADVICE)
+    tokens = in_order(ids, path)
+    unsplit = {one.content: one for one in special} | {n: one for n, (one, _) in added.items()}
+    tokens += [name for name in unsplit if name not in ids]
+    count = max(own.values(), default=-1) + 1
+    behind = all(number >= count for name, number in ids.items() if name not in own)
+    return tuple(tokens), tuple(unsplit.values()), count if behind else len(tokens)
+
+
+def _added(entry: dict[str, Any]) -> Added:
+    return Added(entry["content"], **{name: entry.get(name) is True for name in FLAGS})

@@ -1,0 +1,96 @@
+"""What stands around a text and between two: [CLS], [SEP], and the number of the second's segment.
+
+A tokenizer.json says it in its “post_processor”, in one of several forms.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+Piece = tuple[str, int]  # a special token, or A or B for a text; and the segment
+
+
+@dataclass(frozen=True)
+class Frame:
+    """[CLS] text [SEP], and [CLS] text [SEP] × `separators` second text [SEP].
+
+    `second_segment` is the segment of the second text and the [SEP] after it; all else has 0.
+    """
+
+    cls: str
+    sep: str
+    separators: int = 1
+    second_segment: int = 1
+
+
+class UnknownFrame(ValueError):
+    """What stands around the texts is not what a BERT reads."""
+
+
+def frame_of(processor: object) -> Frame | None:
+    """The frame that a post-processor of a tokenizer.json describes; None where it has none.
+
+    Raises UnknownFrame where it describes another one.
+    """
+    if processor is None:
+        return None
+    found = [frame for one in _one_by_one(processor) if (frame := _frame(one)) is not None]
+    if len(found) != 1:
+        raise UnknownFrame
+    return found[0]
+
+
+def _one_by_one(processor: object) -> Iterator[dict[str, Any]]:
+    if not isinstance(processor, dict):
+        raise UnknownFrame
+    if processor.get("type") != "Sequence":
+        yield processor
+        return
+    inside = processor.get("processors")
+    if not isinstance(inside, list) or not all(isinstance(one, dict) for one in inside):
+        raise UnknownFrame
+    yield from inside
+
+
+def _frame(one: dict[str, Any]) -> Frame | None:
+    match one.get("type"):
+        case "ByteLevel":  # only says where the characters of a token begin
+            return None
+        case "BertProcessing":
+            return Frame(_named(one, "cls"), _named(one, "sep"))
+        case "RobertaProcessing":
+            return Frame(_named(one, "cls"), _named(one, "sep"), 2, 0)
+        case "TemplateProcessing":
+            return _of_template(_pieces(one.get("single")), _pieces(one.get("pair")))
+    raise UnknownFrame
+
+
+def _named(one: dict[str, Any], key: str) -> str:
+    match one.get(key):
+        case [str() as name, int()]:
+            return name
+    raise UnknownFrame
+
+
+def _pieces(template: object) -> list[Piece]:
+    found = []
+    for piece in template if isinstance(template, list) else ():
+        match piece:
+            case {"SpecialToken": {"id": str() as name, "type_id": int() as segment}}:
+                found.append((name, segment))
+            case {"Sequence": {"id": "A" | "B" as name, "type_id": int() as segment}}:
+                found.append((f"${name}", segment))
+            case _:
+                raise UnknownFrame
+    return found
+
+
+def _of_template(single: list[Piece], pair: list[Piece]) -> Frame:
+    if len(single) != 3 or len(pair) < 5 or single[1] != ("$A", 0) or single[0][1]:
+        raise UnknownFrame
+    cls, sep, second = single[0][0], single[2][0], pair[-1][1]
+    between = len(pair) - 4
+    wanted = [(cls, 0), ("$A", 0), *[(sep, 0)] * between, ("$B", second), (sep, second)]
+    if pair != wanted or single[2][1] or second not in (0, 1):
+        raise UnknownFrame
+    return Frame(cls, sep, between, second)

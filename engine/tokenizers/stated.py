@@ -1,0 +1,113 @@
+"""What the small files beside a vocabulary say of its tokenizer."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.tokenizers.added import Added, also_special, decoder_of, plain_added
+from engine.tokenizers.vocabulary_files import SPECIAL_KEYS, json_of, name_of
+
+CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
+NETWORK = "config.json"  # old ones name the tokenizer's class there
+SEGMENTS = "token_type_ids"  # as transformers calls them
+GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # without steps of their own
+OF_THEIR_OWN = (  # classes with code of their own, which no file beside them says
+    "BertJapaneseTokenizer",
+    "BertweetTokenizer",
+    "CanineTokenizer",
+    "EsmTokenizer",
+    "FlaubertTokenizer",
+    "PhobertTokenizer",
+    "ProphetNetTokenizer",
+    "RoCBertTokenizer",
+    "RoFormerTokenizer",
+    "TapasTokenizer",
+    "XLMTokenizer",
+)
+USUAL: dict[str, tuple[object, ...]] = {  # entries, and the values that change nothing
+    "word_tokenizer_type": (None, "basic"),
+    "subword_tokenizer_type": (None, "wordpiece"),
+    "split_special_tokens": (None, False),
+    "truncation_side": (None, "right", "left"),
+}
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What is said beside a vocabulary.
+
+    Args:
+        config: tokenizer_config.json, with what special_tokens_map.json adds to it.
+        tokenizer: the name of its class in transformers, without “Fast”; empty where none is named.
+        added: tokens with their ids, by their content.
+        special: further tokens that are special, of the vocabulary or behind it.
+    """
+
+    config: dict[str, Any]
+    tokenizer: str
+    added: dict[str, tuple[Added, Any]]
+    special: tuple[Added, ...]
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether the class that is named has no steps of its own: then tokenizer.json says all."""
+        return self.tokenizer in GENERIC
+
+    @property
+    def has_segments(self) -> bool | None:
+        """Whether the network is told which text a token is of; None: not said."""
+        inputs = self.config.get("model_input_names")
+        return SEGMENTS in inputs if isinstance(inputs, list) else None
+
+
+NOTHING = Stated({}, "", {}, ())
+
+
+def read_stated(folder: Path) -> Stated:
+    """Read what is there of these files.
+
+    Raises BadCheckpoint for a damaged one, and for tokenizers that no file describes.
+    """
+    config, names = _object(folder / CONFIG), _object(folder / MAP)
+    decides = {**names, **config} if "added_tokens_decoder" in config else {**config, **names}
+    named = decides.get("tokenizer_class") or _object(folder / NETWORK).get("tokenizer_class")
+    tokenizer = named.removesuffix("Fast") if isinstance(named, str) else ""
+    _refuse_others(tokenizer, decides)
+    special = also_special(decides)
+    all_special = {name_of(decides.get(key), "") for key in SPECIAL_KEYS}
+    all_special |= {one.content for one in special}
+    added = plain_added(_object(folder / ADDED), all_special)
+    added |= decoder_of(decides, folder / CONFIG)
+    return Stated(decides, tokenizer, added, special)
+
+
+def _object(path: Path) -> dict[str, Any]:
+    return json_of(path) if path.exists() else {}
+
+
+def _refuse_others(tokenizer: str, config: dict[str, Any]) -> None:
+    if tokenizer in OF_THEIR_OWN:
+        raise BadCheckpoint(
+            phrase(
+                "The tokenizer of this model is a {tokenizer}, which splits text with code of its "
+                "own; BERT Studio does not have it.",
+                tokenizer=tokenizer,
+            ),
+            ANOTHER_TOKENIZER,
+        )
+    for key, usual in USUAL.items():
+        if (value := config.get(key)) not in usual:
+            raise BadCheckpoint(
+                phrase(
+                    "{file} sets {key} to “{value}”, which BERT Studio does not support.",
+                    file=CONFIG,
+                    key=key,
+                    value=str(value)[:40],
+                ),
+                ANOTHER_TOKENIZER,
+            )
+
+
+ANOTHER_TOKENIZER = phrase("Choose a model with a WordPiece, BPE or Unigram tokenizer.")

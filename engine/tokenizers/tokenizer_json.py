@@ -1,0 +1,336 @@
+"""A tokenizer.json with other steps than those of BERT, RoBERTa and ALBERT.
+
+Multilingual models are cut by a Unigram, Polish ones by a BPE whose tokens end words, Korean ones
+by a WordPiece of their own. The library carries out what the file says, as transformers does; only
+steps that are known by name, take time that grows with the text, and change nothing but the text
+are let through.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer as LibraryTokenizer
+
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.tokenizers.added import added_of, together, unusual
+from engine.tokenizers.byte_bpe import WRITTEN_SPACE, text_of_bytes
+from engine.tokenizers.frame import Frame, UnknownFrame, frame_of
+from engine.tokenizers.stated import Stated
+from engine.tokenizers.unigram import MARK, scored_of
+from engine.tokenizers.vocabulary import Vocabulary
+from engine.tokenizers.vocabulary_files import ADVICE, LONGEST_WORD, SPECIAL_KEYS, name_of
+from engine.tokenizers.wordpiece import stated_settings
+
+MODELS = ("WordPiece", "BPE", "Unigram", "WordLevel")
+NORMALIZERS = (
+    *("BertNormalizer", "ByteLevel", "Lowercase", "NFC", "NFD", "NFKC", "NFKD", "Nmt"),
+    *("Precompiled", "Prepend", "Replace", "Sequence", "Strip", "StripAccents"),
+)
+PRE_TOKENIZERS = (
+    *("BertPreTokenizer", "ByteLevel", "CharDelimiterSplit", "Digits", "Metaspace"),
+    *("Punctuation", "Sequence", "Split", "UnicodeScripts", "Whitespace", "WhitespaceSplit"),
+)
+USUAL_NAMES = (  # of padding, the unknown, [CLS], [SEP] and the mask, where nothing names them
+    ("[PAD]", "<pad>"),
+    ("[UNK]", "<unk>"),
+    ("[CLS]", "<s>"),
+    ("[SEP]", "</s>"),
+    ("[MASK]", "<mask>"),
+)
+DEEPEST = 4  # sequences in sequences
+LONGEST_TEXT = 100  # characters that a step puts in
+MOST_CHARACTERS = 1_000  # of a word that is still cut into tokens
+# One character, or several of a kind: such an expression passes over a text once.
+PLAIN_EXPRESSION = re.compile(
+    r"\(?(?:\\[sSdDwWnrt]|\\p\{\w+\}|\[[^\[\]]*\]|[^\\()\[\]{}*+?|^$.])(?:[*+]|\{\d*,?\d*\})?\)?"
+)
+PARTS = ("added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+
+Bearing = Literal["inside", "begin", "end", "none"]  # which tokens bear the mark
+
+
+@dataclass(frozen=True)
+class TokenizerJson(Vocabulary):
+    """The tokens and steps of a file; `content` is its text, without what is not asked.
+
+    The mark stands on the tokens inside a word, on those that begin one, or on those that end one.
+    """
+
+    kind: ClassVar[str] = "tokenizer.json"
+    keeps_spaces: ClassVar[bool] = True
+    content: str = field(repr=False)
+    bears: Bearing = "none"
+    written: str = ""  # the mark
+
+    @property
+    def mark(self) -> str:
+        return MARK if self.written == WRITTEN_SPACE else self.written
+
+    @property
+    def longest_word(self) -> int:
+        return MOST_CHARACTERS
+
+    def library(self, ids: dict[str, int]) -> LibraryTokenizer:
+        """The library's tokenizer; ValueError where it numbers a token otherwise than the file."""
+        library = LibraryTokenizer.from_str(self.content)
+        if any(ids.get(token) != number for token, number in library.get_vocab().items()):
+            raise ValueError("the added tokens have other ids than the library gives them")
+        return library
+
+    def continues(self, token: str) -> bool:
+        if token in self.unsplit or self.bears not in ("inside", "begin"):
+            return False
+        return token.startswith(self.written) == (self.bears == "inside")
+
+    def continued(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """As in every vocabulary; where marks end words, the token before tells."""
+        if self.bears != "end":
+            return super().continued(ids)
+        found = np.zeros(ids.shape, dtype=np.bool_)
+        found[..., 1:] = ~self._ends[ids[..., :-1]]
+        return found
+
+    @cached_property
+    def _ends(self) -> NDArray[np.bool_]:
+        """bool [V], True for tokens after which a word begins."""
+        last = [t.endswith(self.written) or t in self.unsplit for t in self.tokens]
+        return np.array(last, dtype=np.bool_)
+
+    def shown(self, token: str) -> str:
+        if self.written == WRITTEN_SPACE and token not in self.unsplit:
+            return text_of_bytes(token)
+        return token
+
+    def essence(self) -> list[Any]:
+        return [self.kind, LibraryTokenizer.from_str(self.content).to_str(), *self.common()]
+
+    def files(self) -> dict[str, str]:
+        """Nothing: older files do not say the steps."""
+        return {}
+
+    def named(self) -> dict[str, Any]:
+        return {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "do_lower_case": self.lowercase,
+            **self.special_by_key,
+        }
+
+    def for_words(self) -> "TokenizerJson":
+        content = json.loads(self.content)
+        for step in _steps(content["pre_tokenizer"], "pretokenizers"):
+            if step["type"] == "ByteLevel":
+                step["add_prefix_space"] = True
+            if step["type"] == "Metaspace":
+                step["prepend_scheme"] = "always"
+        return replace(self, content=json.dumps(content))
+
+
+def from_published(content: dict[str, Any], stated: Stated, path: Path) -> TokenizerJson:
+    """Read a tokenizer.json of whatever steps.
+
+    Raises BadCheckpoint where one is not known, or not let through.
+    """
+    model = content.get("model")
+    if not isinstance(model, dict) or model.get("type", _type_of(model)) not in MODELS:
+        raise _unsupported(path, phrase("it has no model of a kind that is known"))
+    _check_steps(content, path)
+    _check_model(model, path)
+    own = _own(model, path)
+    tokens, added, _ = together(
+        own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
+    )
+    frame = _frame(content.get("post_processor"), path)
+    special = _special(content, stated, tokens, frame)
+    frame = frame or Frame(special[2], special[3])
+    whole = {name: content.get(name) for name in PARTS} | {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": _listed(added, tokens),
+        "normalizer": _normalizer(content.get("normalizer"), stated),
+    }
+    bears, written = _bearing(model, content)
+    return TokenizerJson(
+        tokens,
+        json.dumps(whole, ensure_ascii=False),
+        bears,
+        written,
+        special=special,
+        added=unusual(added, special),
+        lowercase=_lowers(whole["normalizer"]),
+        marked=bears in ("inside", "begin"),
+        separators=frame.separators,
+        second_segment=frame.second_segment,
+    )
+
+
+def _type_of(model: dict[str, Any]) -> str:
+    """The kind of a model in an old file, which does not name it."""
+    if isinstance(model.get("vocab"), list):
+        return "Unigram"
+    return "BPE" if "merges" in model else "WordPiece"
+
+
+def _own(model: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The tokens of the model with their ids."""
+    if isinstance(model.get("vocab"), list):
+        return {token: number for number, (token, _) in enumerate(scored_of(model, path))}
+    own = model.get("vocab")
+    if not isinstance(own, dict):
+        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+    return own
+
+
+def _listed(added: Any, tokens: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The tokens that are never split, as the file lists them."""
+    numbers = {token: number for number, token in enumerate(tokens)}
+    rows = [{"id": numbers[one.content], **one.flags()} for one in added]
+    return sorted(rows, key=lambda row: row["id"])
+
+
+def _frame(processor: object, path: Path) -> Frame | None:
+    try:
+        return frame_of(processor)
+    except UnknownFrame as error:
+        raise _unsupported(
+            path, phrase("it does not put a text between [CLS] and [SEP]")
+        ) from error
+
+
+def _special(
+    content: dict[str, Any],
+    stated: Stated,
+    tokens: tuple[str, ...],
+    frame: Frame | None,
+) -> tuple[str, str, str, str, str]:
+    """The special tokens: as they are named, or as the file uses them, or by their usual names."""
+    model, padding = content["model"], content.get("padding")
+    number, known = model.get("unk_id"), set(tokens)
+    used = [
+        padding.get("pad_token") if isinstance(padding, dict) else None,
+        tokens[number] if type(number) is int else model.get("unk_token"),
+        frame.cls if frame else None,
+        frame.sep if frame else None,
+        None,
+    ]
+    names = []
+    for place, (key, usual, said) in enumerate(zip(SPECIAL_KEYS, USUAL_NAMES, used, strict=True)):
+        likely = next((name for name in usual if name in known), usual[0])
+        named = name_of(stated.config.get(key), said or likely)
+        names.append(said if said and place in (1, 2, 3) else named)
+    pad, unknown, cls, sep, mask = names
+    return pad, unknown, cls, sep, mask
+
+
+def _normalizer(steps: Any, stated: Stated) -> Any:
+    """The steps of a BERT's normaliser as tokenizer_config.json states them, if it does."""
+    if stated.is_generic or not isinstance(steps, dict) or steps.get("type") != "BertNormalizer":
+        return steps
+    names = {"split_chinese": "handle_chinese_chars"}
+    said = {names.get(ours, ours): value for ours, value in stated_settings(stated.config).items()}
+    return {**steps, **said}
+
+
+def _steps(step: Any, inside: str, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """The steps of a normaliser or a pre-tokenizer one by one.
+
+    Raises ValueError where they are nested too deeply, or no steps.
+    """
+    if step is None:
+        return
+    if not isinstance(step, dict) or depth > DEEPEST:
+        raise ValueError(step)
+    if step.get("type") == "Sequence":
+        listed = step.get(inside)
+        for one in listed if isinstance(listed, list) else [0]:
+            yield from _steps(one, inside, depth + 1)
+    else:
+        yield step
+
+
+def _check_steps(content: dict[str, Any], path: Path) -> None:
+    kinds = (
+        ("normalizer", "normalizers", NORMALIZERS),
+        ("pre_tokenizer", "pretokenizers", PRE_TOKENIZERS),
+    )
+    for part, inside, known in kinds:
+        try:
+            steps = list(_steps(content.get(part), inside))
+        except ValueError as error:
+            raise BadCheckpoint(
+                phrase("{path} has a damaged {part}.", path=path.name, part=part), ADVICE
+            ) from error
+        for step in steps:
+            if step.get("type") not in known:
+                raise _unsupported(
+                    path, phrase("it has a step “{step}”", step=str(step.get("type"))[:40])
+                )
+            _check_texts(step, path)
+
+
+def _check_texts(step: dict[str, Any], path: Path) -> None:
+    """Refuse what could take forever, or fill the memory."""
+    pattern = step.get("pattern")
+    if isinstance(pattern, dict) and "Regex" in pattern:
+        expression = str(pattern["Regex"])
+        if not PLAIN_EXPRESSION.fullmatch(expression):
+            raise _unsupported(
+                path, phrase("it splits text by the expression {text}", text=expression[:60])
+            )
+    for name in ("content", "prepend"):
+        if len(str(step.get(name, ""))) > LONGEST_TEXT:
+            raise _unsupported(path, phrase("it puts long texts in"))
+
+
+def _check_model(model: dict[str, Any], path: Path) -> None:
+    if model.get("dropout"):
+        raise _unsupported(path, phrase("it splits words at random"))
+    longest = model.get("max_input_chars_per_word", LONGEST_WORD)
+    if type(longest) is not int or not 0 <= longest <= MOST_CHARACTERS:
+        raise _unsupported(
+            path,
+            phrase(
+                "it splits words of up to {longest} characters, and {most} are possible here",
+                longest=str(longest)[:20],
+                most=MOST_CHARACTERS,
+            ),
+        )
+
+
+def _bearing(model: dict[str, Any], content: dict[str, Any]) -> tuple[Bearing, str]:
+    """Which tokens bear a mark, and the mark."""
+    if ends := model.get("end_of_word_suffix"):
+        return "end", str(ends)
+    steps = [
+        *_steps(content.get("normalizer"), "normalizers"),
+        *_steps(content.get("pre_tokenizer"), "pretokenizers"),
+    ]
+    for step in steps:
+        if step["type"] == "ByteLevel":
+            return "begin", WRITTEN_SPACE
+        if step["type"] == "Metaspace":
+            return "begin", str(step.get("replacement", MARK))
+    inside = model.get("continuing_subword_prefix")
+    return ("inside", str(inside)) if inside else ("none", "")
+
+
+def _lowers(normalizer: Any) -> bool:
+    return any(
+        step["type"] == "Lowercase" or step.get("lowercase") is True
+        for step in _steps(normalizer, "normalizers")
+    )
+
+
+def _unsupported(path: Path, why: str) -> BadCheckpoint:
+    return BadCheckpoint(
+        phrase("{path} is not a supported tokenizer: {why}.", path=path.name, why=why),
+        phrase("Choose a model with a WordPiece, BPE or Unigram tokenizer."),
+    )

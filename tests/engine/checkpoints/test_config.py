@@ -1,0 +1,72 @@
+"""Every entry of transformers' configs is read, refused where it differs, or can change nothing."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from transformers.activations import ACT2FN
+
+from engine.checkpoints.config import ACTIVATIONS, ANOTHER_NETWORK, CAUSAL, spec_of
+from engine.checkpoints.families import FAMILIES
+from engine.errors import BadCheckpoint
+from engine.models.feed_forward import ACTIVATIONS as FUNCTIONS
+
+READ = {  # besides the sizes and settings of a spec
+    "architectures": "which head it has",
+    "problem_type": "for which task the head is",
+    "id2label": "the labels",
+    "label2id": "the same the other way round",
+    "tie_word_embeddings": "whether the decoder has weights of its own",
+    "dtype": "the weights' own types are read",
+}
+HARMLESS = {
+    "transformers_version": "says who wrote it",
+    "output_hidden_states": "what is given back, not what is computed",
+    "return_dict": "the form of what is given back",
+    "chunk_size_feed_forward": "the same numbers with less memory",
+    "is_encoder_decoder": "these networks are encoders",
+    "use_cache": "how a text is continued quickly",
+    "bos_token_id": "the tokenizer says it",
+    "eos_token_id": "the tokenizer says it",
+    "pad_token_id": "the row of padding is masked; RoBERTa, which counts from it, reads it",
+    "sinusoidal_pos_embds": "how positions begin; the file has them",
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
+def test_no_entry_of_a_config_is_passed_over(family):
+    entries = {f.name for f in dataclasses.fields(theirs(family.name))}
+    looked_at = {*family.sizes, *family.settings, *family.others, *ANOTHER_NETWORK, CAUSAL}
+    assert entries <= looked_at | READ.keys() | HARMLESS.keys()
+
+
+def theirs(family: str, **values: Any) -> Any:
+    return getattr(transformers, f"{FAMILIES[family].classes}Config")(**values)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
+def test_what_is_left_out_is_what_transformers_takes(family):
+    sizes = {name: getattr(theirs(family.name), name) for name in family.sizes}
+    spec, config = spec_of({"model_type": family.name, **sizes}), theirs(family.name, **sizes)
+    for name, ours in family.settings.items():
+        value = getattr(spec, ours)
+        wanted = getattr(config, name)
+        if name == "max_position_embeddings":
+            value = spec.position_rows
+        assert value == wanted or (value is None and wanted is None), name
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *ACTIVATIONS])
+def test_activations_are_those_of_transformers(name):
+    x = torch.linspace(-8, 8, 999)
+    ours = FUNCTIONS[ACTIVATIONS.get(name, name)]
+    assert torch.allclose(ours(x), ACT2FN[name](x), atol=1e-6)
+
+
+def test_another_activation_is_named():
+    sizes = {name: getattr(theirs("bert"), name) for name in FAMILIES["bert"].sizes}
+    with pytest.raises(BadCheckpoint, match="asks for the activation “laplace”") as caught:
+        spec_of({"model_type": "bert", **sizes, "hidden_act": "laplace"})
+    assert caught.value.advice.endswith("gelu, gelu_new, relu, silu, quick_gelu, tanh, mish.")

@@ -1,0 +1,138 @@
+"""Networks with tokenizers of other families give the ids and numbers of transformers."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
+
+from engine.models.checkpoint import load, save
+from tests.engine.models.family_folders import TEXTS, published_model
+from tests.engine.tokenizers.published_tokenizers import byte_level
+from tests.engine.tokenizers.test_tokenizer_json import ends_words
+
+NAMES = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+LONG = {"max_position_embeddings": 130}
+INPUTS = [TEXTS[0], TEXTS[1], "an unseen thing <mask> [MASK]!"]
+
+
+def _write(folder: Path, **config: object) -> None:
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+
+
+def unigram(folder: Path) -> dict:
+    """As multilingual-e5: the Unigram of XLM-RoBERTa under a BERT."""
+    found = LibraryTokenizer(models.Unigram())
+    found.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Replace("  ", " "), normalizers.Strip()]
+    )
+    found.pre_tokenizer = pre_tokenizers.Metaspace("▁", "always")
+    trainer = trainers.UnigramTrainer(
+        vocab_size=120, special_tokens=list(NAMES), unk_token="<unk>", show_progress=False
+    )
+    found.train_from_iterator(TEXTS, trainer)
+    found.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
+    )
+    found.save(str(folder / "tokenizer.json"))
+    keys = ("cls_token", "pad_token", "sep_token", "unk_token", "mask_token")
+    named = dict(zip(keys, NAMES, strict=True))
+    _write(folder, tokenizer_class="PreTrainedTokenizerFast", **named)
+    return {"pad_token_id": 1}
+
+
+def suffixed(folder: Path) -> dict:
+    """As HerBERT: a BPE whose tokens end words."""
+    for file in ends_words(folder / "made").iterdir():
+        file.rename(folder / file.name)
+    config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    names = ["input_ids", "token_type_ids", "attention_mask"]
+    _write(folder, **config, model_input_names=names)
+    return {"pad_token_id": 1}
+
+
+def bytes_of(folder: Path) -> dict:
+    """A RoBERTa's tokens under a BERT."""
+    byte_level(folder, TEXTS, 500)
+    return {"pad_token_id": 1}
+
+
+def pieces(folder: Path) -> dict:
+    """As KLUE: a BERT's WordPiece under a RoBERTa, with padding where RoBERTa has it."""
+    found = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
+    found.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
+    found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    names = ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=200, special_tokens=names, show_progress=False, min_frequency=1
+    )
+    found.train_from_iterator(TEXTS, trainer)
+    found.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 0))
+    found.save(str(folder / "tokenizer.json"))
+    _write(
+        folder,
+        tokenizer_class="BertTokenizer",
+        do_lower_case=False,
+        strip_accents=False,
+        model_max_length=512,
+    )
+    return {"pad_token_id": 1, "type_vocab_size": 2}
+
+
+@pytest.mark.parametrize(
+    "family,made",
+    [
+        ("bert", unigram),
+        ("bert", suffixed),
+        ("bert", bytes_of),
+        ("roberta", pieces),
+        ("distilbert", unigram),
+        ("albert", pieces),
+    ],
+)
+@torch.no_grad()
+def test_ids_and_logits_are_those_of_transformers(family, made, tmp_path):
+    from transformers import AutoTokenizer
+
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    model = published_model(family, "ForMaskedLM", **LONG, **made(folder))
+    model.save_pretrained(folder)
+    published = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    loaded = load(folder)
+    save(tmp_path / "ours", loaded.network, loaded.tokenizer)
+    again = load(tmp_path / "ours")
+    assert again.spec == loaded.spec
+    reread = AutoTokenizer.from_pretrained(tmp_path / "ours", local_files_only=True)
+    for first, second in [(text, None) for text in INPUTS] + [(INPUTS[0], INPUTS[1])]:
+        given = published(first, second, return_tensors="pt")
+        wanted = model(**given).logits
+        there = reread(first, second, return_tensors="pt")
+        assert there["input_ids"].equal(given["input_ids"])
+        if "token_type_ids" in given and family != "distilbert":
+            assert there["token_type_ids"].equal(given["token_type_ids"])
+        for ours in (loaded, again):
+            encoded = ours.tokenizer.encode(first, second)
+            assert encoded.ids == given["input_ids"][0].tolist()
+            ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
+            found = ours.network.mlm(ours.network.encode(ids, segments).last)
+            assert torch.allclose(found, wanted, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_second_text_has_the_first_segment_where_the_network_has_no_other(tmp_path):
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    more = LONG | pieces(folder) | {"type_vocab_size": 1}
+    model = published_model("roberta", "ForMaskedLM", **more)
+    model.save_pretrained(folder)
+    loaded = load(folder)
+    encoded = loaded.tokenizer.encode(INPUTS[0], INPUTS[1])
+    ids, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
+    assert segments.any()
+    found = loaded.network.mlm(loaded.network.encode(ids, segments).last)
+    assert torch.allclose(found, model(input_ids=ids).logits, atol=1e-5)

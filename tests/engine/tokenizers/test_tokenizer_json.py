@@ -1,0 +1,417 @@
+"""A tokenizer.json is carried out as the library carries it out, whatever its steps are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers import models, pre_tokenizers, trainers
+
+from engine.errors import BadCheckpoint
+from engine.tokenizers.byte_bpe import ByteLevelBpe
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.tokenizer_json import TokenizerJson
+from engine.tokenizers.vocabulary_files import SPECIAL_KEYS
+from engine.tokenizers.wordpiece import WordPiece
+from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces
+from tests.engine.tokenizers.test_kinds import TEXTS
+from tests.engine.tokenizers.test_vocabulary import write
+
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+LETTERS = sorted(set("".join(TEXTS).lower()) - set(" \n\r\t"))
+PIECES = (*SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS), "quick", "##ick", "the")
+NAMES = dict(zip(SPECIAL_KEYS, SPECIAL, strict=True))
+
+
+def flagged(number: int, name: str, **flags: bool) -> dict[str, Any]:
+    usual = dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized", "special"), False)
+    return {"id": number, "content": name, **usual, **flags}
+
+
+def wordpiece(**parts: Any) -> dict[str, Any]:
+    """The tokenizer.json of a BERT with other parts in the place of its own."""
+    model = {
+        "type": "WordPiece",
+        "unk_token": "[UNK]",
+        "continuing_subword_prefix": "##",
+        "max_input_chars_per_word": 100,
+        "vocab": {piece: number for number, piece in enumerate(dict.fromkeys(PIECES))},
+    }
+    ids = model["vocab"]
+    whole = {
+        "version": "1.0",
+        "truncation": {"direction": "Right", "max_length": 6, "strategy": "LongestFirst"},
+        "padding": None,
+        "added_tokens": [flagged(ids[name], name, special=True) for name in SPECIAL],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": None,
+            "lowercase": True,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+        "decoder": None,
+        "model": model | parts.pop("model", {}),
+    }
+    whole["truncation"]["stride"] = 0
+    return whole | parts
+
+
+def around(cls: str, sep: str, between: int, second: int) -> dict[str, Any]:
+    """A template with so many [SEP] between two texts."""
+
+    def special(name: str, segment: int = 0) -> dict[str, Any]:
+        return {"SpecialToken": {"id": name, "type_id": segment}}
+
+    a, b = {"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": second}}
+    ids = {name: {"id": name, "ids": [PIECES.index(name)], "tokens": [name]} for name in (cls, sep)}
+    return {
+        "type": "TemplateProcessing",
+        "single": [special(cls), a, special(sep)],
+        "pair": [special(cls), a, *[special(sep)] * between, b, special(sep, second)],
+        "special_tokens": ids,
+    }
+
+
+def replaced(pattern: str, by: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"String": pattern}, "content": by}
+
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "as BERT": {},
+    "NFC, lowercase": {
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}
+    },
+    "no normaliser": {"normalizer": None},
+    "no clean text": {
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": False,
+            "handle_chinese_chars": True,
+            "strip_accents": True,
+            "lowercase": False,
+        }
+    },
+    "replaced": {"normalizer": replaced("fox", "the")},
+    "stripped": {"normalizer": {"type": "Strip", "strip_left": True, "strip_right": True}},
+    "white space": {"pre_tokenizer": {"type": "WhitespaceSplit"}},
+    "no splitting": {"pre_tokenizer": None},
+    "digits": {
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [
+                {"type": "BertPreTokenizer"},
+                {"type": "Digits", "individual_digits": True},
+            ],
+        }
+    },
+    "plain expression": {
+        "pre_tokenizer": {
+            "type": "Split",
+            "pattern": {"Regex": "\\s+"},
+            "behavior": "Removed",
+            "invert": False,
+        }
+    },
+    "short words": {"model": {"max_input_chars_per_word": 4}},
+    "another mark": {"model": {"continuing_subword_prefix": "@@"}},
+    "two [SEP]": {"post_processor": around("[CLS]", "[SEP]", 2, 1)},
+    "one segment": {"post_processor": around("[CLS]", "[SEP]", 1, 0)},
+    "other ends": {"post_processor": around("[MASK]", "[PAD]", 1, 1)},
+    "added": {
+        "added_tokens": [
+            *(flagged(number, name, special=True) for number, name in enumerate(SPECIAL)),
+            flagged(len(dict.fromkeys(PIECES)), "brown fox"),
+            flagged(len(dict.fromkeys(PIECES)) + 1, "JUMPS", normalized=True),
+            flagged(len(dict.fromkeys(PIECES)) + 2, "la", single_word=True),
+            flagged(len(dict.fromkeys(PIECES)) + 3, "dog", lstrip=True, rstrip=True),
+        ]
+    },
+    "mask takes the space": {
+        "added_tokens": [
+            flagged(number, name, special=True, lstrip=name == "[MASK]")
+            for number, name in enumerate(SPECIAL)
+        ]
+    },
+}
+MORE = [*TEXTS, "The brown foxes, brown fox jumps JUMPS la lazy la dog dogs [MASK] brown", "LA la"]
+
+
+def library(folder: Path) -> LibraryTokenizer:
+    found = LibraryTokenizer.from_file(str(folder / "tokenizer.json"))
+    found.no_truncation()
+    return found
+
+
+def assert_as_the_library(folder: Path, into: Path) -> Tokenizer:
+    """Ids, segments and pairs, here, after saving, and in transformers."""
+    from transformers import AutoTokenizer
+
+    ours, peer = Tokenizer.from_folder(folder), library(folder)
+    into.mkdir()
+    ours.save(into)
+    again = Tokenizer.from_folder(into)
+    assert again.fingerprint == ours.fingerprint
+    published = AutoTokenizer.from_pretrained(into, local_files_only=True)
+    for text in MORE:
+        wanted = peer.encode(text).ids
+        assert ours.encode(text).ids == wanted, text
+        assert ours.encode_many([text])[0][0] == wanted
+        assert again.encode(text).ids == wanted
+        assert published(text)["input_ids"] == wanted
+    pairs = list(zip(MORE, MORE[::-1], strict=True))
+    for first, second in pairs:
+        wanted = peer.encode(first, second)
+        found = ours.encode(first, second)
+        assert found.ids == wanted.ids
+        if not second:  # transformers takes it for no text at all
+            continue
+        there = published(first, second)
+        assert there["input_ids"] == wanted.ids
+        if ours.vocabulary.second_segment:
+            assert there["token_type_ids"] == wanted.type_ids == found.segments
+        else:
+            assert "token_type_ids" not in there and not any(wanted.type_ids)
+    return ours
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_step_of_a_wordpiece_is_carried_out(tmp_path, name):
+    write(tmp_path, "tokenizer.json", wordpiece(**VARIANTS[name]))
+    write(tmp_path, "tokenizer_config.json", {"tokenizer_class": "PreTrainedTokenizerFast"} | NAMES)
+    write(tmp_path, "vocab.txt", "\n".join(dict.fromkeys(PIECES)))  # older, and not asked
+    ours = assert_as_the_library(tmp_path, tmp_path / "saved")
+    plain = ("as BERT", "two [SEP]", "one segment", "other ends", "added", "mask takes the space")
+    assert isinstance(ours.vocabulary, WordPiece if name in plain else TokenizerJson)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {
+            "pre_tokenizer": {
+                "type": "ByteLevel",
+                "add_prefix_space": False,
+                "trim_offsets": True,
+                "use_regex": False,
+            }
+        },
+        {"pre_tokenizer": {"type": "Whitespace"}},
+        {"normalizer": {"type": "NFKC"}},
+        {"post_processor": {"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}},
+    ],
+    ids=str,
+)
+def test_every_step_of_a_byte_level_bpe_is_carried_out(tmp_path, change):
+    folder = byte_level(tmp_path / "theirs", TEXTS * 5)
+    whole = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    write(folder, "tokenizer.json", whole | change)
+    ours = assert_as_the_library(folder, tmp_path / "saved")
+    assert isinstance(ours.vocabulary, TokenizerJson) == ("post_processor" not in change)
+    assert isinstance(ours.vocabulary, TokenizerJson | ByteLevelBpe)
+
+
+PRECOMPILED = {"type": "Precompiled", "precompiled_charsmap": ""}
+METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"normalizer": None},
+        {"pre_tokenizer": METASPACE},
+        {"pre_tokenizer": METASPACE | {"prepend_scheme": "first"}},
+        {"pre_tokenizer": METASPACE | {"split": False}},
+        {"normalizer": {"type": "Sequence", "normalizers": [{"type": "Nmt"}, {"type": "NFKC"}]}},
+    ],
+    ids=str,
+)
+def test_every_step_of_a_unigram_is_carried_out(tmp_path, change):
+    folder = sentence_pieces(tmp_path / "theirs", TEXTS * 5)
+    whole = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    write(folder, "tokenizer.json", whole | change)
+    ours = assert_as_the_library(folder, tmp_path / "saved")
+    assert isinstance(ours.vocabulary, TokenizerJson)
+
+
+def ends_words(folder: Path) -> Path:
+    """The vocab.json and merges.txt of a HerBERT, learned by the library."""
+    found = LibraryTokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
+    found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trainer = trainers.BpeTrainer(
+        vocab_size=300, special_tokens=names, end_of_word_suffix="</w>", show_progress=False
+    )
+    found.train_from_iterator(TEXTS * 5, trainer)
+    folder.mkdir()
+    found.model.save(str(folder))
+    write(folder, "tokenizer_config.json", {"tokenizer_class": "HerbertTokenizerFast"})
+    return folder
+
+
+def test_the_older_files_of_herbert_are_read_as_its_class_reads_them(tmp_path):
+    from transformers import AutoTokenizer
+
+    folder = ends_words(tmp_path / "herbert")
+    ours = Tokenizer.from_folder(folder)
+    published = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    assert type(published).__name__ == "HerbertTokenizer"
+    for text in TEXTS:
+        assert ours.encode(text).ids == published(text)["input_ids"]
+        assert ours.encode(text, "fox").ids == published(text, "fox")["input_ids"]
+    assert_as_the_library_again(ours, published, tmp_path / "saved")
+
+
+def assert_as_the_library_again(ours: Tokenizer, published: Any, into: Path) -> None:
+    into.mkdir()
+    ours.save(into)
+    again = Tokenizer.from_folder(into)
+    assert again.fingerprint == ours.fingerprint
+    assert [again.encode(t).ids for t in TEXTS] == [published(t)["input_ids"] for t in TEXTS]
+
+
+def test_a_token_that_ends_a_word_tells_that_the_next_one_begins(tmp_path):
+    ours = Tokenizer.from_folder(ends_words(tmp_path / "herbert"))
+    ids = ours.encode("The quick jumps").ids
+    continued = ours.vocabulary.continued(np.array([ids]))[0]
+    words = [token.word for token in ours.encode("The quick jumps").tokens]
+    wanted = [a is not None and a == b for a, b in zip(words[1:], words, strict=False)]
+    assert continued[1:].tolist() == wanted
+
+
+def test_words_are_split_as_if_a_space_stood_before_them(tmp_path):
+    folder = byte_level(tmp_path / "theirs", TEXTS * 5)
+    whole = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    write(folder, "tokenizer.json", whole | {"normalizer": {"type": "NFC"}})
+    ours = Tokenizer.from_folder(folder)
+    ((ids, owners),) = ours.words([["The", "quick", "fox"]])
+    assert ids == ours.contents([" The quick fox"])[0]
+    assert sorted(set(owners)) == [0, 1, 2]
+
+
+def test_a_text_that_is_too_long_loses_its_beginning_where_the_model_says_so(tmp_path):
+    from transformers import AutoTokenizer
+
+    folder = byte_level(tmp_path / "theirs", TEXTS * 5)
+    config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    write(folder, "tokenizer_config.json", config | {"truncation_side": "left"})
+    ours = Tokenizer.from_folder(folder)
+    ours.save(tmp_path)
+    published = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    long = " ".join(TEXTS * 40)
+    for tokenizer in (ours, Tokenizer.from_folder(tmp_path)):
+        for text, pair in ((long, None), (long, "a fox"), ("a fox", long), (TEXTS[0], TEXTS[1])):
+            wanted = published(text, pair, truncation=True, max_length=20)["input_ids"]
+            assert tokenizer.encode(text, pair, 20).ids == wanted
+            assert tokenizer.encode_many([text], pair and [pair], 20)[0][0] == wanted
+
+
+# ── tokens that were added ───────────────────────────────────────────────────────────────────
+
+
+def plain(folder: Path) -> Path:
+    write(folder, "vocab.txt", "\n".join(dict.fromkeys(PIECES)))
+    return folder
+
+
+def theirs(folder: Path) -> Any:
+    from transformers import BertTokenizer
+
+    return BertTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+ADDED = "a brown foxes [NEW] the dog newt, NEWT new"
+SIZE = len(dict.fromkeys(PIECES))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"added_tokens.json": {"[NEW]": SIZE, "newt": SIZE + 1}},
+        {
+            "added_tokens.json": {"[NEW]": SIZE, "newt": SIZE + 1},
+            "special_tokens_map.json": {"additional_special_tokens": ["[NEW]"]},
+        },
+        {
+            "tokenizer_config.json": {
+                "added_tokens_decoder": {
+                    str(SIZE): {"content": "[NEW]", "special": True, "normalized": False},
+                    str(SIZE + 1): {"content": "new", "single_word": True, "normalized": True},
+                }
+            }
+        },
+        {"tokenizer_config.json": {"additional_special_tokens": ["quick", "[NEW]"]}},
+        {"special_tokens_map.json": {"mask_token": {"content": "quick", "lstrip": True}}},
+        {"tokenizer_config.json": {"extra_special_tokens": ["[NEW]"]}},
+    ],
+    ids=str,
+)
+def test_added_tokens_are_read_without_a_tokenizer_json(tmp_path, files):
+    plain(tmp_path)
+    for name, content in files.items():
+        write(tmp_path, name, content)
+    ours, published = Tokenizer.from_folder(tmp_path), theirs(tmp_path)
+    assert ours.size == len(published)
+    for text in (ADDED, "The quick fox", *TEXTS):
+        assert ours.encode(text).ids == published(text)["input_ids"], text
+    into = tmp_path / "saved"
+    into.mkdir()
+    ours.save(into)
+    again, reread = Tokenizer.from_folder(into), theirs(into)
+    assert again.fingerprint == ours.fingerprint
+    for text in (ADDED, "The quick fox"):
+        assert again.encode(text).ids == ours.encode(text).ids == reread(text)["input_ids"]
+
+
+def test_an_added_token_is_no_piece_of_other_words(tmp_path):
+    entry = {"content": "qui", "special": True, "normalized": False}
+    config = {"added_tokens_decoder": {str(SIZE): entry}}
+    write(plain(tmp_path), "tokenizer_config.json", config)
+    ours = Tokenizer.from_folder(tmp_path)
+    assert [t.text for t in ours.encode("QUI qui").tokens][1:-1] == ["q", "##u", "##i", "qui"]
+    assert ours.encode("QUI qui").ids == theirs(tmp_path)("QUI qui")["input_ids"]
+
+
+# ── tokenizers of other programs ─────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("where", ["tokenizer_config.json", "config.json"])
+@pytest.mark.parametrize("name", ["BertJapaneseTokenizer", "PhobertTokenizer", "RoFormerTokenizer"])
+def test_a_class_with_code_of_its_own_is_refused_by_name(tmp_path, where, name):
+    write(plain(tmp_path), where, {"tokenizer_class": name})
+    with pytest.raises(BadCheckpoint, match=f"is a {name}") as caught:
+        Tokenizer.from_folder(tmp_path)
+    assert "WordPiece, BPE or Unigram" in caught.value.advice
+
+
+@pytest.mark.parametrize(
+    "entry", [{"word_tokenizer_type": "mecab"}, {"split_special_tokens": True}], ids=str
+)
+def test_an_entry_that_splits_otherwise_is_refused(tmp_path, entry):
+    write(plain(tmp_path), "tokenizer_config.json", entry)
+    with pytest.raises(BadCheckpoint, match=f"sets {next(iter(entry))} to"):
+        Tokenizer.from_folder(tmp_path)
+
+
+def test_an_unknown_class_needs_a_tokenizer_json(tmp_path):
+    write(plain(tmp_path), "tokenizer_config.json", {"tokenizer_class": "WonderTokenizer"})
+    with pytest.raises(BadCheckpoint, match="is a WonderTokenizer") as caught:
+        Tokenizer.from_folder(tmp_path)
+    assert "tokenizer.json" in caught.value.advice
+    write(tmp_path, "tokenizer.json", wordpiece())
+    assert Tokenizer.from_folder(tmp_path).size == SIZE
+
+
+def test_single_bytes_need_no_merges(tmp_path):
+    from engine.tokenizers.byte_bpe import BYTE_OF
+
+    names = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *BYTE_OF]
+    write(tmp_path, "vocab.json", {name: number for number, name in enumerate(names)})
+    ours = Tokenizer.from_folder(tmp_path)
+    assert [t.text for t in ours.encode("é a").tokens][1:-1] == ["\\xc3", "\\xa9", "▁", "a"]
+    ours.save(tmp_path)
+    assert Tokenizer.from_folder(tmp_path).fingerprint == ours.fingerprint
