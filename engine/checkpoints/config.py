@@ -13,6 +13,7 @@ from engine.validation import problem_of
 
 CONFIG = "config.json"
 CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right, and nothing else
+TIED = "tie_word_embeddings"  # False: the decoder of masked words has weights of its own
 # Of a left-to-right network we pool the last token, as Radford et al. 2018 do: [CLS] has seen
 # nothing. transformers has no such class and pools [CLS] all the same; hence this entry of our own.
 POOLED_FROM, LAST = "pooled_from", "last"

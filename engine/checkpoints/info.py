@@ -10,7 +10,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.config import family_of
+from engine.checkpoints.config import TIED, family_of
 from engine.checkpoints.families import Family
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.checkpoints.tf1.bundle import open_bundle
@@ -80,10 +80,13 @@ def _read(folder: Path) -> CheckpointInfo:
     if family.positions_after_padding:
         positions -= 1 + int(config.get("pad_token_id", 1))
     kind = _head_kind(family, config, tensors)
+    decoder, bias = family.decoder
+    own_decoder = config.get(TIED) is False and decoder in tensors
+    twice = (bias,) if own_decoder else (decoder, bias)
     counted = [
         math.prod(shape)
         for name, (_, shape) in tensors.items()
-        if name not in family.decoder and not name.endswith(BUFFERS)
+        if name not in twice and not name.endswith(BUFFERS)
     ]
     dtypes = [dtype for dtype, _ in tensors.values() if dtype in DTYPES.values()]
     return CheckpointInfo(
@@ -92,7 +95,7 @@ def _read(folder: Path) -> CheckpointInfo:
         max_positions=positions,
         parameters=sum(counted),
         task_heads=(
-            *_heads(family, kind, tensors),
+            *_heads(family, kind, tensors, own_decoder),
             *([kind] if kind else []),
         ),
         labels=_labels(config) if kind and head_of(kind).has_labels else (),
@@ -114,13 +117,14 @@ def _lowercase(folder: Path, family: Family) -> bool:
     return bool(tokenizer.get("do_lower_case", family.lowercase))
 
 
-def _heads(family: Family, kind: str | None, tensors: Tensors) -> list[str]:
+def _heads(family: Family, kind: str | None, tensors: Tensors, own_decoder: bool) -> list[str]:
     """The heads of pre-training that have tensors, and the pooler."""
-    beginnings = {"mlm": "mlm.", "nsp": "nsp."}
+    beginnings = {"mlm": "mlm.", "decoder": "", "nsp": "nsp."}
     names = {
         head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(beginning))
         for head, beginning in beginnings.items()
     }
+    names["decoder"] = family.decoder[:1] if own_decoder else ()
     names["pooler"] = (family.pooler(head_of(kind) if kind else None),)
     return [head for head, known in names.items() if any(n.startswith(known) for n in tensors)]
 

@@ -50,7 +50,7 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
     if "pooler" in heads:
         blocks.append(Block(phrase("Pooler"), _linear(spec.hidden_size, spec.hidden_size)))
     if "mlm" in heads:
-        blocks.append(_mlm_head(spec))
+        blocks.append(_mlm_head(spec, "decoder" in heads))
     if "nsp" in heads:
         blocks.append(Block(phrase("Next-sentence head"), _linear(2, spec.hidden_size)))
     for kind, head in task_heads():
@@ -102,14 +102,17 @@ def _feed_forward(spec: EncoderSpec) -> Block:
     return Block(phrase("Feed-forward"), blocks=tuple(leaves))
 
 
-def _mlm_head(spec: EncoderSpec) -> Block:
+def _mlm_head(spec: EncoderSpec, own_decoder: bool) -> Block:
     size = spec.token_size
+    decoder = Block(phrase("Decoder (tied to the token embeddings)"), tied=True)
+    if own_decoder:
+        decoder = Block(phrase("Decoder"), ((spec.vocab_size, size),))
     return Block(
         phrase("Masked-language-model head"),
         blocks=(
             Block(phrase("Transform"), _linear(size, spec.hidden_size)),
             Block(phrase("Layer norm"), ((size,), (size,))),
-            Block(phrase("Decoder (tied to the token embeddings)"), tied=True),
+            decoder,
             Block(phrase("Bias"), ((spec.vocab_size,),)),
         ),
     )

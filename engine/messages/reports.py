@@ -46,7 +46,7 @@ class CheckpointInfo(Message):
     vocab_size: int
     parameters: int
     task_heads: tuple[str, ...] = Field(
-        (), description="Of “mlm”, “nsp”, “pooler”, and the kind of a task."
+        (), description="Of “mlm”, its own “decoder”, “nsp”, “pooler”, and the kind of a task."
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True

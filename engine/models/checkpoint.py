@@ -69,6 +69,7 @@ class Checkpoint:
         heads = self.network.heads
         present = {
             "mlm": heads.mlm,
+            "decoder": heads.own_decoder,
             "nsp": heads.nsp,
             "pooler": heads.pooler,
             heads.kind: heads.outputs > 0,
@@ -184,6 +185,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
 
     Raises StudioError, as `write` does.
     """
+    family, heads = FAMILIES[network.spec.family], network.heads
     tensors: dict[str, Tensor] = {}
     for name, parameter in merged(network).items():  # the tied decoder is not named again
         tensor = parameter.to("cpu", dtype).contiguous()
@@ -205,7 +207,9 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
                 ),
                 phrase("Resume from an earlier checkpoint with a lower learning rate."),
             )
-        tensors[published_name(name, FAMILIES[network.spec.family], network.heads)] = tensor
+        tensors[published_name(name, family, heads)] = tensor
+    if heads.own_decoder and family.decoder[1]:  # transformers reads its bias from there
+        tensors[family.decoder[1]] = tensors[family.published("mlm.bias")].clone()
     return tensors
 
 

@@ -6,7 +6,7 @@ Shapes: B sequences, D hidden size, V vocabulary, C outputs; … any leading dim
 from dataclasses import dataclass
 
 import torch.nn.functional as F
-from torch import Tensor, nn, zeros
+from torch import Tensor, nn, zeros, zeros_like
 
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.vocabulary_loss import cross_entropy
@@ -22,7 +22,8 @@ class Heads:
     """Which heads a network has: those of pre-training, and the one that fine-tuning adds.
 
     The added one has so many `outputs`, 0 where there is none; `kind` is their task. Heads
-    that read the pooled vector bring the pooler along.
+    that read the pooled vector bring the pooler along. With `own_decoder` the one for masked words
+    has word vectors of its own, and not those of the embedding.
     """
 
     mlm: bool = False
@@ -30,6 +31,7 @@ class Heads:
     outputs: int = 0
     pooler: bool = False
     kind: str = "text_classification"
+    own_decoder: bool = False
     features: Features | None = None  # answers in the place of one layer, from an encoder as it is
 
     def __post_init__(self) -> None:
@@ -66,18 +68,20 @@ class Pooler(nn.Module):
 
 
 class MlmHead(nn.Module):
-    """Logits over the vocabulary: [..., D] → [..., V]. The decoder is the token embedding itself.
+    """Logits over the vocabulary: [..., D] → [..., V].
 
-    It takes any vectors of the encoder: those at masked positions alone, [N, D], are far cheaper.
+    The decoder is the token embedding itself, unless it is said to be another one of that shape. It
+    takes any vectors of the encoder: those at masked positions alone, [N, D], are far cheaper.
     """
 
-    def __init__(self, spec: EncoderSpec, token: nn.Embedding) -> None:
+    def __init__(self, spec: EncoderSpec, token: nn.Embedding, own_decoder: bool = False) -> None:
         super().__init__()
         width = token.embedding_dim  # that of word vectors, which ALBERT has smaller than D
         self.dense = nn.Linear(spec.hidden_size, width)
         self.activation = ACTIVATIONS[spec.head_activation]
         self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps)
-        self.decoder = token.weight  # [V, D]
+        self.own_decoder = own_decoder
+        self.decoder = nn.Parameter(zeros_like(token.weight)) if own_decoder else token.weight
         self.bias = nn.Parameter(zeros(spec.vocab_size))
 
     def forward(self, hidden: Tensor) -> Tensor:

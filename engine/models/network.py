@@ -42,7 +42,7 @@ class Network(nn.Module):
         self.spec = spec
         self.encoder = encoder_for(spec, heads.pooler)
         token = self.encoder.embeddings.token
-        self.mlm = MlmHead(spec, token) if heads.mlm else None
+        self.mlm = MlmHead(spec, token, heads.own_decoder) if heads.mlm else None
         self.nsp = NspHead(spec) if heads.nsp else None
         self.task: TaskHead | None = None
         self.probe: Probe | None = None
@@ -71,6 +71,7 @@ class Network(nn.Module):
             outputs=0 if head is None else head.dense.out_features,
             pooler=self.encoder.pooler is not None,
             kind=NO_TASK_HEAD.kind if head is None else self._kind,
+            own_decoder=self.mlm is not None and self.mlm.own_decoder,
             features=None if self.probe is None else self.probe.features,
         )
 
@@ -162,8 +163,11 @@ class Network(nn.Module):
         return logits.float()
 
     def tie(self) -> None:
-        """Make the decoder of masked words the token embedding again, after that was replaced."""
-        if self.mlm is not None:
+        """Make the decoder of masked words the token embedding again, after that was replaced.
+
+        One with weights of its own stays.
+        """
+        if self.mlm is not None and not self.mlm.own_decoder:
             self.mlm.decoder = self.encoder.embeddings.token.weight
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, entries_of
+from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, TIED, entries_of
 from engine.checkpoints.families import BERT, FAMILIES, Family
 from engine.checkpoints.heads import PROBE_FIELDS, TASK
 from engine.models.heads import Heads
@@ -16,12 +16,15 @@ from engine.spec.tasks import head_of
 
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
 NO_HEADS = Heads()
+OWN_DECODER = "mlm.decoder"  # has a name of its own only where it is not the token embedding
 
 
 def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) -> str:
     """The name under which transformers keeps one of our tensors, in a network with such heads."""
     if ours.startswith("probe."):  # ours alone: no class of transformers has one
         return ours
+    if ours == OWN_DECODER:
+        return family.decoder[0]
     if ours.startswith("task.dense."):
         return family.task_names(head_of(heads.kind))[ours.endswith("bias")]
     if ours.startswith("encoder.pooler.dense."):
@@ -75,7 +78,7 @@ def config_of(
         "architectures": [architecture(heads, spec.family, spec.is_causal)],
         "model_type": spec.family,
         **entries_of(spec),
-        "tie_word_embeddings": True,
+        TIED: not heads.own_decoder,
         "dtype": dtype,
     }
     if FAMILIES[spec.family].causal:

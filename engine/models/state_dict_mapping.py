@@ -5,13 +5,13 @@ All of it is decided by names and shapes, before a network is made or a tensor i
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from engine.checkpoints.config import CONFIG, first_architecture
+from engine.checkpoints.config import CONFIG, TIED, first_architecture
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.fit import missing_nsp_head
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
@@ -64,10 +64,14 @@ class StateDictMapper:
         for name in weights.shapes:
             if not is_buffer(name):
                 self._names.setdefault(present_name(name, self._family), name)
-        if self._decoder_bias in self._names:  # the same bias under two names
+        self._copies = {n for n in (self._decoder_bias,) if n in self._names}
+        if self._copies:  # under two names; transformers adds the one of the decoder
             bias = self._family.published("mlm.bias")
-            self._names.setdefault(bias, self._names[self._decoder_bias])
-        self._decoder_is_tied = self._compare_decoder()
+            if bias in self._names:
+                self._copies.add(bias)
+            self._copies = {self._names[name] for name in self._copies}
+            self._names[bias] = self._names[self._decoder_bias]
+        self._own_decoder = self._has_own_decoder()
 
     def map(self, wanted: Heads | None, labels: tuple[str, ...]) -> StateDictMapping:
         """Plan to load the wanted heads, or those that the file has.
@@ -79,17 +83,7 @@ class StateDictMapper:
         plan = StateDictMapping(
             self._present_heads() if wanted is None else wanted, notes=self._notes
         )
-        if plan.heads.mlm and not self._decoder_is_tied and self._is_untied():
-            raise BadCheckpoint(
-                phrase(
-                    "The MLM head of this model has its own decoder, not tied to the token "
-                    "embeddings."
-                ),
-                phrase(
-                    "It can be fine-tuned for other tasks. For masked language modelling, "
-                    "choose another model."
-                ),
-            )
+        plan.heads = replace(plan.heads, own_decoder=plan.heads.mlm and self._own_decoder)
         self._check_nsp(plan.heads)
         keep_head = wanted is None or self._is_same_head(plan.heads, labels)
         keep_probe = plan.heads == self._probe_in_file() and (
@@ -122,11 +116,11 @@ class StateDictMapper:
         kind, outputs = self._head_in_file()
         family = self._family
         mlm = self._has([family.published(n) for n in MLM_HEAD], phrase("MLM head"))
-        if mlm and not self._decoder_is_tied and self._is_untied():
+        if mlm and self._own_decoder and not self._decoder_fits():
             self._notes.append(
                 phrase(
-                    "The MLM head has its own decoder, not tied to the token embeddings; it "
-                    "was not loaded."
+                    "The decoder of the MLM head has another shape than the token embeddings; the "
+                    "head was not loaded."
                 )
             )
             mlm = False
@@ -322,37 +316,62 @@ class StateDictMapper:
                 )
             )
 
-    def _compare_decoder(self) -> bool:
-        """Whether the decoder of masked words is the token embedding, or is not stored at all."""
-        embedded = self._family.published("encoder.embeddings.token.weight")
-        decoder, embedding = self._names.get(self._decoder), self._names.get(embedded)
-        if decoder is None or embedding is None:
-            return True
-        shapes, dtypes, read = self._files.shapes, self._files.dtypes, self._files.read
-        if (shapes[decoder], dtypes[decoder]) != (shapes[embedding], dtypes[embedding]):
-            return False
-        return torch.equal(read(decoder), read(embedding))
+    def _has_own_decoder(self) -> bool:
+        """Whether the decoder of masked words is not the token embedding.
 
-    def _is_untied(self) -> bool:
-        """Whether the config says that a decoder that differs is meant to."""
-        return self._config.get("tie_word_embeddings") is False
+        As in transformers: where config.json says so, and where both are stored and differ.
+        """
+        embedded = self._names.get(self._family.published("encoder.embeddings.token.weight"))
+        decoder = self._names.get(self._decoder)
+        if decoder is None or embedded is None:
+            return False
+        if self._config.get(TIED) is False or not self._decoder_fits():
+            return True
+        read = self._files.read
+        return not torch.equal(read(decoder).float(), read(embedded).float())
+
+    def _decoder_fits(self) -> bool:
+        """Whether the stored decoder has the shape of the token embedding."""
+        embedded = self._family.published("encoder.embeddings.token.weight")
+        shapes = self._files.shapes
+        return shapes[self._names[self._decoder]] == shapes[self._names[embedded]]
 
     def _tied_copies(self, plan: StateDictMapping) -> set[str]:
         """What the file holds once more under another name, if the head that needs it is loaded."""
         if not plan.heads.mlm:
             return set()
-        twice = {self._names[name] for name in (self._decoder_bias,) if name in self._names}
-        if self._decoder_is_tied and self._decoder in self._names:
-            return twice | {self._names[self._decoder]}
-        if self._decoder in self._names:
+        self._note_decoder()
+        decoder = {self._names[name] for name in (self._decoder,) if name in self._names}
+        return self._copies if plan.heads.own_decoder else self._copies | decoder
+
+    def _note_decoder(self) -> None:
+        """Say where the file and config.json disagree on the decoder, or the file with itself."""
+        said = self._config.get(TIED)
+        if said is False and not self._own_decoder:
             self._notes.append(
                 phrase(
-                    "The decoder in the file differs from the token embeddings, although "
-                    "{file} ties them; the token embeddings are used.",
+                    "{file} says that the MLM head has its own decoder, but the file has none; the "
+                    "token embeddings are used.",
                     file=self._file,
                 )
             )
-        return twice
+        if said is not False and self._own_decoder:
+            self._notes.append(
+                phrase(
+                    "The decoder in the file differs from the token embeddings, although {file} "
+                    "ties them; it is used, as in transformers.",
+                    file=self._file,
+                )
+            )
+        biases = sorted(self._copies) if said is not False else []
+        if len(biases) == 2 and not torch.equal(*(self._files.read(name) for name in biases)):
+            self._notes.append(
+                phrase(
+                    "The file has two different biases for the MLM head; {used} is used, as in "
+                    "transformers.",
+                    used=shown(self._names[self._decoder_bias]),
+                )
+            )
 
 
 def as_float32(name: str, tensor: Tensor) -> Tensor:

@@ -58,6 +58,13 @@ def write_tf1(
             phrase("The TensorFlow 1 format has no causal (left-to-right) models."),
             phrase("Choose the Hugging Face layout or ONNX."),
         )
+    if network.heads.own_decoder:
+        raise StudioError(
+            phrase(
+                "The TensorFlow 1 format has no MLM head with weights of its own, as this model's."
+            ),
+            phrase("Choose the Hugging Face layout or ONNX."),
+        )
     tensors = {}
     for name, tensor in finite_tensors(network).items():
         google = google_name(name)

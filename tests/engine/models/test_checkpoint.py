@@ -414,27 +414,6 @@ def test_shards_give_the_same_network(tmp_path, suffix):
     assert loaded.bytes == sum(p.stat().st_size for p in folder.glob(f"*of-00002{suffix}"))
 
 
-def test_a_decoder_of_its_own_is_not_taken_for_the_embedding(tmp_path):
-    folder = small.folder(tmp_path / "model")
-
-    def untied(tensors):
-        stored_twice(tensors)
-        tensors["cls.predictions.decoder.weight"] += 1
-
-    rewritten(folder, untied)
-    loaded = load(folder)  # the config ties it, so transformers passes over it as well
-    assert "token embeddings are used" in loaded.report.notes[0]
-    assert loaded.report.unexpected == ("cls.predictions.decoder.weight",)
-
-    reconfigured(folder, tie_word_embeddings=False)
-    loaded = load(folder)
-    assert loaded.network.mlm is None
-    assert "its own decoder" in loaded.report.notes[0]
-    assert load(folder, Heads(outputs=2)).network.task is not None
-    with pytest.raises(BadCheckpoint, match="its own decoder"):
-        load(folder, Heads(mlm=True))
-
-
 def test_more_layers_in_the_file_than_in_the_config_are_said(tmp_path):
     folder = small.folder(tmp_path / "model")
     reconfigured(folder, num_hidden_layers=1)

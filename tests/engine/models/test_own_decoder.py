@@ -1,0 +1,150 @@
+"""A decoder of masked words that is not the token embedding is read, kept, and trained."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+from engine.checkpoints.config import spec_of
+from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.outline import outline, parameters
+from engine.errors import StudioError
+from engine.models.checkpoint import Checkpoint, load, save
+from engine.models.heads import Heads
+from engine.models.tf1 import write_tf1
+from engine.training.optimiser import height
+from tests.engine.models.family_folders import EXAMPLES, published_folder
+from tests.engine.models.test_families import drawn
+from tests.engine.models.test_transformers import assert_close, quiet, theirs
+
+__all__ = ["quiet"]
+
+CASES = [
+    (family, suffix)
+    for family, example in EXAMPLES.items()
+    for suffix in example.suffixes
+    if suffix in ("ForMaskedLM", "ForPreTraining")
+]
+
+
+@torch.no_grad()
+def assert_same_words(loaded: Checkpoint, model: torch.nn.Module, family: str) -> None:
+    ids, segments, real = drawn(family)
+    told = {"token_type_ids": segments} if family in ("bert", "albert") else {}
+    said = model(input_ids=ids, attention_mask=real.long(), **told)
+    wanted = getattr(said, "prediction_logits", None)
+    wanted = said.logits if wanted is None else wanted
+    found = loaded.network.mlm(loaded.network.encoder(ids, segments, real).last)
+    assert_close(found[real], wanted[real])
+
+
+def rewritten(folder: Path, change: Any) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+
+@pytest.mark.parametrize("family,suffix", CASES)
+def test_it_is_read_kept_and_agrees_with_transformers(family, suffix, tmp_path):
+    folder, model = published_folder(family, suffix, tmp_path / "theirs", tie_word_embeddings=False)
+    loaded = load(folder)
+    assert loaded.network.heads.own_decoder
+    assert not loaded.report.missing and not loaded.report.unexpected
+    assert not [note for note in loaded.report.notes if "decoder" in note or "bias" in note]
+    assert_same_words(loaded, model, family)
+    save(tmp_path / "ours", loaded.network, loaded.tokenizer)
+    assert_same_words(loaded, theirs(type(model), tmp_path / "ours"), family)
+    again = load(tmp_path / "ours", Heads(mlm=True))  # as pre-training goes on with it
+    assert again.network.heads.own_decoder and not again.report.missing
+    assert_same_words(again, model, family)
+    info = checkpoint_info(tmp_path / "ours")
+    assert info == load(tmp_path / "ours").info
+    spec = spec_of(json.loads((tmp_path / "ours" / "config.json").read_text("utf-8")))
+    assert parameters(outline(spec, info.task_heads)) == info.parameters
+
+
+@pytest.mark.parametrize("family", EXAMPLES)
+def test_one_that_differs_though_the_config_ties_it_is_read_and_said(family, tmp_path):
+    folder, model = published_folder(family, "ForMaskedLM", tmp_path / "theirs")
+    decoder, bias = FAMILIES[family].decoder
+    embedding = FAMILIES[family].published("encoder.embeddings.token.weight")
+
+    def change(tensors: dict[str, torch.Tensor]) -> None:
+        tensors[decoder] = tensors[embedding].flip(0).contiguous()
+        if bias:
+            tensors[bias] = tensors[FAMILIES[family].published("mlm.bias")] + 1
+
+    rewritten(folder, change)
+    loaded = load(folder)
+    assert not loaded.report.unexpected
+    assert "it is used, as in transformers" in loaded.report.notes[0]
+    assert len(loaded.report.notes) == (2 if bias else 1)
+    assert_same_words(loaded, theirs(type(model), folder), family)
+    save(tmp_path / "ours", loaded.network, loaded.tokenizer)
+    assert not load(tmp_path / "ours").report.notes
+    assert_same_words(loaded, theirs(type(model), tmp_path / "ours"), family)
+
+
+def test_a_bias_of_the_decoder_alone_differs(tmp_path):
+    folder, model = published_folder("bert", "ForMaskedLM", tmp_path / "theirs")
+    rewritten(
+        folder,
+        lambda tensors: tensors.update(
+            {"cls.predictions.decoder.bias": tensors["cls.predictions.bias"] + 2}
+        ),
+    )
+    loaded = load(folder)
+    assert not loaded.network.heads.own_decoder
+    assert "two different biases" in loaded.report.notes[0]
+    assert_same_words(loaded, theirs(type(model), folder), "bert")
+    save(tmp_path / "ours", loaded.network, loaded.tokenizer)
+    assert_same_words(loaded, theirs(type(model), tmp_path / "ours"), "bert")
+
+
+def test_a_config_that_promises_one_which_is_not_there_is_told(tmp_path):
+    folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "theirs")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    config["tie_word_embeddings"] = False
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    loaded = load(folder)
+    assert "the file has none" in loaded.report.notes[0]
+    assert not loaded.network.heads.own_decoder
+
+
+def test_one_of_another_shape_is_told_and_not_loaded(tmp_path):
+    folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "theirs")
+    rewritten(folder, lambda t: t.update({"cls.predictions.decoder.weight": torch.zeros(3, 24)}))
+    loaded = load(folder)
+    assert loaded.network.mlm is None
+    assert "another shape" in loaded.report.notes[0]
+    with pytest.raises(StudioError, match="has the shape"):
+        load(folder, Heads(mlm=True))
+
+
+def test_it_learns_by_itself_and_no_other_format_loses_it(tmp_path):
+    folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "t", tie_word_embeddings=False)
+    loaded = load(folder)
+    network = loaded.network
+    assert "mlm.decoder" in dict(network.named_parameters())
+    network.tie()
+    assert network.mlm.decoder is not network.encoder.embeddings.token.weight
+    ids, segments, real = drawn("bert")
+    hidden = network.encode(ids, segments, real).last[real]
+    network.mlm.loss(hidden, ids[real], len(hidden)).backward()
+    assert network.mlm.decoder.grad.abs().sum() > 0
+    assert height("mlm.decoder", loaded.spec) == loaded.spec.layers + 1
+    with pytest.raises(StudioError, match="weights of its own"):
+        write_tf1(tmp_path, network, loaded.tokenizer)
+
+
+def test_the_class_of_transformers_is_told_of_it(tmp_path):
+    folder, _ = published_folder("bert", "ForMaskedLM", tmp_path / "t", tie_word_embeddings=False)
+    loaded = load(folder)
+    save(tmp_path / "ours", loaded.network, loaded.tokenizer)
+    config = transformers.AutoConfig.from_pretrained(tmp_path / "ours")
+    assert config.tie_word_embeddings is False
