@@ -120,11 +120,11 @@ for name, values, says in (
     (
         "kind_roberta",
         {"model_type": "roberta"},
-        "gives the padding token the id 1, the vocabulary 0",
+        "The file contains no layers of RoBERTa",
     ),
     ("kind_distilbert", {"model_type": "distilbert"}, "it has no dim, n_layers, n_heads"),
     ("kind_albert", {"model_type": "albert"}, "The file contains no layers of ALBERT"),
-    ("kind_markup", {"model_type": "<b>x</b>\n\x1b[31m"}, "“<b>x</b>��[31m”"),
+    ("kind_markup", {"model_type": "<b>x</b>\n\x1b[31m"}, "“<b>x</b>\\n\\x1b[31m”"),
     ("kind_number", {"model_type": 5}, "“5” is not"),
     ("class_other", {"model_type": None, "architectures": ["ElectraModel"]}, "“ElectraModel”"),
     ("positions_relative", {"position_embedding_type": "relative_key"}, "“relative_key”"),

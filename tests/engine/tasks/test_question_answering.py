@@ -110,6 +110,38 @@ def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, tmp_path):
     assert padded == pytest.approx(whole, abs=1e-5)
 
 
+def test_padding_is_no_answer_and_that_is_all_that_differs_from_transformers(
+    tokenizer, learner, tmp_path
+):
+    """Their softmax goes over padding, too; without it loss and gradients are the same."""
+    spec = NETWORK.model_copy(update={"vocab_size": tokenizer.size})
+    network = Network(spec, learner.heads).eval()
+    save(tmp_path / "model", network, tokenizer)
+    theirs = BertForQuestionAnswering.from_pretrained(tmp_path / "model", local_files_only=True)
+    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    numbers = np.arange(len(examples))
+    batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
+    real, ends = batch.attention_mask, batch.targets.T
+    assert not real.all()
+    given = {"token_type_ids": batch.segments, "attention_mask": real.long()}
+    said = theirs.eval()(
+        input_ids=batch.tokens, start_positions=ends[0], end_positions=ends[1], **given
+    )
+    both = torch.stack([said.start_logits, said.end_logits], 1)  # [B, 2, T]
+    over_tokens = both.masked_fill(~real[:, None], float("-inf")).logsumexp(-1)
+    without = said.loss - (both.logsumexp(-1) - over_tokens).mean()
+    ours = learner.losses(network, batch)["answers"]
+    assert ours.item() == pytest.approx(without.item(), abs=1e-5)
+    assert said.loss.item() > ours.item() + 0.01
+    without.backward()
+    ours.backward()
+    there = dict(theirs.named_parameters())
+    for name in ("bert.embeddings.word_embeddings.weight", "qa_outputs.weight"):
+        known = {"qa_outputs.weight": network.task.dense.weight}
+        mine = known.get(name, network.encoder.embeddings.token.weight)
+        assert torch.allclose(mine.grad, there[name].grad, atol=1e-5)
+
+
 class Oracle(torch.nn.Module):
     """Scores the true ends of every window highest; the windows come from the examples."""
 
