@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from engine.cli.loading import remark_loading
 from engine.phrases import phrase
 from engine.shipped import starter_model
 from engine.terminal import remark, say, say_json
@@ -30,6 +31,7 @@ def fill(
 
     folder = model or starter_model()
     loaded = checkpoint.load(folder)
+    remark_loading(loaded.report)
     mask = loaded.tokenizer.token(loaded.tokenizer.mask)
     if mask not in text:
         raise StudioError(
@@ -50,6 +52,7 @@ def fill(
         tokens = [token.text for token in answer.tokens]
         facts = {"model": str(folder), "tokens": tokens, "cut": answer.cut, "masks": masks}
         facts["causal"] = answer.causal
+        facts["loading"] = loaded.report.besides()
         say_json(facts)
         return
     if answer.causal:
@@ -84,7 +87,9 @@ def attention(
     from engine.explore.attention import weights
     from engine.models import checkpoint
 
-    tokens, array = weights(checkpoint.load(model or starter_model()), text, pair)
+    loaded = checkpoint.load(model or starter_model())
+    remark_loading(loaded.report)
+    tokens, array = weights(loaded, text, pair)
     content = io.BytesIO()
     np.save(content, array)
     write_file(out, content.getvalue())

@@ -38,6 +38,8 @@ def export(
         ),
         tell=lambda working: remark(f"{working.stage} …"),
     )
+    for note in done.report.notes:
+        remark(f"note: {note}")
     for one in done.report.comparisons:
         say(one.sentence())
     say(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")

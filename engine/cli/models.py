@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from engine.atomic_write import disk_errors_for, write_file
+from engine.cli.loading import remark_loading
 from engine.cli.options import Encoding, with_options
 from engine.cli.rows import COLUMNS, INPUT_COLUMNS, read_rows, read_table
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
@@ -69,6 +70,7 @@ def predict(
         )
     table = read_table(file, INPUT_COLUMNS.given(given), False, encoding)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
+    remark_loading(predictor.loading)
     _print_precision(predictor.computed, precision)
     predictions = [_rounded(one) for one in predictor.predict(table.rows)]
     records = _records(table.cells, predictions)
@@ -92,10 +94,11 @@ def evaluate(
 
     rows = read_rows(file, COLUMNS.given(given), encoding)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
+    remark_loading(predictor.loading)
     _print_precision(predictor.computed, precision)
     report = predictor.evaluate(rows)
     if as_json:
-        say_json(report.to_json())
+        say_json(report.to_json() | {"loading": predictor.loading.besides()})
         return
     say("\n".join(report.lines()))
 

@@ -87,7 +87,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
                 tensors=len(loaded.report.loaded),
                 parameters=loaded.info.parameters,
                 labels=loaded.labels,
-                notes=loaded.report.notes,
+                notes=loaded.report.remarks(),
                 weights_equal=equal,
                 texts=tried.names,
                 sources=tried.sources,

@@ -29,6 +29,32 @@ class LoadReport(Message):
             parts.append(phrase("{n} not used ({names})", n=count, names=names))
         return joined("; ", parts) + "."
 
+    def remarks(self) -> tuple[str, ...]:
+        """What is odd about the file, each in a sentence; an ordinary one gives none."""
+        found = [*self.notes]
+        if self.missing:
+            found.append(
+                phrase(
+                    "{n} tensor(s) missing in the file, newly initialised ({names}).",
+                    n=len(self.missing),
+                    names=_first_few(self.missing),
+                )
+            )
+        if self.unexpected:
+            found.append(
+                phrase(
+                    "{n} tensor(s) of the file not used ({names}).",
+                    n=len(self.unexpected),
+                    names=_first_few(self.unexpected),
+                )
+            )
+        return tuple(found)
+
+    def besides(self) -> dict[str, list[str]]:
+        """The same for a program: all names, and the notes."""
+        names = ("missing", "unexpected", "notes")
+        return {name: [str(one) for one in getattr(self, name)] for name in names}
+
 
 def _first_few(names: tuple[str, ...]) -> str:
     return ", ".join(names[:4]) + (", …" if len(names) > 4 else "")

@@ -23,9 +23,12 @@ class Predictor:
     ) -> None:
         """Without `exact`, in the quickest numbers that agree; `computed` says in which.
 
+        `loading` says what became of the tensors of the folder.
+
         Raises StudioError where the model was not fine-tuned for anything.
         """
         loaded = checkpoint.load(folder)
+        self.loading = loaded.report
         learner = learner_of(loaded)
         if learner is None:
             raise StudioError(

@@ -1,0 +1,10 @@
+"""What is to be said of a checkpoint that a command has loaded."""
+
+from engine.messages.reports import LoadReport
+from engine.terminal import remark
+
+
+def remark_loading(report: LoadReport) -> None:
+    """Say on stderr what is missing in a checkpoint, not used of it, or passed over."""
+    for sentence in report.remarks():
+        remark(f"note: {sentence}")
