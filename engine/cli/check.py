@@ -6,9 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.options import Encoding
-from engine.data.formats.reading import read, recognise
-from engine.errors import BadFile
+from engine.cli.options import Encoding, choice_option, with_options
+from engine.cli.rows import COLUMNS, needed_mapping
+from engine.data.columns.fit import likely_task
+from engine.data.datasets.importing import label_notes
+from engine.data.datasets.surveying import problems_of_survey, survey
+from engine.data.formats.reading import recognise
+from engine.errors import BadFile, StudioError
+from engine.phrases import phrase
+from engine.spec.dataset import Split
+from engine.spec.tasks import TASKS
 from engine.terminal import say, say_json
 from engine.visible import one_line
 
@@ -17,30 +24,20 @@ def check(
     file: Annotated[Path, typer.Argument(help="A data file, or a folder of texts.")],
     encoding: Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> int:
+    **given: Any,
+) -> None:
     """Read a data file to its end and report what it contains, or what is wrong and where."""
     try:
-        found = recognise(file, encoding=encoding)
-        table = read(file, found.reading)
-        count = sum(1 for _ in table)
-    except BadFile as error:
+        facts = _facts(file, encoding, given)
+    except StudioError as error:
         if as_json:
+            line, column = (error.line, error.column) if isinstance(error, BadFile) else (0, 0)
             wrong = {"ok": False, "problem": error.problem, "advice": error.advice}
-            place = {"line": error.line or None, "column": error.column or None}
-            say_json(wrong | place)
+            say_json(wrong | {"line": line or None, "column": column or None})
         raise
-    facts: dict[str, Any] = {
-        "ok": True,
-        "file": str(file),
-        "rows": count,
-        **found.reading.model_dump(),
-        "columns": list(found.columns),
-        "mapping": found.mapping.model_dump() if found.mapping else None,
-        "notes": [*found.notes, *(note for note in table.notes if note not in found.notes)],
-    }
     if as_json:
         say_json(facts)
-        return 0
+        return
     for key, value in facts.items():
         if key not in ("ok", "notes"):
             shown = ", ".join(value) if isinstance(value, list) else value
@@ -48,4 +45,37 @@ def check(
             say(f"{key}: {said}")
     for note in facts["notes"]:
         say(f"note: {note}")
-    return 0
+
+
+check_command = with_options(
+    check,
+    [
+        choice_option(
+            "task", TASKS, None, phrase("The task to check for; without it, that of the columns:")
+        ),
+        *COLUMNS.parameters(),
+    ],
+)
+
+
+def _facts(file: Path, encoding: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """What is in the file.
+
+    Raises StudioError for the first thing that keeps it from the task.
+    """
+    found = recognise(file, encoding=encoding)
+    mapping = needed_mapping(file, found, COLUMNS.given(given))
+    rows = survey({"all": file}, found.reading, mapping, Split())
+    kind = given["task"] or likely_task(mapping, rows.labels).kind
+    for problem in problems_of_survey(rows, mapping, TASKS[kind](kind=kind)):
+        raise problem
+    return {
+        "ok": True,
+        "file": str(file),
+        "rows": len(rows.given),
+        **found.reading.model_dump(),
+        "columns": list(rows.columns),
+        "mapping": mapping.model_dump(),
+        "task": kind,
+        "notes": list(dict.fromkeys((*found.notes, *rows.notes, *label_notes(rows.labels)))),
+    }

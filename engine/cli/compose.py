@@ -9,21 +9,23 @@ from pydantic import ValidationError
 
 from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
 from engine.cli.recommending import take_recommended
-from engine.cli.rows import COLUMNS, chosen_mapping
-from engine.data.columns.fit import likely_task
+from engine.cli.rows import COLUMNS, needed_mapping
+from engine.data.columns.fit import likely_task, problems_of_dataset
+from engine.data.datasets.importing import label_notes
 from engine.data.datasets.store import open_dataset
+from engine.data.datasets.surveying import problems_of_survey, survey
 from engine.data.formats.reading import recognise
 from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.shipped import starter_model
-from engine.spec.dataset import FileData, StoredData
+from engine.spec.dataset import Cleaning, FileData, StoredData
 from engine.spec.fields import settings_of
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS, BertSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
-from engine.terminal import say_json_text
+from engine.terminal import remark, say_json_text
 from engine.validation import describe_validation
 
 SCRATCH = "From scratch, with --size"
@@ -31,6 +33,7 @@ SCRATCH_OPTIONS = (
     FieldOptions(SCRATCH, "base_model.model", BertSpec, ("vocab_size",)),
     FieldOptions(SCRATCH, "base_model", FromScratch, tuple(settings_of(FromScratch))),
 )
+CLEANING_OPTIONS = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
 ALWAYS_OPTIONS = (
     FieldOptions("Training", "training", TrainingSpec, tuple(settings_of(TrainingSpec))),
     FieldOptions("Hardware", "hardware", HardwareSpec, tuple(settings_of(HardwareSpec))),
@@ -73,8 +76,7 @@ def compose(
     **given: Any,
 ) -> None:
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
-    source = _source(data, validation, COLUMNS.given(given), encoding)
-    task = given["task"] or _usual_task(source)
+    source, task = _source_and_task(data, validation, encoding, given)
     raw: dict[str, Any] = {
         "name": name or f"{task} of {data.stem}",
         "task": {"kind": task},
@@ -100,7 +102,7 @@ job_command = with_options(
         choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
         *(
             p
-            for options in (COLUMNS, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS)
+            for options in (COLUMNS, CLEANING_OPTIONS, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS)
             for p in options.parameters()
         ),
     ],
@@ -140,29 +142,59 @@ def _base_model(folder: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     return model
 
 
-def _source(
-    data: Path, validation: Path | None, named: dict[str, Any], encoding: str | None
-) -> FileData | StoredData:
+def _source_and_task(
+    data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
+) -> tuple[FileData | StoredData, str]:
+    """The data, and the task that was asked for or that the columns are most likely for.
+
+    All rows are read, since a job for them would fail later on.
+
+    Raises StudioError for the first thing that keeps the data from the task.
+    """
+    asked: str | None = given["task"]
     if data.is_dir() and not holds_texts(data):
-        dataset = open_dataset(data.absolute())
-        return StoredData(folder=data.absolute(), fingerprint=dataset.spec.fingerprint)
-    found = recognise(data, encoding=encoding)
-    if validation is not None:
-        recognise(validation)  # a file that cannot be read is refused now, not by the training
+        spec = open_dataset(data.absolute()).spec
+        kind = asked or likely_task(spec.mapping, spec.labels).kind
+        wrong = problems_of_dataset(spec, TASKS[kind](kind=kind))
+        source: FileData | StoredData = StoredData(
+            folder=data.absolute(), fingerprint=spec.fingerprint
+        )
+    else:
+        source = _file(data, validation, encoding, given)
+        assert source.mapping is not None and source.reading is not None
+        rows = survey(
+            source.sources,
+            source.reading,
+            source.mapping,
+            source.split,
+            cleaning=source.cleaning,
+        )
+        kind = asked or likely_task(source.mapping, rows.flags or rows.labels).kind
+        wrong = problems_of_survey(rows, source.mapping, TASKS[kind](kind=kind))
+        for note in (*rows.notes, *label_notes(rows.labels)):
+            remark(f"note: {note}")
+    for problem in wrong:
+        raise problem
+    return source, kind
+
+
+def _file(
+    data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
+) -> FileData:
+    """The data in files, with the columns that were named or recognised."""
+    asked, named = given["task"], COLUMNS.given(given)
+    found = recognise(data, None, encoding, TASKS[asked](kind=asked) if asked else None)
+    for note in found.notes:
+        remark(f"note: {note}")
+    raw: dict[str, Any] = {"cleaning": {}}
+    put_all(raw, CLEANING_OPTIONS.given(given))
     return FileData(
         path=data.absolute(),
         validation=_absolute(validation),
         reading=found.reading,
-        mapping=chosen_mapping(found, named),
+        mapping=needed_mapping(data, found, named),
+        cleaning=Cleaning.model_validate(raw["cleaning"]),
     )
-
-
-def _usual_task(source: FileData | StoredData) -> str:
-    """The task that the columns are most likely for, and the labels where they were counted."""
-    if isinstance(source, StoredData):
-        spec = open_dataset(source.folder).spec
-        return likely_task(spec.mapping, spec.labels).kind
-    return "text_classification" if source.mapping is None else likely_task(source.mapping).kind
 
 
 def _absolute(path: Path | None) -> Path | None:

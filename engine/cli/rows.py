@@ -49,6 +49,23 @@ def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
         raise describe_validation(error, "The choice of columns") from error
 
 
+def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapping:
+    """The columns as `chosen_mapping` gives them.
+
+    Raises StudioError where no column is known to hold the text as well.
+    """
+    mapping = chosen_mapping(found, named)
+    if mapping is None:
+        raise StudioError(
+            phrase("Could not tell which column of {file} contains the text.", file=file.name),
+            phrase(
+                "Choose it with --text; the columns are {columns}.",
+                columns=", ".join(found.columns[:20]),
+            ),
+        )
+    return mapping
+
+
 class FileRows(NamedTuple):
     """The rows of a file as a task reads them, and all their cells by column."""
 
@@ -72,15 +89,7 @@ def read_table(
     Raises StudioError where there is no text column, or the tags are not as they should be.
     """
     found = recognise(file, encoding=encoding)
-    mapping = chosen_mapping(found, named)
-    if mapping is None:
-        raise StudioError(
-            phrase("Could not tell which column of {file} contains the text.", file=file.name),
-            phrase(
-                "Choose it with --text; the columns are {columns}.",
-                columns=", ".join(found.columns[:20]),
-            ),
-        )
+    mapping = needed_mapping(file, found, named)
     table = read(file, found.reading)
     places = {name: place for place, name in enumerate(table.columns)}
     cells: dict[str, list[str]] = {name: [] for name in places}

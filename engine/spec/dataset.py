@@ -249,5 +249,12 @@ class FileData(Spec):
     split: Split = Split()
     cleaning: Cleaning = Cleaning()
 
+    @property
+    def sources(self) -> dict[Source, Path]:
+        """Each file with the rows that it has."""
+        if self.validation is None:
+            return {"all": self.path}
+        return {"train": self.path, "validation": self.validation}
+
 
 DataSource = Annotated[StoredData | FileData, Field(discriminator="kind")]

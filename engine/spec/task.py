@@ -141,6 +141,9 @@ class LabelColumn(Protocol):
     def numbers(self) -> frozenset[float]:
         """The numbers in the others."""
 
+    def strangers(self, known: tuple[str, ...]) -> list[str]:
+        """The labels that are none of the `known` ones, however they are written."""
+
 
 class TaskSpec(Spec):
     """The settings of a task. Each task is a subclass, listed in `engine.spec.tasks.TASKS`."""
@@ -235,9 +238,9 @@ class LabelledTask(TaskSpec):
     def with_labels(self, labels: tuple[str, ...]) -> TaskSpec:
         return self.model_copy(update={"labels": labels})
 
-    def unlisted(self, found: set[str]) -> Iterator[StudioError]:
+    def unlisted(self, labels: LabelColumn) -> Iterator[StudioError]:
         """What is wrong where the settings name the labels and a data set has others."""
-        unlisted = sorted(found - set(self.labels)) if self.labels else []
+        unlisted = labels.strangers(self.labels) if self.labels else []
         if unlisted:
             names = ", ".join(f"“{shortened(name)}”" for name in unlisted[:5])
             yield StudioError(

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.data.columns.fit import without
 from engine.data.columns.spellings import matched
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
@@ -81,6 +82,8 @@ class TextClassificationLearner(WholeTextLearner):
     def targets(self, rows: Rows) -> np.ndarray | None:
         if rows.labels is None:
             return None
+        if missing := sum(not label.strip() for label in rows.labels):
+            raise without("label", missing, len(rows))
         ids = {label: number for number, label in enumerate(self._labels)}
         known = same_labels(set(rows.labels), self._labels)
         return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)

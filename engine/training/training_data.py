@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.data.columns.fit import problems_of_dataset
 from engine.data.datasets.store import Dataset, Rows, resolve
 from engine.data.packing.packed import key
 from engine.errors import StudioError
@@ -78,17 +79,15 @@ def read_rows(
     """Read the data set of a job, which a run keeps in `folder`.
 
     Raises:
-        StudioError: the data cannot be read, or has no training set.
+        StudioError: the data cannot be read, or is not what the task can learn from.
         Cancelled: a stop was wanted.
     """
-    dataset = resolve(job.data, folder, stage(phrase("Reading the data set")), stop_wanted)
+    reading = stage(phrase("Reading the data set"))
+    dataset = resolve(job.data, folder, reading, stop_wanted, job.task)
+    for problem in problems_of_dataset(dataset.spec, job.task):
+        raise problem
     learner = learner_for(job.task)
     rows = learner.rows(dataset, "train")
-    if not len(rows):
-        raise StudioError(
-            phrase("The training set is empty."),
-            phrase("Choose a split that leaves rows for training."),
-        )
     learner.fit_labels(rows)
     return TrainingRows(job, dataset, learner, rows)
 

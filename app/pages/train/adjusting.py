@@ -52,6 +52,6 @@ class FixButtons(QWidget):
         self._shown = fixes
         clear(self._row)
         for fix in fixes:
-            act = lambda fix=fix: self._state.set(fix.choices)  # noqa: E731
+            act = lambda fix=fix: self._state.apply(fix)  # noqa: E731
             self._row.addWidget(buttons.plain(plain_menu_text(fix.title), act))
         self.setVisible(bool(fixes))

@@ -8,7 +8,8 @@ from PySide6.QtCore import QCoreApplication
 from app.pages.train.choices import Choices, Step
 from app.pages.train.fit import label_names, likely_goal
 from engine.checkpoints.families import FAMILIES
-from engine.data.columns.fit import problems_of_dataset
+from engine.data.columns.fit import empty_columns, problems_of_dataset
+from engine.spec.dataset import Cleaning, DatasetSpec, Mapping
 from engine.spec.task import LabelledTask, TaskSpec
 from engine.spec.tasks.pretraining import Pretraining
 
@@ -16,11 +17,22 @@ translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A new version of the chosen data set: with these columns, cleaned; and what is said of it."""
+
+    mapping: Mapping
+    cleaning: Cleaning
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Fix:
-    """A button, and what is chosen once it was pressed."""
+    """A button, and what is chosen once it was pressed; with an `edit`, a new version of the data
+    is made and chosen."""
 
     title: str
     choices: Choices
+    edit: Edit | None = None
 
 
 def fixes(choices: Choices, step: Step) -> list[Fix]:
@@ -46,10 +58,38 @@ def _of_data(choices: Choices) -> Iterator[Fix]:
     if unlisted != choices.task and not problems_of_dataset(data.spec, unlisted):
         title = translate("Train", "Use the labels of the data")
         yield Fix(title, choices.with_task(unlisted))
+    yield from _edits(choices, data.spec)
     likely = likely_goal(data.spec)
     if likely.kind != choices.goal.kind and not problems_of_dataset(data.spec, likely.task):
         title = translate("Train", "Change the task to “{task}”").format(task=likely.title)
         yield Fix(title, replace(choices, goal=likely))
+
+
+def _edits(choices: Choices, spec: DatasetSpec) -> Iterator[Fix]:
+    """What a new version of the data set would settle."""
+    task = choices.task
+    holes = empty_columns(spec, task)
+    if holes and sum(spec.empty[name] for name in holes) < spec.rows.get("train", 0):
+        names = ", ".join(f"“{name[:40]}”" for name in holes)
+        said = translate("Train", "Version {version} skips the rows in which {columns} is empty.")
+        edit = Edit(spec.mapping, Cleaning(skip_empty=holes), said.replace("{columns}", names))
+        yield Fix(_skip(spec.mapping, holes), choices, edit)
+    label = spec.label_for.get(task.kind)
+    if label is not None:
+        mapping = spec.mapping.model_copy(update={"label": label})
+        title = translate("Train", "Use “{column}” as the label").format(column=label[:40])
+        said = translate("Train", "Version {version} has the labels of “{column}”.")
+        edit = Edit(mapping, Cleaning(), said.replace("{column}", label[:60]))
+        yield Fix(title, choices, edit)
+
+
+def _skip(mapping: Mapping, holes: tuple[str, ...]) -> str:
+    """What stands on the button, by what is missing."""
+    if holes == (mapping.label,):
+        return translate("Train", "Skip rows without a label")
+    if holes == (mapping.text,):
+        return translate("Train", "Skip rows without a text")
+    return translate("Train", "Skip incomplete rows")
 
 
 def _without_names(task: TaskSpec) -> TaskSpec:

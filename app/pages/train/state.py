@@ -9,6 +9,7 @@ from app.library import DataEntry, ModelEntry
 from app.pages.train.adjustment import Adjustment
 from app.pages.train.changes import SIMPLE_FIELDS
 from app.pages.train.choices import NO_PROBE, Choices, Model, Step
+from app.pages.train.editing import Editing
 from app.pages.train.entries import data_of, model_of
 from app.pages.train.estimate_state import EstimateState
 from app.pages.train.fixes import Fix, fixes
@@ -53,6 +54,8 @@ class TrainState(QObject):
         self.adjustment: Adjustment | None = None  # the last choice that was made for the user
         self.is_starting = False
         self.lists = Lists(studio, self)
+        self.editing = Editing(studio, self)
+        self.editing.ended.connect(self.changed)
         self.preview = PreviewState(studio.notices, self)
         self.estimate = EstimateState(studio, self.job, self)
         self.lists.changed.connect(self._on_lists)
@@ -88,11 +91,27 @@ class TrainState(QObject):
         if self.adjustment is not None:
             self.adjust(self.adjustment.undone(self.choices), None)
 
+    def apply(self, fix: Fix) -> None:
+        """Settle an obstacle as its button says."""
+        if fix.edit is None:
+            self.adjust(fix.choices, None)
+            return
+        data, edit = self.choices.data, fix.edit
+        assert data is not None and isinstance(data.source, StoredData)
+
+        def done(entry: DataEntry) -> None:
+            said = edit.sentence.replace("{version}", str(entry.version))
+            undo = Adjustment(said, lambda now: now.with_data(data))
+            self.adjust(self.choices.with_data(data_of(entry)), undo)
+
+        self.editing.start(data.source.folder, edit, done)
+        self.changed.emit()
+
     def choose_goal(self, goal: Goal) -> None:
         self.adjust(replace(self.choices, goal=goal), None)
 
     def choose_data(self, entry: DataEntry) -> None:
-        self.set(self.choices.with_data(data_of(entry)))
+        self.adjust(self.choices.with_data(data_of(entry)), None)
 
     def choose_model(self, entry: ModelEntry) -> None:
         self.set(replace(self.choices, model=model_of(entry)))
@@ -172,7 +191,9 @@ class TrainState(QObject):
 
     def fixes(self, step: Step) -> list[Fix]:
         """What can be done at once about the obstacle of this step."""
-        return [] if self._invalid.get(step) else fixes(self.choices, step)
+        if self._invalid.get(step) or self.editing.is_busy:
+            return []
+        return fixes(self.choices, step)
 
     def first_obstacle(self) -> tuple[Step, str] | None:
         """The first step that is not done, with the reason."""

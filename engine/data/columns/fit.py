@@ -69,29 +69,30 @@ def _incomplete(
     mapping: Mapping, task: TaskSpec, empty: Counts[str, int], rows: int
 ) -> Iterator[StudioError]:
     """What is said of rows that lack something, one sentence for each role."""
-    advice = phrase("Skip these rows, or complete them in the file.")
     for role, names in mapping.by_field():
         missing = max((empty.get(name, 0) for name in names), default=0)
         if missing and role in task.facts.fills:
-            yield StudioError(_without(role, missing, rows), advice)
+            yield without(role, missing, rows)
 
 
-def _without(role: str, missing: int, rows: int) -> str:
+def without(role: str, missing: int, rows: int) -> StudioError:
+    """What is said where something is missing in so many of the rows."""
     match role:
         case "text":
-            return phrase("{missing:,} of {rows:,} rows have no text.", missing=missing, rows=rows)
+            what = phrase("{missing:,} of {rows:,} rows have no text.", missing=missing, rows=rows)
         case "pair":
-            return phrase(
+            what = phrase(
                 "{missing:,} of {rows:,} rows have no second text.", missing=missing, rows=rows
             )
         case "endings":
-            return phrase(
+            what = phrase(
                 "{missing:,} of {rows:,} rows have an empty choice.", missing=missing, rows=rows
             )
         case "tags":
-            return phrase("{missing:,} of {rows:,} rows have no tags.", missing=missing, rows=rows)
+            what = phrase("{missing:,} of {rows:,} rows have no tags.", missing=missing, rows=rows)
         case _:
-            return phrase("{missing:,} of {rows:,} rows have no label.", missing=missing, rows=rows)
+            what = phrase("{missing:,} of {rows:,} rows have no label.", missing=missing, rows=rows)
+    return StudioError(what, phrase("Skip these rows, or complete them in the file."))
 
 
 def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale, number_in
+from engine.data.columns.spellings import matched
 
 
 @dataclass(frozen=True)
@@ -31,3 +32,7 @@ class CountedLabels:
     def numbers(self) -> frozenset[float]:
         found = (number_in(cell) for cell in self.cells)
         return frozenset(number for number in found if number is not None)
+
+    def strangers(self, known: tuple[str, ...]) -> list[str]:
+        _, found = matched((label for label in self.sets or self.cells if label), known)
+        return sorted(found)

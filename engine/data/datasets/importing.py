@@ -14,7 +14,8 @@ from engine.data.columns.fit import labels_for_tasks
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import bins_of, is_scale
 from engine.data.columns.spellings import Spellings, spellings_in
-from engine.data.datasets.collecting import NO_CLEANING, Collected, Sources, collect, files_of
+from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, files_of
+from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.splitting import draw_splits
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
@@ -54,10 +55,6 @@ def import_dataset(
     with whole_folder(into) as folder:
         collected = collect(sources, reading, mapping, split, folder, progress, cancelled, cleaning)
         splits, rare = split_rows(collected, sources, split)
-        notes = [*collected.notes, *label_notes(collected.labels, rare)]
-        fingerprint = Fingerprint(collected.columns, mapping)
-        _write(folder, collected, splits, fingerprint, cancelled)
-        counts = np.bincount(splits, minlength=len(SPLITS))
         spec = DatasetSpec(
             name=name,
             version=version,
@@ -65,23 +62,42 @@ def import_dataset(
                 source: tuple(path.absolute() for one, path in files if one == source)
                 for source in sources
             },
-            source_sha256=collected.sha256,
             reading=reading,
             mapping=mapping,
             split=split,
             cleaning=cleaning,
             columns=collected.columns,
-            rows={name: int(count) for name, count in zip(SPLITS, counts, strict=True)},
-            labels=dict(sorted((collected.flags or collected.labels).items())),
-            empty=_empty_cells(collected, splits),
-            label_for=labels_for_tasks(mapping, collected.columns, collected.first),
-            spans=dict(sorted(collected.spans.items())),
-            notes=tuple(notes),
-            fingerprint=fingerprint.hexdigest(),
+            notes=(*collected.notes, *label_notes(collected.labels, rare)),
+            rows={},
+            fingerprint="",
         )
-        text = spec.model_dump_json(indent=1)
-        (folder / SPEC).write_text(text, encoding="utf-8")
-    return spec
+        return write_version(folder, spec, collected, splits, cancelled)
+
+
+def write_version(
+    folder: Path,
+    spec: DatasetSpec,
+    collected: Collected,
+    splits: NDArray[np.int8],
+    cancelled: Callable[[], bool] | None = None,
+) -> DatasetSpec:
+    """Write the rows with their splits, and `spec` with all that was counted in them."""
+    fingerprint = Fingerprint(collected.columns, spec.mapping)
+    _write(folder, collected, splits, fingerprint, cancelled)
+    counts = np.bincount(splits, minlength=len(SPLITS))
+    found = spec.model_copy(
+        update={
+            "source_sha256": collected.sha256,
+            "rows": {name: int(count) for name, count in zip(SPLITS, counts, strict=True)},
+            "labels": dict(sorted((collected.flags or collected.labels).items())),
+            "empty": _empty_cells(collected, splits),
+            "label_for": labels_for_tasks(spec.mapping, collected.columns, collected.first),
+            "spans": dict(sorted(collected.spans.items())),
+            "fingerprint": fingerprint.hexdigest(),
+        }
+    )
+    (folder / SPEC).write_text(found.model_dump_json(indent=1), encoding="utf-8")
+    return found
 
 
 def _empty_cells(collected: Collected, splits: NDArray[np.int8]) -> dict[str, int]:

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from engine.atomic_write import MANIFEST, verify
 from engine.data.columns.label_sets import YES, counted, sets_in
-from engine.data.datasets.collecting import GROUP_ROWS
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
+from engine.data.datasets.row_writer import GROUP_ROWS
 from engine.data.datasets.rows import Rows, StoredColumn
 from engine.data.datasets.text_columns import cells_of, matching, size_of
 from engine.data.formats.lines import Cancelled
@@ -26,7 +26,8 @@ from engine.errors import BadCheckpoint, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.regular_file import read_regular, regular
-from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, Source, SplitName, StoredData
+from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
+from engine.spec.task import TaskSpec
 from engine.validation import describe_validation
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
@@ -331,8 +332,11 @@ def resolve(
     into: Path,
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
+    task: TaskSpec | None = None,
 ) -> Dataset:
     """The data of a job: a stored version, checked; or files, of which `into` keeps a copy.
+
+    Of files whose columns the source does not name, those that suit `task` are taken.
 
     A copy that stands in `into` already is taken as it is, so that a run goes on with what it
     began with.
@@ -354,10 +358,7 @@ def resolve(
         return dataset
     if into.exists():
         return open_dataset(into)
-    sources: dict[Source, Path] = {"all": source.path}
-    if source.validation is not None:
-        sources = {"train": source.path, "validation": source.validation}
-    recognised = recognise(source.path, source.reading)
+    recognised = recognise(source.path, source.reading, task=task)
     mapping = source.mapping or recognised.mapping
     if mapping is None:
         raise StudioError(
@@ -370,7 +371,7 @@ def resolve(
         )
     import_dataset(
         source.path.stem,
-        sources,
+        source.sources,
         recognised.reading,
         mapping,
         source.split,

@@ -6,11 +6,13 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats import FORMATS
 from engine.data.formats.encodings import recognise_encoding
 from engine.data.formats.folder import FOLDER, check_texts, open_folder
 from engine.data.formats.lines import Cancelled, Lines
+from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Format, Remarks, Row
 from engine.data.formats.sources import refuse_splits
 from engine.data.formats.table import CSV
@@ -18,6 +20,7 @@ from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.spec.dataset import Mapping, Reading
+from engine.spec.task import TaskSpec
 
 __all__ = [
     "Cancelled",
@@ -30,6 +33,7 @@ __all__ = [
     "recognise",
 ]
 
+MARKUP = re.compile(r"\s*<(\?xml|!doctype|[a-z][\w:.-]*(\s[^<>]*)?/?>)", re.IGNORECASE)
 SAMPLE_LINES = 20_000
 SAMPLE_CHARACTERS = 2_000_000
 MAPPED_ROWS = 2_000  # rows by which columns are told apart
@@ -113,11 +117,15 @@ def format_of(reading: Reading) -> Format:
 
 
 def recognise(
-    path: Path, reading: Reading | None = None, encoding: str | None = None
+    path: Path,
+    reading: Reading | None = None,
+    encoding: str | None = None,
+    task: TaskSpec | None = None,
 ) -> Recognised:
     """Tell encoding, format, delimiter, quotes, header and the meaning of the columns.
 
-    With `reading`, only the meaning of the columns is told; with `encoding`, all but that.
+    With `reading`, only the meaning of the columns is told; with `encoding`, all but that; with
+    `task`, the column of labels is one that suits it, where there is one.
 
     Raises:
         BadFile: when it is no text, or its first rows cannot be read in any way.
@@ -128,6 +136,8 @@ def recognise(
     table = read(path, reading, glance=True)
     rows = [row.cells for row in islice(table, MAPPED_ROWS)]
     mapping, guessed = guess_mapping(table.columns, rows)
+    if mapping is not None and task is not None:
+        mapping = mapping_for(task, mapping, table.columns, rows)
     return Recognised(reading, table.columns, mapping, (*notes, guessed) if guessed else notes)
 
 
@@ -153,7 +163,7 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     guesses = dict.fromkeys(one.guess for one in FORMATS.values())
     readings = (guess(lines, suffix, whole) for guess in guesses)
     reading = next(one for one in readings if one is not None)
-    notes = (note, _quotes_note(lines, reading))
+    notes = (note, _quotes_note(lines, reading), _markup_note(lines, reading))
     return reading.model_copy(update={"encoding": encoding}), tuple(one for one in notes if one)
 
 
@@ -177,6 +187,13 @@ def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
 def _quotes_note(lines: list[str], reading: Reading) -> str:
     if reading.format == CSV.name and not reading.quoted and any('"' in line for line in lines):
         return phrase("Double quotes are treated as text, because they are not balanced.")
+    return ""
+
+
+def _markup_note(lines: list[str], reading: Reading) -> str:
+    first = next(line for line in lines if line.strip())
+    if reading.format == PLAIN.name and MARKUP.match(first):
+        return phrase("This looks like XML or HTML. Its tags are read as text; remove them first.")
     return ""
 
 

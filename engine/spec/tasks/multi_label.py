@@ -105,7 +105,7 @@ class MultiLabel(LabelledTask):
                 ),
                 phrase("Choose another label column."),
             )
-        yield from self.unlisted(names)
+        yield from self.unlisted(labels)
 
     def label_rows(self, dataset: DatasetSpec, labels: LabelColumn) -> dict[str, int]:
         rows = labels.cells if dataset.mapping.flags else labels.sets or labels.cells

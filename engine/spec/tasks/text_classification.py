@@ -119,7 +119,7 @@ class Classes(LabelledTask):
                 ),
                 phrase("Choose another label column."),
             )
-        yield from self.unlisted(set(classes))
+        yield from self.unlisted(labels)
 
 
 class TextClassification(Classes):

@@ -333,7 +333,7 @@ def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
         capsys, "train", str(tmp_path / "none.json"), "--into", str(tmp_path / "b")
     )
     assert "not a run folder" in refusal(capsys, "resume", str(tmp_path))
-    assert "two different labels" in refusal(
+    assert "Every label is “good”" in refusal(
         capsys, "train", str(single), "--into", str(tmp_path / "c")
     )
     assert "stars" in refusal(
@@ -416,6 +416,27 @@ def test_every_setting_is_an_option_with_the_help_of_its_field(
         assert "".join(info.description.split()) in printed
 
 
+ROWS = {  # what a task needs, where it is not a text and a class
+    "pair_classification": ("text,pair,label", "a film,another,{n}"),
+    "regression": ("text,score", "a film,{n}.5"),
+    "multiple_choice": ("text,ending0,ending1,label", "he,runs,sits,{n}"),
+}
+
+
+def rows_for(kind: str, folder: Path) -> Path:
+    """A file from which a task can learn."""
+    if kind == "question_answering":
+        return small.questions(folder / "questions.json")
+    if kind == "token_classification":
+        return small.tagged(folder / "tagged.conll")
+    if kind not in ROWS:
+        return small.sentences(folder / "reviews.csv")
+    header, row = ROWS[kind]
+    file = folder / "rows.csv"
+    file.write_text("\n".join([header, *(row.format(n=n % 2) for n in range(40))]))
+    return file
+
+
 @pytest.mark.parametrize(
     "spec, path",
     [
@@ -431,12 +452,12 @@ def test_every_setting_can_be_given_by_its_path(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, spec: type[BaseModel], path: str
 ) -> None:
     """`--set` takes each field at the place where its job file has it."""
-    data = small.sentences(tmp_path / "reviews.csv")
     kind = spec.model_fields["kind"].default if path == "task" else "text_classification"
     settings = [name for name in settings_of(spec) if name != "cache"]
     usual = spec.model_construct().model_dump(mode="json", include=set(settings))
     given = [f"--set={path}.{name}={json.dumps(usual[name])}" for name in settings if name in usual]
-    printed = output(capsys, "job", "--data", str(data), "--task", kind, "--size=tiny", *given)
+    data = str(rows_for(kind, tmp_path))
+    printed = output(capsys, "job", "--data", data, "--task", kind, "--size=tiny", *given)
     job = JobSpec.model_validate_json(printed)
     assert job.task.kind == kind
 

@@ -62,15 +62,14 @@ def test_a_task_is_learned_judged_and_used(
         assert again["exact_match"] == 1
 
 
-def test_a_label_that_is_no_number_is_named_with_its_line(
+def test_a_label_that_is_no_number_is_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    data, job = tmp_path / "data.csv", tmp_path / "job.json"
+    data = tmp_path / "data.csv"
     data.write_text("text,score\n" + "a film,1\n" * 6 + "a story,much\n" + "a story,2.5\n" * 6)
-    given = ["--data", str(data), *SIZE, "--task=regression", "--set=data.split.validation=0"]
-    job.write_text(output(capsys, "job", *given))
-    printed = refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
-    assert "line 8 is “much”" in printed and "Use a number" in printed
+    given = ["--data", str(data), *SIZE, "--task=regression"]
+    printed = refusal(capsys, "job", *given)
+    assert "1 of 13 rows have no number as their label, such as “much”" in printed
 
 
 def test_a_weight_for_an_unknown_label_is_refused(

@@ -7,9 +7,11 @@ from typing import Self
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.roles import Roles
-from engine.data.columns.fit import likely_task, problems_of, to_be_filled
-from engine.data.datasets.collecting import NO_CLEANING, Collected
+from engine.data.columns.fit import likely_task, to_be_filled
+from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import cells_to_fill, spelling_note, spellings_of
+from engine.data.datasets.row_writer import Collected
+from engine.data.datasets.surveying import problems_of_survey
 from engine.errors import StudioError
 from engine.spec.dataset import Cleaning, Mapping, SplitName
 
@@ -80,14 +82,12 @@ def problems_of_name(name: str) -> list[Problem]:
     ]
 
 
-def problems_of_rows(
-    columns: tuple[str, ...], mapping: Mapping, counted: Collected, cleaning: Cleaning
-) -> list[Problem]:
+def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
     """What would keep the likeliest task from learning from the rows; the import is possible."""
     task = likely_task(mapping, counted.labels)
-    empty, rows = cells_to_fill(counted)
-    wrong = problems_of(columns, mapping, task, counted.labels, empty, rows)
+    empty, _ = cells_to_fill(counted)
     holes = tuple(name for name in to_be_filled(mapping, task) if empty.get(name))
+    wrong = problems_of_survey(counted, mapping, task)
     found = [Problem.of(error, blocks=False) for error in wrong]
     if holes:
         skipped = (*cleaning.skip_empty, *holes)

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
-from engine.atomic_write import disk_errors_for
-from engine.data.datasets.collecting import NO_CLEANING, Collected, Sources, collect
+from engine.data.datasets.collecting import NO_CLEANING, Sources
 from engine.data.datasets.importing import split_rows
+from engine.data.datasets.row_writer import Collected
+from engine.data.datasets.surveying import survey
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.progress import ProgressCallback
@@ -146,18 +146,16 @@ def count_rows(
         BadFile: with the line of the first row that cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
-    split = Split(column=wanted.split.column)
-    with disk_errors_for(scratch), TemporaryDirectory(dir=scratch, prefix="check-") as folder:
-        return collect(
-            wanted.sources,
-            wanted.reading,
-            wanted.mapping,
-            split,
-            Path(folder),
-            progress,
-            cancelled,
-            wanted.cleaning,
-        )
+    return survey(
+        wanted.sources,
+        wanted.reading,
+        wanted.mapping,
+        Split(column=wanted.split.column),
+        scratch,
+        wanted.cleaning,
+        progress,
+        cancelled,
+    )
 
 
 def split_sizes(collected: Collected, sources: Sources, split: Split) -> dict[SplitName, int]:

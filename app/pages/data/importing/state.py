@@ -188,7 +188,7 @@ class ImportState(QObject):
         if self.count.problem is not None:
             found.append(Problem.of(self.count.problem))
         elif counted is not None and mapping is not None:
-            found += problems_of_rows(self.columns, mapping, counted, self.cleaning)
+            found += problems_of_rows(mapping, counted, self.cleaning)
         found += cleaned(self.cleaning)
         return sorted(found, key=lambda problem: not problem.blocks)
 

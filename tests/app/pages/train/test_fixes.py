@@ -8,9 +8,10 @@ from app.pages.train.choices import Choices, Step
 from app.pages.train.fixes import fixes
 from app.pages.train.goals import goals
 from app.pages.train.obstacles import obstacle
+from engine.spec.dataset import Cleaning, Mapping
 from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.tasks.text_classification import TextClassification
-from tests.app.pages.train.cards import ONWARD, PAIR, SENTENCE
+from tests.app.pages.train.cards import NUMBER, ONWARD, PAIR, SENTENCE
 from tests.app.pages.train.chosen import chosen, data
 
 
@@ -61,3 +62,29 @@ def test_weights_for_labels_that_are_there_are_kept() -> None:
 def test_where_nothing_is_wrong_there_is_no_button() -> None:
     for goal in goals():
         assert not any(fixes(chosen(goal), step) for step in Step)
+
+
+def test_rows_that_lack_something_are_skipped_in_a_new_version() -> None:
+    choices = chosen(SENTENCE)
+    assert choices.data is not None and choices.data.spec is not None
+    spec = choices.data.spec.model_copy(update={"empty": {"label": 3, "other": 5}})
+    choices = replace(choices, data=replace(choices.data, spec=spec))
+    assert "3 of 1,000 rows have no label" in obstacle(choices, Step.DATA)
+    (fix,) = fixes(choices, Step.DATA)
+    assert fix.title == "Skip rows without a label"
+    assert fix.edit is not None and fix.edit.cleaning == Cleaning(skip_empty=("label",))
+    none_left = spec.model_copy(update={"empty": {"label": 1000}})
+    choices = replace(choices, data=replace(choices.data, spec=none_left))
+    assert fixes(choices, Step.DATA) == []
+
+
+def test_the_column_that_suits_the_task_is_offered() -> None:
+    choices = replace(chosen(SENTENCE), goal=NUMBER)
+    assert choices.data is not None and choices.data.spec is not None
+    spec = choices.data.spec.model_copy(update={"label_for": {"regression": "other"}})
+    choices = replace(choices, data=replace(choices.data, spec=spec))
+    column, task = fixes(choices, Step.DATA)
+    assert column.title == "Use “other” as the label"
+    assert column.edit is not None
+    assert column.edit.mapping == Mapping(text="text", label="other")
+    assert task.title == "Change the task to “Text classification”"

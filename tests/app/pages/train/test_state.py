@@ -8,8 +8,9 @@ from app.pages.train.choices import Step
 from app.pages.train.state import TrainState
 from app.studio import Studio
 from engine.record.runs import all_runs
+from engine.spec.dataset import StoredData
 from tests.app.pages.train.cards import ONWARD, SENTENCE
-from tests.app.pages.train.conftest import choose_all
+from tests.app.pages.train.conftest import MakeData, choose_all
 
 
 def test_what_is_chosen_becomes_the_job(state: TrainState, qtbot: QtBot, sentences: Path) -> None:
@@ -83,3 +84,29 @@ def test_a_data_set_that_is_deleted_meanwhile_is_no_longer_startable(
     with qtbot.waitSignal(state.lists.changed):
         studio.datasets_changed.emit()
     assert state.obstacle(Step.DATA) == ""
+
+
+def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
+    state: TrainState, qtbot: QtBot, make_data: MakeData
+) -> None:
+    folder = make_data("holes", holes=2)
+    with qtbot.waitSignal(state.lists.changed):
+        state.lists.read()
+    choose_all(state, qtbot)
+    assert state.lists.datasets is not None
+    state.choose_data(next(d for d in state.lists.datasets if d.folder == folder))
+    (fix,) = state.fixes(Step.DATA)
+    with qtbot.waitSignal(state.editing.ended):
+        state.apply(fix)
+        assert state.fixes(Step.DATA) == [], "one at a time"
+    assert state.obstacle(Step.DATA) == ""
+    made = state.choices.data
+    assert made is not None and made.spec is not None
+    assert made.source == StoredData(
+        folder=folder.with_name("2"), fingerprint=made.spec.fingerprint
+    )
+    assert sum(made.spec.rows.values()) == 58
+    assert state.adjustment is not None
+    assert state.adjustment.sentence == "Version 2 skips the rows in which “label” is empty."
+    state.undo_adjustment()
+    assert state.choices.data is not None and state.choices.data.source.folder == folder  # type: ignore[union-attr]

@@ -67,7 +67,7 @@ def test_the_same_files_give_the_same_fingerprint(tmp_path):
 
 
 def test_pages_show_any_rows_of_any_part(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.data.datasets.collecting.GROUP_ROWS", 7)
+    monkeypatch.setattr("engine.data.datasets.row_writer.GROUP_ROWS", 7)
     table(tmp_path / "a.csv")
     imported(tmp_path)
     dataset = open_dataset(tmp_path / "sets" / "a")
@@ -175,7 +175,7 @@ def test_a_missing_column_is_named(tmp_path):
 @pytest.mark.parametrize("after", [0, 3, 30])
 def test_an_import_can_be_cancelled_at_any_time(tmp_path, after, monkeypatch):
     monkeypatch.setattr("engine.data.formats.lines.TICK_LINES", 10)
-    monkeypatch.setattr("engine.data.datasets.collecting.GROUP_ROWS", 10)
+    monkeypatch.setattr("engine.data.datasets.row_writer.GROUP_ROWS", 10)
     table(tmp_path / "a.csv", 300)
     asked = iter(range(1_000))
     with pytest.raises(Cancelled):

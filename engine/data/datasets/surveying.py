@@ -1,0 +1,48 @@
+"""All rows of files read once, as an import would read them, to know what is in them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
+
+from engine.atomic_write import disk_errors_for
+from engine.data.columns.fit import problems_of
+from engine.data.datasets.collecting import NO_CLEANING, Sources, collect
+from engine.data.datasets.importing import cells_to_fill
+from engine.data.datasets.row_writer import Collected
+from engine.errors import StudioError
+from engine.progress import ProgressCallback
+from engine.spec.dataset import Cleaning, Mapping, Reading, Split
+from engine.spec.task import TaskSpec
+
+
+def survey(
+    sources: Sources,
+    reading: Reading,
+    mapping: Mapping,
+    split: Split,
+    scratch: Path | None = None,
+    cleaning: Cleaning = NO_CLEANING,
+    progress: ProgressCallback | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Collected:
+    """Read every row of every file; the rows themselves are not kept.
+
+    Args:
+        scratch: a folder for what is written meanwhile; None: that of the system.
+
+    Raises:
+        BadFile: with the line of the first row that cannot be read.
+        Cancelled: soon after `cancelled()` is true.
+    """
+    place = scratch or Path(gettempdir())
+    with disk_errors_for(place), TemporaryDirectory(dir=place, prefix="check-") as folder:
+        return collect(
+            sources, reading, mapping, split, Path(folder), progress, cancelled, cleaning
+        )
+
+
+def problems_of_survey(found: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
+    """Everything that keeps these rows from a task."""
+    empty, rows = cells_to_fill(found)
+    labels = found.flags or found.labels or None
+    return problems_of(found.columns, mapping, task, labels, empty, rows)

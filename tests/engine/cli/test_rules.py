@@ -1,0 +1,121 @@
+"""`check`, `job` and `train` refuse what the window refuses, in the same sentence."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+from engine.spec.dataset import Cleaning, FileData, Mapping
+from engine.spec.job import JobSpec
+from tests.engine.cli.test_commands import SIZE, output, refusal
+from tests.engine.training import small
+
+FINE = [f"a film {n},{n % 2}" for n in range(20)]
+CASES = {
+    "a row without a label": (["text,label", *FINE, "a film,"], "", "1 of 21 rows have no label"),
+    "a row without a text": (["text,label", *FINE, " ,1"], "", "1 of 21 rows have no text"),
+    "too many labels": (
+        ["text,label", *(f"a film {n},n{n}" for n in range(99))],
+        "text_classification",
+        "99 labels in 99 rows, too many",
+    ),
+    "one label": (["text,label", *["a film,good"] * 9], "", "Every label is “good”"),
+    "no rows": (["text,label"], "", "no rows"),
+    "no choices": (["text,label", *FINE], "multiple_choice", "needs the choices of each row"),
+    "no second text": (["text,label", *FINE], "pair_classification", "a pair needs two"),
+    "no numbers": (
+        ["text,label", "a film,good", "a film,bad"],
+        "regression",
+        "2 of 2 rows have no number",
+    ),
+    "an empty choice": (
+        ["text,ending0,ending1,label", "he,runs,sits,0", "she,,reads,1"],
+        "",
+        "1 of 2 rows have an empty choice",
+    ),
+}
+
+
+def written(folder: Path, lines: list[str]) -> Path:
+    file = folder / "rows.csv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def job_of(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None) -> Path:
+    """A job that was made by hand."""
+    given = small.classifying(folder, epochs=1).model_dump(mode="json")
+    given["data"] = FileData(path=file, cleaning=cleaning or Cleaning()).model_dump(mode="json")
+    given["task"] = {"kind": task}
+    job = folder / "job.json"
+    job.write_text(JobSpec.model_validate(given).model_dump_json())
+    return job
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_is_refused_everywhere(
+    case: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lines, task, says = CASES[case]
+    file = written(tmp_path, lines)
+    asked = ["--task", task] if task else []
+    assert says in refusal(capsys, "check", str(file), *asked)
+    assert says in refusal(capsys, "job", "--data", str(file), *asked, *SIZE)
+    kind = task or ("multiple_choice" if "ending0" in lines[0] else "text_classification")
+    job = job_of(tmp_path, file, kind)
+    assert says in refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
+
+
+def test_what_is_refused_is_said_in_json(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = written(tmp_path, ["text,label", *FINE, "a film,"])
+    assert main(["check", str(file), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"] is False and told["problem"] == "1 of 21 rows have no label."
+
+
+def test_rows_that_lack_something_are_skipped_where_that_is_asked_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = written(tmp_path, ["text,label", *FINE, "a film,", "another,"])
+    assert main(["job", "--data", str(file), "--skip-empty=label", *SIZE]) == 0
+    printed = capsys.readouterr()
+    composed = JobSpec.model_validate_json(printed.out)
+    assert isinstance(composed.data, FileData)
+    assert composed.data.cleaning == Cleaning(skip_empty=("label",))
+    assert "Row without “label” skipped: 2 times, first in line 22." in printed.err
+
+
+def test_the_task_is_told_by_all_rows_and_gets_its_own_labels(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    verdicts = ("agrees", "differs", "neither")
+    rows = [f"a dog {n},some dog {n},{n % 37 / 10},{verdicts[n % 3]}" for n in range(120)]
+    file = written(tmp_path, ["sentence_A,sentence_B,relatedness_score,judgment", *rows])
+    pairs = {"text": "sentence_A", "pair": "sentence_B"}
+    for asked, kind, label in (
+        ([], "pair_classification", "judgment"),
+        (["--task=regression"], "regression", "relatedness_score"),
+        (["--label=relatedness_score"], "regression", "relatedness_score"),
+    ):
+        made = JobSpec.model_validate_json(
+            output(capsys, "job", "--data", str(file), *asked, *SIZE)
+        )
+        assert made.task.kind == kind
+        assert isinstance(made.data, FileData)
+        assert made.data.mapping == Mapping(**pairs, label=label)
+
+
+def test_xml_that_is_read_as_text_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "book.xml"
+    file.write_text('<?xml version="1.0"?>\n<book>\n<p>One line.</p>\n</book>\n')
+    facts = json.loads(output(capsys, "check", str(file), "--json"))
+    assert any("looks like XML" in note for note in facts["notes"])
+    assert main(["job", "--data", str(file), *SIZE]) == 0
+    assert "looks like XML" in capsys.readouterr().err
+    file.write_text("a < b\nis no tag\n")
+    assert not json.loads(output(capsys, "check", str(file), "--json"))["notes"]

@@ -1,0 +1,70 @@
+"""A new version without some rows, or with other labels; the older one stays as it is."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.data.columns.fit import likely_task, problems_of_dataset
+from engine.data.datasets.deriving import derive
+from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.formats.reading import recognise
+from engine.errors import StudioError
+from engine.spec.dataset import Cleaning, DatasetSpec, Mapping, Split
+
+
+def imported(folder: Path, name: str, lines: list[str]) -> DatasetSpec:
+    file = folder / name
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = recognise(file)
+    assert found.mapping is not None
+    split = Split(validation=0.25)
+    return import_dataset(
+        "x", {"all": file}, found.reading, found.mapping, split, folder / "x" / "1"
+    )
+
+
+def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
+    rows = [f"a film {n},{'' if n % 10 == 3 else n % 2}" for n in range(40)]
+    old = imported(tmp_path, "films.csv", ["text,label", *rows])
+    assert old.empty == {"label": 4}
+    assert problems_of_dataset(old, likely_task(old.mapping, {"0": 1, "1": 1}))
+    (tmp_path / "films.csv").unlink()  # it is not needed
+    cleaning = Cleaning(skip_empty=("label",))
+    new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, old.mapping, cleaning)
+    assert (new.version, new.cleaning, new.empty) == (2, cleaning, {})
+    assert new.labels == {"0": 20, "1": 16} and new.fingerprint != old.fingerprint
+    assert problems_of_dataset(new, likely_task(new.mapping, new.labels)) == []
+    assert any("skipped: 4 times" in note for note in new.notes)
+    before, after = (open_dataset(tmp_path / "x" / version) for version in ("1", "2"))
+    after.verify()
+    assert after.spec == new and before.spec == old
+    kept = [row for row in before.page(0, 40) if row["label"]]
+    assert after.page(0, 40) == kept
+
+
+def test_another_column_becomes_the_label(tmp_path):
+    rows = [f"a film {n},{('good', 'bad')[n % 2]},{n % 37 / 10}" for n in range(80)]
+    old = imported(tmp_path, "films.csv", ["text,label,score", *rows])
+    assert old.label_for == {"regression": "score"}
+    mapping = old.mapping.model_copy(update={"label": "score"})
+    new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, mapping, Cleaning())
+    assert likely_task(new.mapping, new.labels).kind == "regression"
+    assert new.rows == old.rows
+    assert set(new.label_for.values()) == {"label"}
+
+
+def test_tags_are_counted_anew(tmp_path):
+    sentence = "Ada\tB-person\nLovelace\tI-person\nsaw\tO\nParis\tB-place\n"
+    old = imported(tmp_path, "names.conll", ["\n".join([sentence] * 8)])
+    new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, old.mapping, Cleaning())
+    assert new.spans == old.spans == {"person": 8, "place": 8}
+
+
+def test_a_version_without_training_rows_is_refused(tmp_path):
+    old = imported(tmp_path, "films.csv", ["text,note,label", *["a film,,good", "one,,bad"] * 4])
+    mapping = Mapping(text="text", label="label")
+    with pytest.raises(StudioError, match="No training row is left"):
+        derive(
+            tmp_path / "x" / "1", tmp_path / "x" / "2", 2, mapping, Cleaning(skip_empty=("note",))
+        )
+    assert old.rows["train"] and not (tmp_path / "x" / "2").exists()
