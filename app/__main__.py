@@ -7,7 +7,7 @@ import os
 import sys
 from importlib import import_module
 
-from engine.terminal import remark, say
+from engine.terminal import remark
 
 NO_SCREEN = (
     "bert-studio: there is no display for the window. Use the headless commands instead: "
@@ -30,21 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
 def command(arguments: list[str]) -> int:
     """A headless command; those of the engine, and `rebuild`, which opens the record."""
     cli = import_module("engine.cli")
-    cli.app.command("rebuild")(rebuild)
+    cli.app.command("rebuild")(import_module("app.rebuilding").rebuild)
     return int(cli.main(arguments))
-
-
-def rebuild() -> None:
-    """Rebuild the record of runs from the run folders.
-
-    Names, notes and stars are kept if the old record can still be read.
-    """
-    from engine.home import Home
-    from engine.record.rebuild import rebuild as rebuild_record
-
-    home = Home()
-    runs = rebuild_record(home)
-    say(f"The record in {home.root} has {runs} runs.")
 
 
 def has_screen() -> bool:

@@ -5,11 +5,18 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.visible import is_text
+
+LONGEST_ROOT = 400  # bytes of its path; SQLite takes 512 for a file below it
+
 
 class Home:
     """The folder that holds all that a user made: record, data sets, models, runs.
 
-    Everything below it is private to the user (mode 0700 on POSIX).
+    Everything in it is private to the user (on POSIX: modes 0700 and 0600). A folder that was there
+    before keeps its own mode.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -28,12 +35,25 @@ class Home:
         self.log = self.root / "studio.log"
 
     def make(self) -> None:
-        """Make the folders that are missing."""
+        """Make the folders that are missing. Raises StudioError where the path cannot be used."""
+        self._check()
+        is_new = not self.root.exists()
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if os.name == "posix":
+        if is_new and os.name == "posix":
             self.root.chmod(0o700)
         for folder in (self.backups, self.datasets, self.models, self.runs, self.cache):
             folder.mkdir(mode=0o700, exist_ok=True)
+
+    def _check(self) -> None:
+        path = str(self.root)
+        if not is_text(path) or len(os.fsencode(path)) > LONGEST_ROOT:
+            problem = (
+                phrase("The path of the home folder {path} is too long.", path=path)
+                if is_text(path)
+                else phrase("The home folder {path} has a name that is no text.", path=path)
+            )
+            advice = phrase("Choose another one: set BERT_STUDIO_HOME, or unset it.")
+            raise StudioError(problem, advice)
 
 
 WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {

@@ -50,11 +50,6 @@ def may_be_there(path: Path) -> bool:
     return True
 
 
-def is_text(name: str) -> bool:
-    """Whether a file name can be written down; on POSIX it may be any bytes."""
-    return name.isprintable() or not any("\ud800" <= character <= "\udfff" for character in name)
-
-
 def _code(error: BaseException) -> int:
     """The errno of an error, 0 where it has none."""
     if isinstance(error, OSError) and error.errno:
@@ -98,7 +93,8 @@ def _of_a_place(code: int, path: Path) -> StudioError | None:
             )
         case errno.EISDIR:
             return StudioError(
-                phrase("{path} is a folder, not a file.", path=path), phrase("Choose a file.")
+                phrase("{path} is a folder, not a file.", path=path),
+                phrase("Choose a file, or move the folder away."),
             )
         case errno.EACCES | errno.EPERM:
             return StudioError(

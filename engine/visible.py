@@ -32,6 +32,11 @@ def one_line(text: str) -> str:
     return LINE_ENDS.sub(lambda found: repr(found[0])[1:-1], visible(text))
 
 
+def is_text(name: str) -> bool:
+    """Whether a file name can be written down; on POSIX it may be any bytes."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
 def _written_out(found: re.Match[str]) -> str:
     code = ord(found[0])
     return (

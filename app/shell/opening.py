@@ -20,6 +20,9 @@ from app.window import MainWindow
 from engine.errors import StudioError
 from engine.home import Home
 from engine.phrases import joined
+from engine.record.checking import NewerRecord
+from engine.record.opening import set_aside
+from engine.system_errors import explained
 from engine.terminal import remark, say
 
 log = logging.getLogger("studio")
@@ -27,19 +30,19 @@ log = logging.getLogger("studio")
 
 def run_window() -> int:
     """Be the window of the home until it is closed; gives the exit code."""
-    home = Home()
     try:
-        home.make()
-    except OSError as error:
-        remark(f"bert-studio: {home.root} cannot be used: {error.strerror}.")
+        return _claim_and_run(Home())
+    except Exception as error:
+        if (understood := explained(error)) is None:
+            raise
+        remark(f"bert-studio: {understood}")
         return 1
+
+
+def _claim_and_run(home: Home) -> int:
+    home.make()
     claim = Claim()
-    try:
-        is_first = claim.take(home)
-    except StudioError as error:
-        remark(f"bert-studio: {error}")
-        return 1
-    if not is_first:
+    if not claim.take(home):
         came = activate_running(home)
         say(
             "BERT Studio is already running; switching to its window."
@@ -47,12 +50,14 @@ def run_window() -> int:
             else "BERT Studio is already running, but its window does not respond."
         )
         return 0
-    handler = log_to(home.log)
     try:
-        return _run(home)
+        handler = log_to(home.log)
+        try:
+            return _run(home)
+        finally:
+            logging.getLogger("studio").removeHandler(handler)
+            handler.close()
     finally:
-        logging.getLogger("studio").removeHandler(handler)
-        handler.close()
         claim.release()
 
 
@@ -64,11 +69,8 @@ def _run(home: Home) -> int:
     log_qt_messages()
     shown = theme.FollowSystem(app, "system")
     shown.choose("system")
-    try:
-        studio = Studio.open(home, notices, app)
-    except StudioError as error:
-        log.error("%s", one_line(str(error)))
-        _say_and_end(error)
+    studio = _open(home, notices, app)
+    if studio is None:
         return 1
     try:
         preferences = studio.settings.preferences
@@ -121,9 +123,32 @@ def make_application(arguments: list[str]) -> QApplication:
     return app
 
 
-def _say_and_end(error: StudioError) -> None:
-    """There is no window yet to show this in."""
+def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
+    """What the window needs; None where that cannot be, and the user was told why."""
+    try:
+        return Studio.open(home, notices, app)
+    except NewerRecord as error:
+        new = Choice("new", QCoreApplication.translate("opening", "&Set aside and rebuild"))
+        if _tell(error, [new]) != new.key:
+            return None
+        set_aside(home.record)
+        return _open(home, notices, app)
+    except (StudioError, OSError) as error:
+        understood = explained(error)
+        if understood is None:
+            raise
+        _tell(understood, [])
+        return None
+
+
+def _tell(error: StudioError, choices: list[Choice]) -> str:
+    """Say what keeps the window closed, as there is none yet to show this in; gives the answer."""
+    log.error("%s", one_line(str(error)))
     remark(f"bert-studio: {error}")
     title, close = "BERT Studio", QCoreApplication.translate("opening", "&Close")
     text = translated(joined("\n\n", (error.problem, error.advice)))
-    Question(None, title, text, [Choice("close", close, "primary")], lambda _: None).exec()
+    answers: list[str] = []
+    Question(
+        None, title, text, [*choices, Choice("close", close, "primary")], answers.append
+    ).exec()
+    return answers[-1] if answers else "close"

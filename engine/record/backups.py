@@ -5,6 +5,7 @@ Only SQLite itself ever opens the file: a plain open and close in this process w
 
 import os
 import re
+import secrets
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from pathlib import Path
 from engine.atomic_write import disk_errors_for, is_full
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.record.checking import Damaged, is_sound, version_of
 
 BACKUPS_KEPT = 5  # of each reason
 NAME = re.compile(r"studio-(\d{6})-(\d{8})-([a-z]+)\.db")
@@ -57,19 +59,32 @@ def all_backups(backups: Path) -> list[Path]:
     return sorted((b for b in found if NAME.fullmatch(b.name)), key=_number)
 
 
-def read_only(file: Path) -> str:
-    """A link for SQLite by which reading a record leaves no trace, not even beside it.
+def newest_good(backups: Path, version: int) -> Path | None:
+    """The newest backup that is whole, and not of a newer program than this `version` of tables."""
+    for backup in reversed(all_backups(backups)):
+        try:
+            if version_of(backup, version):
+                return backup
+        except (Damaged, StudioError, OSError):
+            continue  # an older one may be good
+    return None
 
-    Without a log nobody has the record open, and it will not change while it is read.
-    """
-    log = file.with_name(file.name + "-wal")
-    return f"{file.as_uri()}?{'mode=ro' if log.exists() else 'immutable=1'}"
+
+def restore(backup: Path, record: Path) -> None:
+    """Put a copy of `backup` in the place of the record, where nothing is; whole or not at all."""
+    temporary = record.with_name(f".{record.name}.tmp-{secrets.token_hex(4)}")
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        _copy(backup, temporary)
+        os.rename(temporary, record)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
-def quick_check(connection: sqlite3.Connection) -> bool:
-    """Whether SQLite finds the structure of the file in order."""
-    rows = connection.execute("PRAGMA quick_check(1)").fetchall()
-    return rows == [("ok",)]
+def date_of(backup: Path) -> str:
+    """The day on which a backup was made (UTC), as year-month-day."""
+    match = NAME.fullmatch(backup.name)
+    return f"{match[2][:4]}-{match[2][4:6]}-{match[2][6:]}" if match else ""
 
 
 def _copy(record: Path, copy: Path) -> None:
@@ -79,7 +94,7 @@ def _copy(record: Path, copy: Path) -> None:
             with closing(sqlite3.connect(record, timeout=10)) as source:
                 source.backup(target)
             target.execute("PRAGMA journal_mode = DELETE")
-            if not quick_check(target):
+            if not is_sound(target):
                 raise StudioError(phrase("The backup of the run database is damaged."), advice)
     except sqlite3.Error as error:
         if is_full(error):

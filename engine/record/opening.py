@@ -10,19 +10,20 @@ import random
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sqlalchemy import (
+    URL,
     Connection,
     Engine,
     String,
     create_engine,
+    delete,
     event,
     func,
-    literal_column,
+    insert,
     select,
     type_coerce,
     update,
@@ -34,9 +35,17 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.atomic_write import disk_errors_for
 from engine.errors import DiskFull, StudioError
+from engine.messages import now
 from engine.phrases import phrase
-from engine.record.about import About, fact, set_fact
-from engine.record.backups import back_up, quick_check, read_only
+from engine.record.about import fact, set_fact
+from engine.record.backups import back_up, newest_good, restore
+from engine.record.checking import (
+    NOT_THE_FILE,
+    Damaged,
+    is_disk_full,
+    program_version,
+    version_of,
+)
 from engine.record.checkpoints import Checkpoint
 from engine.record.metrics import Metric
 from engine.record.runs import Run
@@ -50,44 +59,22 @@ SETTINGS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA journal_size_limit = 67108864",  # bytes
 )
+ASIDE = "corrupt-"  # how what was set aside ends, before its date
+TRIAL = {"task": "", "job": "{}", "state": "stopped", "created": now()}  # a run of no meaning
 WRITE_TIMEOUT = 30.0  # s that a writer waits for the others
-NOT_THE_FILE = {  # what SQLite reports where the file itself may be in order
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_NOMEM,
-}
-
-
-class NewerRecord(StudioError):
-    """A newer program made the record; this one leaves it alone."""
-
-    def __init__(self, path: Path, program: str) -> None:
-        made_by = phrase("a newer BERT Studio")
-        if program:
-            made_by = phrase("a newer BERT Studio ({version})", version=program)
-        super().__init__(
-            phrase(
-                "The run database {name} was made by {made_by}, so it was left unchanged.",
-                name=path.name,
-                made_by=made_by,
-            ),
-            phrase("Install that version again. This one is {version}.", version=program_version()),
-        )
 
 
 class Record:
     """The open record.
 
-    `set_aside` is where a damaged one went, as long as its runs are not in the present one.
+    `set_aside` is where a damaged one went, and `restored` the backup that was taken in the place
+    of one that was damaged or gone; both as long as they have not been told.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.set_aside: Path | None = None
+        self.restored: Path | None = None
         self._engine = _engine(path)
         self._writing = self._engine.execution_options(writes=True)
 
@@ -95,7 +82,7 @@ class Record:
     def session(self) -> Iterator[Session]:
         """One transaction that may write: all of the block, or nothing of it."""
         with (
-            _in_plain_language(),
+            _in_plain_language(self.path),
             Session(self._writing, expire_on_commit=False) as session,
             session.begin(),
         ):
@@ -105,7 +92,10 @@ class Record:
     @contextmanager
     def read(self) -> Iterator[Session]:
         """One view of the record that does not move while the block reads."""
-        with _in_plain_language(), Session(self._engine, expire_on_commit=False) as session:
+        with (
+            _in_plain_language(self.path),
+            Session(self._engine, expire_on_commit=False) as session,
+        ):
             yield session
 
     def close(self) -> None:
@@ -115,8 +105,9 @@ class Record:
 def open_record(path: Path, backups: Path) -> Record:
     """Open the record at `path`, or make it.
 
-    An older one is backed up and upgraded. A damaged one is set aside, and the new one in its place
-    is empty until `rebuild.refill` has filled it. Raises NewerRecord.
+    An older one is backed up and upgraded. A damaged one is set aside. In the place of one that is
+    damaged or gone comes the newest good backup, where there is one; what happened since is added
+    by `rebuild.refill`. Raises NewerRecord.
     """
     if path.is_symlink():
         raise StudioError(
@@ -125,101 +116,96 @@ def open_record(path: Path, backups: Path) -> Record:
             ),
             phrase("Replace the link with the file it points to."),
         )
-    set_aside = None
-    try:
-        found = _version(path)
-    except _Damaged:
-        set_aside = _set_aside(path)
-        found = 0
-    with disk_errors_for(path):
-        if found < VERSION:
-            _upgrade(path, backups, found)
+    with _in_plain_language(path), disk_errors_for(path):
+        try:
+            return _opened(path, backups, restores=True)
+        except Damaged:
+            set_aside(path)
+        try:
+            return _opened(path, backups, restores=True)
+        except Damaged:  # a backup that only seemed to be good
+            set_aside(path)
+        return _opened(path, backups, restores=False)
+
+
+def _opened(path: Path, backups: Path, restores: bool) -> Record:
+    """Raises Damaged."""
+    found = version_of(path, VERSION)
+    aside = restored = None
+    if not found:
+        restored = newest_good(backups, VERSION) if restores else None
+        aside = _newest_aside(path, restored)
+    if restored is not None:
+        set_aside(path)  # what was never finished, and a log without its record
+        restore(restored, path)
+        found = version_of(path, VERSION)
+    if found < VERSION:
+        _upgrade(path, backups, found)
     record = Record(path)
-    with record.session() as session:
-        _settle_home(session, path.parent)
-        set_fact(session, "program", program_version())
-        if set_aside is not None:
-            set_fact(session, "set_aside", set_aside.name)
-        waiting = fact(session, "set_aside")  # also one of an earlier start that was cut short
+    try:
+        with record.session() as session:
+            _try_out(session)
+            _settle_home(session, path.parent)
+            set_fact(session, "program", program_version())
+            for name, file in (("set_aside", aside), ("restored", restored)):
+                if file is not None:
+                    set_fact(session, name, file.name)
+            waiting, taken = fact(session, "set_aside"), fact(session, "restored")
+    except BaseException:
+        record.close()
+        raise
     record.set_aside = path.with_name(waiting) if waiting else None
+    record.restored = backups / taken if taken else None
     return record
 
 
-def program_version() -> str:
-    """The version of this program, as it is installed."""
-    try:
-        return version("bert-studio")
-    except PackageNotFoundError:
-        return "a checkout"
-
-
-class _Damaged(Exception):
-    """The file is not a record, or not one any more."""
-
-
-def _version(path: Path) -> int:
-    """The version of the tables in the file, 0 where there is none. Changes nothing on the disk.
-
-    Raises NewerRecord, or _Damaged.
-    """
-    log = path.with_name(path.name + "-wal")
-    if not path.exists() or (path.stat().st_size == 0 and not log.exists()):
-        return 0
-    try:
-        with closing(sqlite3.connect(read_only(path), uri=True, timeout=10)) as connection:
-            found = _version_of(connection)
-            if found > VERSION:
-                raise NewerRecord(path, _program_of(connection))
-            if not quick_check(connection):
-                raise _Damaged
-            if found == VERSION:
-                _ask_for_columns(connection)
-            return found
-    except UnicodeDecodeError as error:  # in what SQLite says of the damage
-        raise _Damaged from error
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NOT_THE_FILE:
-            raise StudioError(
-                phrase("The run database {path} cannot be read: {error}.", path=path, error=error),
-                phrase("Check the disk and the permissions of this file, then start again."),
-            ) from error
-        raise _Damaged from error
-
-
-def _version_of(connection: sqlite3.Connection) -> int:
-    (number,) = connection.execute("PRAGMA user_version").fetchone()
-    rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
-    if len(rows) != 1:
-        raise _Damaged
-    revision = str(rows[0][0])
-    return max(int(number), int(revision) if revision.isdecimal() else VERSION + 1)
-
-
-def _ask_for_columns(connection: sqlite3.Connection) -> None:
-    """An error where a table is not what it was made as: a quick check passes over names."""
-    for table in (About, Run, Metric, Checkpoint):
-        connection.execute(str(select(table).limit(literal_column("0"))))
-
-
-def _program_of(connection: sqlite3.Connection) -> str:
-    try:
-        rows = connection.execute("SELECT value FROM about WHERE key = 'program'").fetchall()
-    except (sqlite3.Error, UnicodeDecodeError):
-        return ""  # a newer one may keep this elsewhere
-    return str(rows[0][0])[:40] if rows else ""
-
-
-def _set_aside(path: Path) -> Path:
-    """Move a damaged file with its log out of the way; nothing of it is lost."""
+def set_aside(path: Path) -> None:
+    """Move a record with its log out of the way, where there is one; nothing of it is lost."""
     stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    aside, number = path.with_name(f"{path.name}.corrupt-{stamp}"), 2
+    aside, number = path.with_name(f"{path.name}.{ASIDE}{stamp}"), 2
     while aside.exists():
-        aside, number = path.with_name(f"{path.name}.corrupt-{stamp}-{number}"), number + 1
+        aside, number = path.with_name(f"{path.name}.{ASIDE}{stamp}-{number}"), number + 1
     for ending in ("-wal", "-shm", ""):
         part = path.with_name(path.name + ending)
         if part.exists():
             os.rename(part, aside.with_name(aside.name + ending))
-    return aside
+
+
+def _newest_aside(path: Path, backup: Path | None) -> Path | None:
+    """The record that was set aside last, unless the backup is newer."""
+    endings = ("-wal", "-shm")
+    found = [f for f in path.parent.glob(f"{path.name}.{ASIDE}*") if not f.name.endswith(endings)]
+    newest = max(found, key=lambda file: file.stat().st_mtime, default=None)
+    if newest is None or backup is None or newest.stat().st_mtime >= backup.stat().st_mtime:
+        return newest
+    return None
+
+
+def _try_out(session: Session) -> None:
+    """Write a row of each kind and take all back: what the tables refer to shows only then.
+
+    Raises Damaged.
+    """
+    trial = "\0trial"
+    try:
+        with session.begin_nested() as taken_back:
+            session.execute(insert(Run).values(**TRIAL, id=trial, name=trial, folder=Path(trial)))
+            session.execute(
+                insert(Metric).values(run_id=trial, name="loss", step=1, status="finite")
+            )
+            session.execute(
+                insert(Checkpoint).values(folder=Path(trial), run_id=trial, saved=now())
+            )
+            session.execute(delete(Run).where(Run.id == trial))
+            left = session.scalar(select(Metric.step).where(Metric.run_id == trial))
+            taken_back.rollback()
+    except DBAPIError as error:
+        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_FULL or code in NOT_THE_FILE:
+            raise
+        raise Damaged from error
+    if left is not None:
+        raise Damaged
 
 
 def _upgrade(path: Path, backups: Path, found: int) -> None:
@@ -240,6 +226,8 @@ def _upgrade(path: Path, backups: Path, found: int) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except DBAPIError as error:
+        if not found or is_disk_full(error.orig, path):
+            raise
         raise StudioError(
             phrase("The run database could not be upgraded: {error}.", error=error.orig),
             phrase("It is unchanged, and there is a copy in the folder “backups”."),
@@ -261,7 +249,7 @@ def _settle_home(session: Session, home: Path) -> None:
 
 
 def _engine(path: Path, foreign_keys: bool = True) -> Engine:
-    engine = create_engine(f"sqlite:///{path}")
+    engine = create_engine(URL.create("sqlite", database=str(path)))
 
     @event.listens_for(engine, "connect")
     def settle(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -309,23 +297,25 @@ def _begin_to_write(connection: Connection) -> None:
 
 
 @contextmanager
-def _in_plain_language() -> Iterator[None]:
+def _in_plain_language(path: Path) -> Iterator[None]:
     """What a full or failing disk does to the record, in sentences that the user understands."""
     try:
         yield
-    except DBAPIError as error:
-        code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
+    except (DBAPIError, sqlite3.Error) as error:
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        if is_disk_full(cause, path):
             raise DiskFull(
                 phrase("The disk is full, so nothing more can be recorded."),
                 phrase(
                     "Free some space. Everything recorded so far is kept, and runs continue by"
                     " themselves."
                 ),
+                path.parent,
             ) from error
         if code in NOT_THE_FILE:
             raise StudioError(
-                phrase("The run database cannot be used at the moment: {error}.", error=error.orig),
+                phrase("The run database cannot be used at the moment: {error}.", error=cause),
                 phrase("Make sure that no other program has it open and that its disk works."),
             ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):

@@ -16,13 +16,15 @@ from engine.errors import StudioError
 from engine.home import Home
 from engine.phrases import Phrase, phrase
 from engine.record.about import forget_fact
-from engine.record.backups import all_backups, back_up, read_only
+from engine.record.backups import all_backups, back_up
+from engine.record.checking import read_only
 from engine.record.checkpoints import Checkpoint, match_imported
 from engine.record.follow import take_in
-from engine.record.opening import Record, open_record
-from engine.record.runs import Run, add_unreadable, remove_run
+from engine.record.opening import Record, open_record, set_aside
+from engine.record.runs import Run, add_unreadable, all_runs, remove_run
 from engine.runs.folder import RunFolder
-from engine.system_errors import explained, is_text, may_be_there
+from engine.system_errors import explained, may_be_there
+from engine.visible import is_text
 
 UNREADABLE = (StudioError, OSError, ValueError, OverflowError)  # what a bad folder leads to
 
@@ -37,16 +39,20 @@ class Words:
     queued: bool
 
 
-def rebuild(home: Home) -> int:
+def rebuild(home: Home, sets_aside: bool = False) -> int:
     """Make the record anew from the folders; return how many runs it has.
+
+    `sets_aside`: the record as it is goes out of the way first, also one of a newer program.
 
     The window may be open meanwhile: it sees the record before or after, nothing between.
     """
     home.make()
+    if sets_aside:
+        set_aside(home.record)
     record = open_record(home.record, home.backups)
     try:
         back_up(home.record, home.backups, "rebuild")
-        words = _words_from(record.set_aside, home.backups)
+        words = _words_from(record, home.backups)
         with record.session() as session:
             words |= _words(session)
             for table in (Checkpoint, Run):
@@ -70,10 +76,10 @@ def refill(record: Record, home: Home) -> Found:
     Nothing new is the usual case, and then this is quick. After a damaged record was set aside,
     everything is new, and what the user said is looked for in the damaged one.
     """
-    words = _words_from(record.set_aside, home.backups)
+    words = _words_from(record, home.backups)
     with record.session() as session:
         found = _take_in_all(session, home, words)
-    record.set_aside = None
+    record.set_aside = record.restored = None
     return found
 
 
@@ -95,7 +101,10 @@ def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found
         found.added.append(run.id)
         if run.state == "unreadable":
             found.problems.append(run.problem)
-    forget_fact(session, "set_aside")
+    for run in all_runs(session) if words else ():
+        _say_again(run, words.get(run.id))
+    for name in ("set_aside", "restored"):
+        forget_fact(session, name)
     return found
 
 
@@ -120,9 +129,13 @@ def _take_in(session: Session, folder: RunFolder, said: Words | None, listed: bo
         if listed:
             return None
         run = add_unreadable(session, folder, _reason(error, folder))
+    _say_again(run, said)
+    return run
+
+
+def _say_again(run: Run, said: Words | None) -> None:
     if said is not None:
         run.name, run.notes, run.star = said.name or run.name, said.notes, said.star
-    return run
 
 
 def _nameless(path: Path) -> Phrase:
@@ -154,11 +167,12 @@ def _said(run_id: str, name: str, notes: str, star: bool, state: str) -> Words:
     return Words(name if named else "", notes, star, state == "queued")
 
 
-def _words_from(damaged: Path | None, backups: Path) -> dict[str, Words]:
+def _words_from(record: Record, backups: Path) -> dict[str, Words]:
     """What the user said, from the backups and, over them, from a damaged record."""
     words: dict[str, Words] = {}
-    if damaged is not None:
-        for file in (*all_backups(backups), damaged):
+    if record.set_aside is not None or record.restored is not None:
+        aside = () if record.set_aside is None else (record.set_aside,)
+        for file in (*all_backups(backups), *aside):
             words |= _salvage(file)
     return words
 

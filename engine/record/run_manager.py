@@ -17,9 +17,9 @@ from engine.atomic_write import clear_leftovers
 from engine.errors import StudioError
 from engine.home import Home, free_folder
 from engine.messages import now
-from engine.phrases import phrase
+from engine.phrases import Phrase, phrase
 from engine.record import rebuild
-from engine.record.backups import back_up_daily
+from engine.record.backups import back_up_daily, date_of
 from engine.record.follow import take_in
 from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate, RunWatch
@@ -72,13 +72,8 @@ class RunManager:
         clear_leftovers(self._home.runs)
         self._clear_features()
         updates: list[RunUpdate] = []
-        if self._record.set_aside is not None:
-            text = phrase(
-                "The run database was damaged. It was kept as {set_aside}, and"
-                " a new one was rebuilt from the folders of your runs.",
-                set_aside=self._record.set_aside.name,
-            )
-            updates.append(RunUpdate("noted", ("", text)))
+        if (loss := _loss(self._record)) is not None:
+            updates.append(RunUpdate("noted", ("", loss)))
         found = rebuild.refill(self._record, self._home)
         updates += [RunUpdate("run_added", (run_id,)) for run_id in found.added]
         updates += [RunUpdate("noted", ("", problem)) for problem in found.problems]
@@ -277,6 +272,31 @@ def _named_apart(job: JobSpec, taken: set[str]) -> JobSpec:
         suffix = f" ({number})"
         job = job.model_copy(update={"name": base[: RUN_NAME_LENGTH - len(suffix)] + suffix})
     return job
+
+
+def _loss(record: Record) -> Phrase | None:
+    """What happened to the record before it was opened, and what was done."""
+    aside = record.set_aside.name if record.set_aside is not None else ""
+    if record.restored is None:
+        rebuilt = phrase(
+            "The run database was damaged. It was kept as {set_aside}, and a new one was rebuilt"
+            " from the folders of your runs.",
+            set_aside=aside,
+        )
+        return rebuilt if aside else None
+    day = date_of(record.restored)
+    if not aside:
+        return phrase(
+            "The run database was missing. Its backup of {day} was restored, and newer runs were"
+            " added from their folders.",
+            day=day,
+        )
+    return phrase(
+        "The run database was damaged. It was kept as {set_aside}, its backup of {day} was"
+        " restored, and newer runs were added from their folders.",
+        set_aside=aside,
+        day=day,
+    )
 
 
 def _delete(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The program as it is started: with a window, without a screen, a second time, with a command."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -179,8 +180,77 @@ def test_a_record_of_a_newer_program_is_left_alone_in_words(home: Home) -> None:
     assert home.record.read_bytes() == before
 
 
-def test_a_home_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
+# answers the dialog with its first button, and closes the window as soon as it is settled
+SETTING_ASIDE = REFUSED.replace("dialog.close()", 'dialog.buttons["new"].click()').replace(
+    "opening.make_application = made",
+    """
+class Visited(opening.MainWindow):
+    def begin(self):
+        self.studio.dispatcher.settled.connect(self.close)
+        super().begin()
+
+opening.MainWindow = Visited
+opening.make_application = made
+""",
+)
+
+
+def test_a_record_of_a_newer_program_can_be_set_aside(home: Home) -> None:
+    assert run("-m", "app", "rebuild").returncode == 0
+    with closing(sqlite3.connect(home.record)) as record:
+        record.execute("PRAGMA user_version = 2")
+        record.commit()
+    before = home.record.read_bytes()
+    opened = run("-c", SETTING_ASIDE)
+    assert opened.returncode == 0, opened.stderr
+    (aside,) = home.root.glob("studio.db.corrupt-*")
+    assert aside.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "name", ["file/home", "n" * 300, "/".join(["n" * 180] * 20), "b\udcff\udcfe"]
+)
+def test_a_home_that_cannot_be_used_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
-    refused = run("-m", "app", BERT_STUDIO_HOME=str(tmp_path / "file" / "home"))
-    assert refused.returncode == 1
-    assert len(refused.stderr.splitlines()) == 1
+    for command in ((), ("rebuild",)):
+        refused = run("-m", "app", *command, BERT_STUDIO_HOME=str(tmp_path / name))
+        assert refused.returncode == 1
+        assert len(refused.stderr.splitlines()) == 1 and len(refused.stderr) <= 320
+
+
+@pytest.mark.parametrize("name", ["home.lock", "studio.log", "studio.db", "runs", "backups"])
+def test_a_folder_or_file_in_the_place_of_another_is_one_sentence(home: Home, name: str) -> None:
+    place = home.root / name
+    if place.is_dir():
+        place.rmdir()
+        place.write_text("x")
+    else:
+        place.mkdir()
+    refused = run("-c", REFUSED)
+    assert refused.returncode == 1 and "Traceback" not in refused.stderr
+    assert len(refused.stderr.splitlines()) == 1 and name in refused.stderr
+
+
+NATURE = """
+from PySide6.QtCore import QTimer
+try:
+    QTimer(interval=5)
+except AttributeError:
+    print("keywords fail")
+"""
+
+
+@pytest.mark.parametrize("language", ["tr_TR", "az_AZ"])
+def test_the_window_opens_where_the_capital_of_i_has_a_dot(
+    home: Home, tmp_path: Path, language: str
+) -> None:
+    """PySide capitalises the names of properties by the locale of C, which is made here."""
+    name = f"{language}.UTF-8"
+    make = ["localedef", "-i", language, "-f", "UTF-8", str(tmp_path / name)]
+    if shutil.which("localedef") is None or subprocess.run(make, capture_output=True).returncode:
+        pytest.skip("the sources of this locale are not installed")
+    there = {"LOCPATH": str(tmp_path), "LC_ALL": name, "LANG": name}
+    assert run("-c", NATURE, **there).stdout == "keywords fail\n"
+    shown = run("-c", VISITING, **there)
+    assert shown.returncode == 0, shown.stderr
+    assert "Traceback" not in home.log.read_text(encoding="utf-8")

@@ -6,12 +6,15 @@ what goes wrong is real: the process is killed, or the call raises what a full d
 
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
+
+import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -61,6 +64,19 @@ def calls(setup: str, code: str) -> int:
     done = run(setup, code, "none")
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[-1])
+
+
+@contextmanager
+def small_disk(place: Path, kilobytes: int, options: str = "rw") -> Iterator[Path]:
+    """A disk of its own at `place`; the test is skipped where none may be mounted."""
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,{options}", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root may mount a disk")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
 CAPABILITIES = 0x20080522  # the version of the interface, capset(2)

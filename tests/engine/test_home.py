@@ -1,11 +1,13 @@
 """Folder names from whatever a user types."""
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.errors import StudioError
 from engine.home import Home, folder_name, free_folder
 
 HOSTILE = [
@@ -44,3 +46,19 @@ def test_a_home_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     home.make()
     assert home.root == tmp_path / "mine"
     assert home.root.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    home = Home(tmp_path)
+    home.make()
+    assert tmp_path.stat().st_mode & 0o7777 == 0o1777
+    assert all(f.stat().st_mode & 0o077 == 0 for f in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["x" * 500, "b\udcff"])
+def test_a_path_that_the_record_could_not_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StudioError, match="home folder"):
+        Home(tmp_path / name).make()
+    assert list(tmp_path.iterdir()) == []

@@ -14,7 +14,7 @@ from app.widgets import buttons, numbers
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text
 from engine.precision import Pace, Speeds
-from engine.record.opening import program_version
+from engine.record.checking import program_version
 
 translate = QCoreApplication.translate
 PARTS = (  # package, licence

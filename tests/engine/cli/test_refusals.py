@@ -5,9 +5,7 @@ Each refusal is one short sentence with an advice, on one line, and the exit cod
 
 import errno
 import os
-import shutil
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ from engine.messages.events import Ended, Event, Measured
 from engine.runs.folder import RunFolder
 from engine.system_errors import explained
 from engine.worker.train import main as train
-from tests.engine.faults import without_the_rights_of_root
+from tests.engine.faults import small_disk, without_the_rights_of_root
 from tests.engine.training import small
 
 LONGEST = 300  # characters of a refusal, without the name of the program
@@ -180,23 +178,12 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(
         assert refused(table, path, place, capsys) == []
 
 
-@pytest.fixture
-def read_only(tmp_path: Path) -> Iterator[Path]:
-    """A disk that cannot be written."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "ro,size=1m", "tmpfs", str(disk)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only root may mount a disk")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)
-
-
 def test_a_read_only_disk_is_named(
-    read_only: Path, place: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert refused(WRITING, read_only / "x", place, capsys) == []
-    assert app.__main__.main(["train", str(place / "job.json"), f"--into={read_only}/x"]) == 1
+    with small_disk(tmp_path / "disk", 1024, "ro") as disk:
+        assert refused(WRITING, disk / "x", place, capsys) == []
+        assert app.__main__.main(["train", str(place / "job.json"), f"--into={disk}/x"]) == 1
     assert "read-only" in capsys.readouterr().err
 
 

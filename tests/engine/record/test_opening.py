@@ -21,7 +21,8 @@ from engine.home import Home
 from engine.record import opening, rebuild
 from engine.record.about import set_fact
 from engine.record.backups import all_backups
-from engine.record.opening import NewerRecord, Record, open_record
+from engine.record.checking import NewerRecord
+from engine.record.opening import Record, open_record
 from engine.record.runs import add_run, all_runs, run
 from engine.record.tables import Table
 from engine.runs.folder import RunFolder

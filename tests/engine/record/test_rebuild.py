@@ -197,7 +197,7 @@ def test_a_run_that_cannot_be_read_is_listed_with_its_reason_and_hides_no_other(
         assert (run.state, run.name, run.readable_job()) == ("unreadable", name, None)
         assert 10 < len(f"{run.problem} {run.advice}") <= 300
     assert "permission" in runs["events closed"].problem
-    assert "folder, not a file" in runs["spec a folder"].problem
+    assert "spec.json" in runs["spec a folder"].problem
 
 
 def test_a_run_that_can_be_read_again_is_taken_in_with_what_was_said_of_it(

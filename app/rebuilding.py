@@ -1,0 +1,27 @@
+"""`bert-studio rebuild`: the one headless command that opens the record."""
+
+from typing import Annotated
+
+import typer
+
+from engine.home import Home
+from engine.record.rebuild import rebuild as rebuild_record
+from engine.terminal import say
+
+
+def rebuild(
+    set_aside: Annotated[
+        bool,
+        typer.Option(
+            "--set-aside",
+            help="Keep the present database under another name, even one of a newer version.",
+        ),
+    ] = False,
+) -> None:
+    """Rebuild the run database from the run folders.
+
+    Names, notes and stars are kept if the old database or a backup of it can be read.
+    """
+    home = Home()
+    runs = rebuild_record(home, set_aside)
+    say(f"The record in {home.root} has {runs} runs.")

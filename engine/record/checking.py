@@ -1,0 +1,183 @@
+"""Whether a file is a record that this program can use: its version, its structure, every row.
+
+Nothing here changes the file or leaves a trace beside it.
+"""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, get_args
+
+from sqlalchemy import Boolean, Float, Integer, create_engine, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+from sqlalchemy.pool import StaticPool
+from sqlalchemy.types import TypeEngine
+
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.record.about import About
+from engine.record.checkpoints import Checkpoint
+from engine.record.metrics import Metric
+from engine.record.runs import Run, State
+
+MOST_VERSIONS_AHEAD = 1000  # a number that is farther ahead is no version but damage
+OF_THE_MIGRATIONS = {"alembic_version"}  # made before the first table is
+NOT_THE_FILE = {  # what SQLite reports where the file itself may be in order
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOMEM,
+}
+LITTLE = 1_000_000  # bytes that are left on a disk that is as good as full
+
+
+class Damaged(Exception):
+    """The file is not a record, or not one any more."""
+
+
+class NewerRecord(StudioError):
+    """A newer program made the record; this one leaves it alone."""
+
+    def __init__(self, path: Path, program: str) -> None:
+        made_by = phrase("a newer BERT Studio")
+        if program:
+            made_by = phrase("a newer BERT Studio ({version})", version=program)
+        super().__init__(
+            phrase(
+                "The run database {name} was made by {made_by}, so it was left unchanged.",
+                name=path.name,
+                made_by=made_by,
+            ),
+            phrase(
+                "Install that version again; this one is {version}. Or set the database aside, and"
+                " a new one is made from the folders of your runs: bert-studio rebuild --set-aside",
+                version=program_version(),
+            ),
+        )
+
+
+def program_version() -> str:
+    """The version of this program, as it is installed."""
+    try:
+        return version("bert-studio")
+    except PackageNotFoundError:
+        return "a checkout"
+
+
+def version_of(path: Path, known: int) -> int:
+    """The version of the tables in the file; 0 where there are none, or they were never finished.
+
+    `known` is the version of this program. Raises NewerRecord, Damaged, or StudioError where the
+    file may be in order and cannot be read.
+    """
+    log = path.with_name(path.name + "-wal")
+    if not path.exists() or (path.stat().st_size == 0 and not log.exists()):
+        return 0
+    try:
+        with closing(sqlite3.connect(read_only(path), uri=True, timeout=10)) as connection:
+            return _checked(connection, path, known)
+    except (UnicodeDecodeError, OverflowError) as error:  # in what SQLite says of the damage
+        raise Damaged from error
+    except sqlite3.Error as error:
+        if is_disk_full(error, path):
+            raise
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF in NOT_THE_FILE:
+            raise StudioError(
+                phrase("The run database {path} cannot be read: {error}.", path=path, error=error),
+                phrase("Check the disk and the permissions of this file, then start again."),
+            ) from error
+        raise Damaged from error
+
+
+def _checked(connection: sqlite3.Connection, path: Path, known: int) -> int:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if not tables - OF_THE_MIGRATIONS and is_sound(connection):
+        return 0
+    found = _number(connection)
+    if found > known + MOST_VERSIONS_AHEAD:
+        raise Damaged
+    if found > known:
+        raise NewerRecord(path, _program_of(connection))
+    if not is_sound(connection):
+        raise Damaged
+    if found == known:
+        _read_every_row(connection)
+    return found
+
+
+def _number(connection: sqlite3.Connection) -> int:
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    rows = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+    if len(rows) != 1 or not str(rows[0][0]).isdecimal():
+        raise Damaged
+    return max(int(number), int(rows[0][0]))
+
+
+def is_sound(connection: sqlite3.Connection) -> bool:
+    """Whether SQLite finds the file in order: its pages, its indexes, its rules, its references."""
+    pages = connection.execute("PRAGMA integrity_check(1)").fetchall()
+    lost = connection.execute("PRAGMA foreign_key_check").fetchmany(1)
+    return pages == [("ok",)] and not lost
+
+
+def read_only(file: Path) -> str:
+    """A link for SQLite by which reading a record leaves no trace, not even beside it.
+
+    Without a log nobody has the record open, and it will not change while it is read.
+    """
+    log = file.with_name(file.name + "-wal")
+    return f"{file.as_uri()}?{'mode=ro' if log.exists() else 'immutable=1'}"
+
+
+def _read_every_row(connection: sqlite3.Connection) -> None:
+    """Read all that the window will: SQLite itself checks no names of columns and no contents."""
+    for table in (About, Run, Checkpoint, Metric):
+        columns = table.__table__.columns
+        odd = " OR ".join(_is_odd(c.name, c.type, bool(c.nullable)) for c in columns)
+        sql = f"SELECT count(*) FROM {table.__tablename__} WHERE {odd}"  # noqa: S608 (our names)
+        if connection.execute(sql).fetchone() != (0,):
+            raise Damaged
+    engine = create_engine("sqlite://", creator=lambda: connection, poolclass=StaticPool)
+    try:
+        with Session(engine) as session:
+            for table in (About, Checkpoint):
+                session.scalars(select(table)).all()
+            for run in session.scalars(select(Run)):
+                if run.state not in get_args(State) or not Path(run.folder).is_absolute():
+                    raise Damaged
+                run.asked_device(), run.asked_processes()
+    except (SQLAlchemyError, ValueError, TypeError, AttributeError) as error:
+        raise Damaged from error
+
+
+def _is_odd(name: str, kind: TypeEngine[Any], nullable: bool) -> str:
+    """In SQL: whether a cell holds another kind of value than its column is made for."""
+    allowed = {"null"} if nullable else set[str]()
+    if isinstance(kind, Integer | Boolean):
+        allowed |= {"integer"}
+    elif isinstance(kind, Float):
+        allowed |= {"real", "integer"}
+    else:  # texts, and what is kept as one
+        allowed |= {"text"}
+    return f"typeof({name}) NOT IN ({', '.join(map(repr, sorted(allowed)))})"
+
+
+def is_disk_full(error: BaseException | None, path: Path) -> bool:
+    """Whether there is no room; SQLite may call that a read-only file, or one it cannot open."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    is_tight = shutil.disk_usage(path.parent).free < LITTLE
+    return code == sqlite3.SQLITE_FULL or (code in NOT_THE_FILE and is_tight)
+
+
+def _program_of(connection: sqlite3.Connection) -> str:
+    try:
+        rows = connection.execute("SELECT value FROM about WHERE key = 'program'").fetchall()
+    except (sqlite3.Error, UnicodeDecodeError):
+        return ""  # a newer one may keep this elsewhere
+    return str(rows[0][0])[:40] if rows else ""

@@ -1,0 +1,212 @@
+"""A record that is gone, was never finished, or is damaged in ways that SQLite does not see."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import main
+from engine.errors import DiskFull
+from engine.home import Home
+from engine.record.backups import all_backups, back_up
+from engine.record.opening import open_record
+from engine.record.rebuild import rebuild, refill
+from engine.record.run_manager import RunManager
+from engine.record.runs import Run, all_runs, set_name, set_notes, set_star
+from engine.runs.folder import RunFolder
+from tests.engine import faults
+
+Train = Callable[[str], RunFolder]
+
+
+@pytest.fixture
+def lived_in(home: Home, trained: Train) -> Home:
+    """Two runs with a name, a note and a star, backed up; then a third one came."""
+    for name in ("one", "two", "lost"):
+        trained(name)
+    rebuild(home)
+    record = open_record(home.record, home.backups)
+    with record.session() as session:
+        set_name(session, "one", "Mine")
+        set_notes(session, "two", "line\nby line")
+        set_star(session, "two", True)
+    back_up(home.record, home.backups, "daily")
+    shutil.rmtree(home.runs / "lost")  # of which only the record knows still
+    trained("three")
+    refill(record, home)
+    with record.session() as session:
+        set_notes(session, "three", "said after the backup")
+    record.close()
+    return home
+
+
+def settled(home: Home) -> tuple[dict[str, Run], str]:
+    """The runs after a start of the window, and what it says."""
+    record = open_record(home.record, home.backups)
+    updates = RunManager(record, home).settle()
+    said = " ".join(str(u.values[1]) for u in updates if u.signal == "noted")
+    with record.read() as session:
+        runs = {run.id: run for run in all_runs(session)}
+    record.close()
+    again = open_record(home.record, home.backups)
+    assert (again.set_aside, again.restored) == (None, None)  # said once
+    again.close()
+    return runs, said
+
+
+def change(home: Home, *statements: str) -> None:
+    with closing(sqlite3.connect(home.record, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def in_schema(old: str, new: str) -> tuple[str, ...]:
+    """Change the text by which SQLite knows its tables, as flipped bits may."""
+    return (
+        "PRAGMA writable_schema = ON",
+        f"UPDATE sqlite_master SET sql = replace(sql, '{old}', '{new}')",
+        "PRAGMA writable_schema = OFF",
+    )
+
+
+GONE = {
+    "deleted": lambda home: [f.unlink() for f in home.root.glob("studio.db*")],
+    "empty": lambda home: home.record.write_bytes(b""),
+    "never finished": lambda home: (home.record.unlink(), change(home, "PRAGMA journal_mode=WAL")),
+}
+UNSEEN = {  # all of it passes the quick check of SQLite
+    "a date": "UPDATE runs SET created = '2026-13-45' WHERE id = 'one'",
+    "a state": "UPDATE runs SET state = 'runming'",
+    "a job": "UPDATE runs SET job = '{\"name\": ' WHERE id = 'two'",
+    "remarks": "UPDATE runs SET remarks = '[\"x'",
+    "a number that is text": "UPDATE runs SET step = 'x' WHERE id = 'one'",
+    "a place": "UPDATE checkpoints SET folder = 'x' || rowid, run_id = 'nobody'",
+    "a point": "UPDATE metrics SET value = 'high' WHERE step = 2",
+    "a column": "ALTER TABLE runs RENAME COLUMN loss TO boss",
+    "a table": "ALTER TABLE metrics RENAME TO matrics",
+    "the version": "PRAGMA user_version = 16777217",
+    "the revision": "UPDATE alembic_version SET version_num = '00Q1'",
+    "what a table refers to": in_schema("REFERENCES runs", "REFERENCES rums"),
+    "what goes with a run": in_schema("ON DELETE CASCADE", "ON DELETE NO ACTION"),
+}
+
+
+@pytest.mark.parametrize("kind", GONE)
+def test_a_record_that_is_gone_comes_back_from_its_newest_backup(lived_in: Home, kind: str) -> None:
+    GONE[kind](lived_in)
+    runs, said = settled(lived_in)
+    assert set(runs) == {"one", "two", "three", "lost"}
+    assert (runs["one"].name, runs["two"].notes, runs["two"].star) == (
+        "Mine",
+        "line\nby line",
+        True,
+    )
+    assert {run.state for run in runs.values()} == {"finished"}
+    assert "missing" in said and "backup" in said
+
+
+@pytest.mark.parametrize("kind", UNSEEN)
+def test_damage_that_sqlite_does_not_see_is_found_and_nothing_said_is_lost(
+    lived_in: Home, kind: str
+) -> None:
+    statements = UNSEEN[kind]
+    change(lived_in, *([statements] if isinstance(statements, str) else statements))
+    runs, said = settled(lived_in)
+    assert set(runs) == {"one", "two", "three", "lost"}
+    assert (runs["one"].name, runs["two"].notes, runs["two"].star) == (
+        "Mine",
+        "line\nby line",
+        True,
+    )
+    assert runs["three"].notes == "said after the backup"  # salvaged from the damaged one
+    assert "damaged" in said and "corrupt-" in said
+    assert len(list(lived_in.root.glob("studio.db.corrupt-*"))) == 1
+
+
+def test_a_damaged_backup_is_passed_over_for_the_one_before(lived_in: Home) -> None:
+    newest = back_up(lived_in.record, lived_in.backups, "daily")
+    newest.write_bytes(newest.read_bytes()[:5000])
+    lived_in.record.unlink()
+    runs, _ = settled(lived_in)
+    assert runs["one"].name == "Mine" and "lost" in runs
+
+
+def test_nothing_is_restored_where_nothing_was_lost(home: Home) -> None:
+    runs, said = settled(home)
+    assert (runs, said) == ({}, "")
+
+
+def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(
+    lived_in: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change(lived_in, "PRAGMA user_version = 3")
+    content = lived_in.record.read_bytes()
+    assert main(["rebuild"]) == 1
+    assert "rebuild --set-aside" in capsys.readouterr().err
+    assert lived_in.record.read_bytes() == content
+    assert main(["rebuild", "--set-aside"]) == 0
+    runs, _ = settled(lived_in)
+    assert (runs["one"].name, runs["three"].notes) == ("Mine", "said after the backup")
+    (aside,) = lived_in.root.glob("studio.db.corrupt-*")
+    assert aside.read_bytes() == content
+
+
+FIRST_START = """
+from engine.home import Home
+from engine.record.opening import open_record
+home = Home()
+home.make()
+sqlite_says = []
+open_record(home.record, home.backups).close()
+"""
+KILLED_AT = """
+import os, signal, sqlite3
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from itertools import count
+left = count()
+@event.listens_for(Engine, "before_cursor_execute")
+def strike(*_):
+    if next(left) == {number}:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("number", [0, 3, 8, 16, 24])
+def test_a_first_start_that_was_killed_says_nothing_of_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
+    done = faults.run(KILLED_AT.format(number=number), FIRST_START, "none")
+    assert done.returncode == -9
+    runs, said = settled(Home())
+    assert (runs, said) == ({}, "")
+    assert list((tmp_path / "home").glob("studio.db.corrupt-*")) == []
+
+
+def test_a_first_start_on_a_full_disk_says_so_and_the_next_one_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with faults.small_disk(tmp_path / "disk", kilobytes=512) as disk:
+        home = Home(disk / "home")
+        home.make()
+        monkeypatch.setenv("BERT_STUDIO_HOME", str(home.root))
+        for left in range(0, 96, 8):  # kB
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(shutil.disk_usage(disk).free - left * 1024))
+            with suppress(DiskFull):
+                open_record(home.record, home.backups).close()
+            ballast.unlink()
+        assert settled(home)[1] == ""
+        assert list(home.root.glob("studio.db.corrupt-*")) == []
+
+
+def test_the_newest_backup_is_private(lived_in: Home) -> None:
+    assert all_backups(lived_in.backups)[-1].stat().st_mode & 0o077 == 0
+    os.unlink(lived_in.record)
+    settled(lived_in)
+    assert lived_in.record.stat().st_mode & 0o077 == 0
