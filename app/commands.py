@@ -7,7 +7,7 @@ from app.palette import Command
 from app.studio import Studio
 from app.translation import tr
 from app.widgets import numbers
-from app.widgets.help import concepts
+from app.widgets.help_topics import topics
 from engine.record.runs import all_runs
 
 
@@ -27,6 +27,8 @@ def at_once(
         ("train", tr("Pre-train from text"), "book-open", {"task": "pretraining"}),
         ("data", tr("Add a data set"), "file-plus", {"import": True}),
         ("models", tr("Import a model"), "import", {"import": True}),
+        ("explore", tr("Predict with a model"), "microscope", {"panel": "predictions"}),
+        ("explore", tr("Compare two models"), "columns-2", {"compare": True}),
     ]
     found += [
         Command(title, action, icon, partial(go, key, argument))
@@ -44,8 +46,10 @@ def at_once(
     ]
     found.append(Command(tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
     found += [
-        Command(each.title, tr("Help"), "circle-question-mark", partial(show_help, each.key))
-        for each in concepts()
+        Command(
+            each.title, tr("Help"), "circle-question-mark", partial(show_help, each.key), each.line
+        )
+        for each in topics()
     ]
     return found
 

@@ -20,10 +20,10 @@ class RunNow:
     state: str
     step: int
     steps: int  # 0: not known yet
-    stage: str  # what it does besides training, as an evaluation; empty: nothing
-    stage_done: int
-    stage_total: int  # 0: not known
-    seconds_left: float | None  # None: not known, or it is not running
+    stage: str = ""  # what it does besides training, as an evaluation; empty: nothing
+    stage_done: int = 0
+    stage_total: int = 0  # 0: not known
+    seconds_left: float | None = None  # None: not known, or it is not running
 
     @classmethod
     def of(cls, run: Run) -> "RunNow":

@@ -33,7 +33,8 @@ from app.studio import Studio
 from app.translation import in_language, marked
 from app.widgets.banners import Banners
 from app.widgets.drop_overlay import DropOverlay
-from app.widgets.help import open_help
+from app.widgets.help import help_for, open_help
+from app.widgets.help_topics import FIRST
 from app.widgets.navigation import Navigation
 from app.widgets.screen import keep_within, resize_within, room
 from app.widgets.status_bar import StatusBar
@@ -55,6 +56,7 @@ class PageEntry:
     icon: str
     keys: str
     make: Callable[[Studio], QWidget]
+    help: str = FIRST  # the key of the page of help that F1 opens there
 
 
 def _home(studio: Studio) -> QWidget:
@@ -93,6 +95,12 @@ def _explore(studio: Studio) -> QWidget:
     return ExplorePage(studio)
 
 
+def _help(_: Studio) -> QWidget:
+    from app.pages.help.view import HelpPage
+
+    return HelpPage()
+
+
 def _settings(studio: Studio) -> QWidget:
     from app.pages.settings.view import SettingsPage
 
@@ -101,31 +109,35 @@ def _settings(studio: Studio) -> QWidget:
 
 PAGES: list[PageEntry] = [
     PageEntry("home", marked("Home"), "house", "Ctrl+1", _home),
-    PageEntry("data", marked("Data"), "database", "Ctrl+2", _data),
-    PageEntry("models", marked("Models"), "boxes", "Ctrl+3", _models),
+    PageEntry("data", marked("Data"), "database", "Ctrl+2", _data, "data"),
+    PageEntry("models", marked("Models"), "boxes", "Ctrl+3", _models, "models"),
     PageEntry(
         "train",
         marked("Train"),
         "graduation-cap",
         "Ctrl+4",
         _train,
+        "settings",
     ),
-    PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _runs),
+    PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _runs, "runs"),
     PageEntry(
         "explore",
         marked("Explore"),
         "scan-search",
         "Ctrl+6",
         _explore,
+        "explore",
     ),
 ]
 LOWER: list[PageEntry] = [
+    PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _help),
     PageEntry(
         "settings",
         marked("Settings"),
         "settings",
         "Ctrl+,",
         _settings,
+        "preferences",
     ),
 ]
 
@@ -173,6 +185,7 @@ class MainWindow(QMainWindow):
         for entry in self.entries.values():
             self._add_shortcut(entry.keys, partial(self.go, entry.key))
         self._add_shortcut("Ctrl+K", self.open_palette)
+        self._add_shortcut("F1", self.show_help_for_focus)
         self._add_shortcut(QKeySequence.StandardKey.Quit, self.close)
         studio.go.connect(self.go)
         studio.running.changed.connect(self._on_running)
@@ -226,6 +239,10 @@ class MainWindow(QMainWindow):
     def show_help(self, key: str) -> None:
         """Open the page of a concept."""
         open_help(key, self)
+
+    def show_help_for_focus(self) -> None:
+        """Open the page of help about what has the focus, or about the page that is shown."""
+        self.show_help(help_for(self.focusWidget(), self.entries[self.current].help))
 
     def end(self) -> None:
         """Close without a question, as when the system shuts down."""

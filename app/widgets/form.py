@@ -16,6 +16,8 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 from app.theme import SPACE
 from app.widgets.field import Field
 from app.widgets.fields import NumberOf, field_for
+from app.widgets.help import set_help
+from app.widgets.help_topics import setting_key
 from app.widgets.spec_texts import help_of, problem_text, title_of
 from app.widgets.text import Text, tooltip
 from engine.spec.problems import Problem
@@ -124,6 +126,7 @@ class SpecForm(QWidget):
         field = field_for(info, title)
         field.changed.connect(self._on_changed)
         self.fields[name] = field
+        set_help(field, setting_key(self._model, name))
         field.setToolTip(tooltip(description))
         row = self._grid.rowCount()
         label = Text(title, "strong")

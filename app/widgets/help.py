@@ -1,68 +1,46 @@
-"""Concept pages: what a view shows, in a line for its tooltip and in a page for who asks.
+"""The help: a “?” beside a view, the key F1, and the window or page that shows what was asked."""
 
-`resources/help/KEY.md` is the one source of both: the first line is the explanation in one line,
-then come the title and the text.
-"""
+from functools import partial
 
-from dataclasses import dataclass
-from functools import cache, partial
-
-from PySide6.QtCore import QEvent, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QPalette
+from PySide6.QtCore import QEvent, QObject, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
+    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QTextBrowser,
     QToolButton,
+    QVBoxLayout,
     QWidget,
 )
 
 from app import theme
+from app.resources import icon
 from app.theme import SPACE, Role
-from app.translation import tr, translated_page
+from app.translation import tr
 from app.widgets import buttons
 from app.widgets.dialogs import Dialog
-from app.widgets.text import font
-from engine.shipped import resources
+from app.widgets.help_topics import FIRST, Concept, concept, concepts, escaped, found
+from app.widgets.text import Text, font
 
 PAGE_KEY = Qt.ItemDataRole.UserRole
 WINDOW_SIZE = (820, 600)
+PROPERTY = "help"  # of a widget: the key of the page that F1 opens in it
 
 
-@dataclass(frozen=True)
-class Concept:
-    """One page. `line` explains the thing in one line, `text` is markdown without the title."""
-
-    key: str
-    line: str
-    title: str
-    text: str
+def set_help(widget: QWidget, key: str) -> None:
+    """Let F1 open this page while the focus is in the widget."""
+    widget.setProperty(PROPERTY, key)
 
 
-def concept(key: str) -> Concept:
-    """A page in the user's language.
-
-    Raises FileNotFoundError for a key that has no page: a mistake in the program.
-    """
-    return _parsed(key, translated_page(_page(key)))
-
-
-@cache
-def _page(key: str) -> str:
-    return (resources() / "help" / f"{key}.md").read_text(encoding="utf-8")
-
-
-def concepts() -> tuple[Concept, ...]:
-    """All pages by title."""
-    keys = (file.stem for file in (resources() / "help").glob("*.md"))
-    return tuple(sorted((concept(key) for key in keys), key=lambda c: c.title.casefold()))
-
-
-def _parsed(key: str, page: str) -> Concept:
-    line, _, rest = page.partition("\n")
-    title, _, text = rest.strip().partition("\n")
-    return Concept(key, line.strip(), title.removeprefix("#").strip(), text.strip())
+def help_for(widget: QObject | None, otherwise: str) -> str:
+    """The key of the page for a widget: its own, or that of what it stands in."""
+    while widget is not None:
+        if key := widget.property(PROPERTY):
+            return str(key)
+        widget = widget.parent()
+    return otherwise
 
 
 class HelpButton(QToolButton):
@@ -82,69 +60,107 @@ def open_help(key: str, owner: QWidget) -> "HelpWindow":
     window = owner.window()
     while (outer := window.parentWidget()) is not None:
         window = outer.window()  # a floating panel belongs to the program's window
-    found = window.findChild(HelpWindow)
-    shown = found if found is not None else HelpWindow(window)
-    shown.show_page(key)
+    existing = window.findChild(HelpWindow)
+    shown = existing if existing is not None else HelpWindow(window)
+    shown.view.show_page(key)
     shown.show()
     shown.raise_()
     shown.activateWindow()
     return shown
 
 
-class HelpWindow(Dialog):
-    """All pages by title, and the one that was asked for; links lead from page to page."""
+class HelpView(QWidget):
+    """A search, the pages that it finds, and one page; links lead from page to page."""
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent, tr("Help"))
-        self.resize(*WINDOW_SIZE)
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._key = ""
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(self.tr("Search the help"))
+        self.search.setAccessibleName(self.tr("Search the help"))
+        self.search.setClearButtonEnabled(True)
+        self.search.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.search.textChanged.connect(self._on_typed)
         self.titles = QListWidget()
         self.titles.setAccessibleName(self.tr("Pages"))
-        self.titles.setFixedWidth(52 * SPACE)
         self.titles.setTextElideMode(Qt.TextElideMode.ElideRight)
-        for each in concepts():
-            item = QListWidgetItem(each.title)
-            item.setData(PAGE_KEY, each.key)
-            item.setToolTip(each.line)
-            self.titles.addItem(item)
+        self.titles.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.nothing = Text(self.tr("No results."), "muted")
+        self.nothing.hide()
         self.page = QTextBrowser()
         self.page.setAccessibleName(self.tr("Page"))
         self.page.setOpenLinks(False)
         self.page.setFont(font())
         self.page.document().setDocumentMargin(4 * SPACE)
         self.page.anchorClicked.connect(self._on_link)
+        left = QWidget()
+        left.setFixedWidth(58 * SPACE)
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        for part in (self.search, self.nothing):
+            column.addWidget(part)
+        column.addWidget(self.titles, 1)
         row = QHBoxLayout(self)
-        row.setContentsMargins(4 * SPACE, 4 * SPACE, 4 * SPACE, 4 * SPACE)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(3 * SPACE)
-        row.addWidget(self.titles)
+        row.addWidget(left)
         row.addWidget(self.page, 1)
+        self._list(concepts())
         self.titles.currentItemChanged.connect(self._on_title)
 
     def show_page(self, key: str) -> None:
-        """Show the page of a concept."""
+        """Show the page with this key, also where the list has it not."""
         for row in range(self.titles.count()):
             item = self.titles.item(row)
             if item is not None and item.data(PAGE_KEY) == key:
                 self.titles.setCurrentRow(row)
+                break
+        else:
+            self.titles.setCurrentRow(-1)
+        self._show(concept(key))
 
     def shown(self) -> str:
         """The key of the page that is shown, or nothing."""
-        item = self.titles.currentItem()
-        return str(item.data(PAGE_KEY)) if item is not None else ""
+        return self._key
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.titles.doItemsLayout()  # the style sheet that makes its rows higher holds from here on
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
-        if theme.repaints(event) and self.shown():
-            self._show(concept(self.shown()))
+        if theme.repaints(event) and self._key:
+            self._show(concept(self._key))
+
+    def _list(self, pages: "tuple[Concept, ...] | list[Concept]") -> None:
+        self.titles.clear()
+        for each in pages:
+            item = QListWidgetItem(each.title)
+            item.setData(PAGE_KEY, each.key)
+            item.setToolTip(each.line)
+            self.titles.addItem(item)
+
+    def _on_typed(self, typed: str) -> None:
+        """List what was found, and show the first of it."""
+        pages = found(typed) if typed.strip() else concepts()
+        self._list(pages)
+        self.nothing.setVisible(not pages)
+        if typed.strip() and pages:
+            self.titles.setCurrentRow(0)
 
     def _on_title(self) -> None:
-        if self.shown():
-            self._show(concept(self.shown()))
+        item = self.titles.currentItem()
+        if item is not None:
+            self._show(concept(str(item.data(PAGE_KEY))))
 
     def _show(self, shown: Concept) -> None:
+        self._key = shown.key
         palette = self.page.palette()
         palette.setColor(QPalette.ColorRole.Link, theme.colour(Role.ACCENT))
         self.page.setPalette(palette)
-        self.page.setMarkdown(f"# {shown.title}\n\n*{shown.line}*\n\n{shown.text}")
+        title, line = escaped(shown.title), escaped(shown.line)
+        self.page.setMarkdown(f"# {title}\n\n*{line}*\n\n{shown.text}")
 
     def _on_link(self, link: QUrl) -> None:
         """To another page here, or to a paper in the browser."""
@@ -152,3 +168,16 @@ class HelpWindow(Dialog):
             QDesktopServices.openUrl(link)
         else:
             self.show_page(link.path().removesuffix(".md"))
+
+
+class HelpWindow(Dialog):
+    """The help beside the window of the program."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, tr("Help"))
+        self.resize(*WINDOW_SIZE)
+        self.view = HelpView()
+        self.view.show_page(FIRST)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4 * SPACE, 4 * SPACE, 4 * SPACE, 4 * SPACE)
+        row.addWidget(self.view)

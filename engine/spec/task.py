@@ -1,7 +1,7 @@
 """What every task says of itself, without torch: its settings, and plain facts."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import Field
@@ -33,6 +33,7 @@ class Metric:
     """One number of an evaluation, under the name that it has in events behind `validation_`.
 
     `short` stands for the title where there is little room; empty: the title is short itself.
+    `description` is what the help says of it.
     """
 
     name: str
@@ -40,13 +41,54 @@ class Metric:
     short: str = ""
     higher_is_better: bool = True
     unit: Literal["share", "number"] = "share"  # of 1, to be shown in per cent; or any number
+    description: str = field(kw_only=True)
 
 
-LOSS = Metric("loss", title="loss", higher_is_better=False, unit="number")
-ACCURACY = Metric("accuracy", title="accuracy", short="acc")
-F1 = Metric("f1", title="F1")
-F1_MACRO = Metric("f1_macro", title="macro F1")
-EXACT_MATCH = Metric("exact_match", title="exact match", short="EM")
+LOSS = Metric(
+    "loss",
+    title="loss",
+    higher_is_better=False,
+    unit="number",
+    description=(
+        "What training minimises: the mean cross-entropy of the true labels in nats, or the mean "
+        "squared error of a regression. A validation loss that rises while the training loss falls "
+        "is a sign of overfitting."
+    ),
+)
+ACCURACY = Metric(
+    "accuracy",
+    title="accuracy",
+    short="acc",
+    description=(
+        "The fraction of predictions that are right: of rows, of the tags of words, or of masked "
+        "tokens. With imbalanced labels, compare it with always predicting the most frequent one."
+    ),
+)
+F1 = Metric(
+    "f1",
+    title="F1",
+    description=(
+        "The harmonic mean of precision and recall. In token classification it counts whole "
+        "entities, in question answering the words that the predicted and the true answer share."
+    ),
+)
+F1_MACRO = Metric(
+    "f1_macro",
+    title="macro F1",
+    description=(
+        "The mean of the F1 of all labels. Every label counts equally, however rare it is, so it "
+        "falls where a model ignores rare labels."
+    ),
+)
+EXACT_MATCH = Metric(
+    "exact_match",
+    title="exact match",
+    short="EM",
+    description=(
+        "The fraction of rows whose prediction is right as a whole: every label of the row, or the "
+        "whole answer without case, punctuation and articles."
+    ),
+)
 
 
 @dataclass(frozen=True)

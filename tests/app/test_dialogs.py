@@ -101,7 +101,10 @@ def delete_model(stage: Stage) -> None:
 
 
 def close(stage: Stage) -> None:
-    runs = [RunningRun("a", state, state, 1, 9, None, "cpu") for state in ("running", "queued")]
+    runs = [
+        RunningRun(id="a", name=state, state=state, step=1, steps=9)
+        for state in ("running", "queued")
+    ]
     closing.ask_to_close(stage.window, stage.studio.settings, runs, lambda: None)
 
 
@@ -111,7 +114,7 @@ def export(stage: Stage) -> None:
 
 
 def help_page(stage: Stage) -> None:
-    open_help("attention-wall", stage.window)
+    open_help("attention", stage.window)
 
 
 def find(stage: Stage) -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, QRect, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QScreen
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
 
 from app import window as frame
 from app.notices import Notices
 from app.running import RunningRun
 from app.studio import Studio
 from app.widgets.dialogs import Question
-from app.widgets.help import HelpWindow
+from app.widgets.help import HelpWindow, set_help
 from app.widgets.screen import room
 from app.window import MainWindow, PageEntry
 from tests.app.accessible import assert_accessible
@@ -125,7 +125,26 @@ def test_the_palette_opens_a_page_of_help(qtbot, window: MainWindow) -> None:
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
     opened = window.findChild(HelpWindow)
     assert opened is not None and opened.isVisible()
-    assert opened.shown() == "attention-rollout"
+    assert opened.view.shown() == "attention-rollout"
+    opened.close()
+
+
+def test_f1_opens_the_help_for_what_has_the_focus(qtbot, window: MainWindow) -> None:
+    for key, entry in window.entries.items():
+        window.go(key)
+        window.stack.setFocus()
+        qtbot.keyClick(window, Qt.Key.Key_F1)
+        opened = window.findChild(HelpWindow)
+        assert opened is not None and opened.view.shown() == entry.help
+        opened.close()
+        window.activateWindow()
+    field = QLineEdit(window)
+    set_help(field, "charts")
+    field.show()
+    field.setFocus()
+    qtbot.keyClick(field, Qt.Key.Key_F1)
+    opened = window.findChild(HelpWindow)
+    assert opened is not None and opened.view.shown() == "charts"
     opened.close()
 
 
@@ -165,7 +184,6 @@ def drop(window: MainWindow, paths: list[Path]) -> None:
 
 def running(state: str = "running", **more: object) -> RunningRun:
     values = {"step": 120, "steps": 600, "seconds_left": 125.0, **more}
-    values = {"stage": "", "stage_done": 0, "stage_total": 0, **values}
     return RunningRun(id="run-1", name="My <b>run</b> & more", state=state, **values)  # type: ignore[arg-type]
 
 

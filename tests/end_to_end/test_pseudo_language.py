@@ -216,8 +216,7 @@ def branch_question(stage: Stage) -> None:
 
 def close_question(stage: Stage) -> None:
     stage.show("home")
-    now = {"step": 1, "steps": 2, "stage": "", "stage_done": 0, "stage_total": 0}
-    working = RunningRun(id="a", name=FINISHED, state="running", seconds_left=None, **now)  # type: ignore[arg-type]
+    working = RunningRun(id="a", name=FINISHED, state="running", step=1, steps=2)
     queued = replace(working, id="b", state="queued")
     ask_to_close(stage.window, stage.window.studio.settings, [working, queued], print)
 

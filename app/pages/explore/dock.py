@@ -16,7 +16,8 @@ from app.pages.explore.panel import Panel, PanelDescription
 from app.resources import icon
 from app.theme import SPACE, Role, colour
 from app.widgets import buttons
-from app.widgets.help import HelpButton, concept
+from app.widgets.help import HelpButton, set_help
+from app.widgets.help_topics import concept
 from app.widgets.text import OneLine, Text
 
 AREAS = {
@@ -41,6 +42,7 @@ class PanelDock(QDockWidget):
         self.is_uncovered = False  # as Qt last said; of a floating one it says nothing reliable
         self.setObjectName(described.id)
         self.setAccessibleName(described.title)
+        set_help(self, described.help)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)

@@ -173,7 +173,10 @@ class ExplorePage(Page):
     # ── navigation ───────────────────────────────────────────────────────────────────────────
 
     def arrive(self, argument: Any) -> None:
-        """Come with a model, as its folder or as {"model": folder, "text": text, "pair": text}."""
+        """Come with a model, as its folder or as {"model": folder, "text": text, "pair": text}.
+
+        {"panel": id} opens a panel where it is offered, {"compare": True} a second model.
+        """
         given = argument if isinstance(argument, dict) else {"model": argument}
         if given.get("text") is not None:
             self.text.set_text(given["text"])
@@ -181,6 +184,11 @@ class ExplorePage(Page):
             self.pair.set_text(given.get("pair") or "")
         if given.get("model") is not None:
             self.choose(Path(given["model"]))
+        panel = self.bench.docks.get(str(given.get("panel")))
+        if panel is not None and panel.described.is_offered(self.study):
+            self.bench.show_panel(panel.described.id)
+        if given.get("compare") and self.comparison.other() is not None:
+            self.comparison.begin()
 
     def choose(self, folder: Path) -> None:
         """Look through the model in this folder, also one that the list does not have."""

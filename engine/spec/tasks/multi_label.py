@@ -38,10 +38,24 @@ class MultiLabel(LabelledTask):
             problem_type="multi_label_classification",
         ),
         metrics=(
-            Metric("f1_micro", title="micro F1"),
+            Metric(
+                "f1_micro",
+                title="micro F1",
+                description=(
+                    "The F1 of all pairs of a row and a label together, so that frequent labels "
+                    "count more."
+                ),
+            ),
             F1_MACRO,
             EXACT_MATCH,
-            Metric("average_precision", title="average precision"),
+            Metric(
+                "average_precision",
+                title="average precision",
+                description=(
+                    "How well each label ranks the rows that have it, averaged over the labels; it "
+                    "needs no threshold."
+                ),
+            ),
             LOSS,
         ),
         best_metric="f1_micro",

@@ -36,11 +36,41 @@ class Pretraining(TaskSpec):
         head=None,
         metrics=(
             LOSS,
-            Metric("loss_mlm", title="MLM loss", higher_is_better=False, unit="number"),
-            Metric("loss_nsp", title="NSP loss", higher_is_better=False, unit="number"),
+            Metric(
+                "loss_mlm",
+                title="MLM loss",
+                higher_is_better=False,
+                unit="number",
+                description=(
+                    "The mean cross-entropy of the masked tokens, in nats. A model that knows "
+                    "nothing has the logarithm of the vocabulary size, about 10 for 30,000 tokens."
+                ),
+            ),
+            Metric(
+                "loss_nsp",
+                title="NSP loss",
+                higher_is_better=False,
+                unit="number",
+                description=(
+                    "The mean cross-entropy of next-sentence prediction, in nats; chance is 0.69."
+                ),
+            ),
             ACCURACY,
-            Metric("top5", title="top-5 accuracy"),
-            Metric("nsp_accuracy", title="NSP accuracy"),
+            Metric(
+                "top5",
+                title="top-5 accuracy",
+                description=(
+                    "The fraction of masked tokens that are among the five most probable ones."
+                ),
+            ),
+            Metric(
+                "nsp_accuracy",
+                title="NSP accuracy",
+                description=(
+                    "How often next-sentence prediction is right; always predicting IsNext gives "
+                    "the IsNext ratio."
+                ),
+            ),
         ),
         best_metric="loss",
         reads=("text",),

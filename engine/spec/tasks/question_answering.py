@@ -43,7 +43,14 @@ class QuestionAnswering(TaskSpec):
         metrics=(
             F1,
             EXACT_MATCH,
-            Metric("best_f1", title="best F1 (any no-answer threshold)"),
+            Metric(
+                "best_f1",
+                title="best F1 (any no-answer threshold)",
+                description=(
+                    "The F1 with the no-answer threshold that would have been best on these rows; "
+                    "it shows how much a better threshold could gain."
+                ),
+            ),
             LOSS,
         ),
         best_metric="f1",

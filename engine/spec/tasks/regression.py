@@ -37,11 +37,29 @@ class Regression(TaskSpec):
             problem_type="regression",
         ),
         metrics=(
-            Metric("pearson", title="Pearson correlation", short="Pearson", unit="number"),
-            Metric("spearman", title="Spearman correlation", short="Spearman", unit="number"),
+            Metric(
+                "pearson",
+                title="Pearson correlation",
+                short="Pearson",
+                unit="number",
+                description=(
+                    "How closely predicted and true numbers follow a straight line, from -1 to 1."
+                ),
+            ),
+            Metric(
+                "spearman",
+                title="Spearman correlation",
+                short="Spearman",
+                unit="number",
+                description=(
+                    "How well the order of the predictions agrees with the true order, from -1 to "
+                    "1; only ranks count."
+                ),
+            ),
             Metric(
                 "mean_absolute_error",
                 title="mean absolute error",
+                description="The mean distance between predicted and true number, in their unit.",
                 higher_is_better=False,
                 unit="number",
             ),

@@ -34,8 +34,21 @@ class TokenClassification(LabelledTask):
         head=Head(TOKENS, said=(Output(name="logits", of="token", meaning="one"),)),
         metrics=(
             F1,
-            Metric("precision", title="precision"),
-            Metric("recall", title="recall"),
+            Metric(
+                "precision",
+                title="precision",
+                description=(
+                    "The fraction of the predicted entities that are right in type, start and end."
+                ),
+            ),
+            Metric(
+                "recall",
+                title="recall",
+                description=(
+                    "The fraction of the true entities that are found with the right type, start "
+                    "and end."
+                ),
+            ),
             ACCURACY,
             LOSS,
         ),

@@ -7,10 +7,37 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.widgets.help import HelpButton, HelpWindow, concept, concepts
+from app.commands import at_once
+from app.palette import score
+from app.widgets.form import SpecForm
+from app.widgets.help import HelpButton, HelpView, HelpWindow, help_for
+from app.widgets.help_topics import (
+    METRIC,
+    SECTIONS,
+    concept,
+    concepts,
+    found,
+    setting_key,
+    topics,
+)
+from app.window import LOWER, PAGES
+from engine.spec.fields import settings_of
+from engine.spec.tasks import TASKS
+from engine.spec.training import TrainingSpec
 from tests.app.accessible import assert_accessible
 
 GLOSSARY = "glossary"
+LISTS = (GLOSSARY, "settings", "metrics")  # of many things
+SPECS = [spec for _, specs in SECTIONS for spec in specs]
+SETTINGS = [(spec, name) for spec in SPECS for name in settings_of(spec)]
+SEARCHED = {  # what people look for → pages that must be among the first
+    "learning rate": "setting-TrainingSpec.learning_rate",
+    "predict": "predictions",
+    "compare": "comparing",
+    "early stopping": "setting-TrainingSpec.early_stopping_patience",
+    "macro f1": "metric-f1_macro",
+    "resume": "runs",
+}
 
 
 @pytest.fixture
@@ -27,7 +54,7 @@ def owner(qtbot) -> QWidget:
 def test_every_page_has_a_line_a_title_and_a_text(shown):
     assert re.fullmatch(r"[A-Z“].{20,160}[.?]", shown.line), shown.line
     assert 3 <= len(shown.title) <= 40
-    assert 300 <= len(shown.text) <= (8000 if shown.key == GLOSSARY else 4000)
+    assert 300 <= len(shown.text) <= (16_000 if shown.key in LISTS else 4000)
     links = re.findall(r"\]\(([^)]+)\)", shown.text)
     for link in links:
         if not link.startswith("https://"):
@@ -45,8 +72,8 @@ def test_the_question_mark_says_the_line_and_opens_the_page(qtbot, owner):
     qtbot.mouseClick(owner.button, Qt.MouseButton.LeftButton)
     window = owner.findChild(HelpWindow)
     qtbot.waitUntil(window.isVisible, timeout=5000)
-    assert window.shown() == "attention"
-    page = window.page.toPlainText()
+    assert window.view.shown() == "attention"
+    page = window.view.page.toPlainText()
     assert concept("attention").title in page
     assert concept("attention").line in page
     assert_accessible(window)
@@ -57,19 +84,83 @@ def test_the_question_mark_says_the_line_and_opens_the_page(qtbot, owner):
 def test_titles_lead_to_pages_and_links_from_page_to_page(qtbot, owner, monkeypatch):
     owner.button.click()
     window = owner.findChild(HelpWindow)
-    qtbot.keyClick(window.titles, Qt.Key.Key_Home)
-    assert window.shown() == concepts()[0].key
-    window.page.anchorClicked.emit(QUrl("attention-rollout.md"))
-    assert window.shown() == "attention-rollout"
+    qtbot.keyClick(window.view.titles, Qt.Key.Key_Home)
+    assert window.view.shown() == concepts()[0].key
+    window.view.page.anchorClicked.emit(QUrl("attention-rollout.md"))
+    assert window.view.shown() == "attention-rollout"
     opened = []
     monkeypatch.setattr(QDesktopServices, "openUrl", opened.append)
-    window.page.anchorClicked.emit(QUrl("https://arxiv.org/abs/1706.03762"))
+    window.view.page.anchorClicked.emit(QUrl("https://arxiv.org/abs/1706.03762"))
     assert [url.host() for url in opened] == ["arxiv.org"]
-    assert window.shown() == "attention-rollout"
+    assert window.view.shown() == "attention-rollout"
 
 
 def test_the_page_follows_the_theme(qtbot, owner, looks):
     owner.button.click()
     window = owner.findChild(HelpWindow)
     looks("dark")
-    assert concept("attention").title in window.page.toPlainText()
+    assert concept("attention").title in window.view.page.toPlainText()
+
+
+@pytest.mark.parametrize("spec, name", SETTINGS)
+def test_every_setting_has_a_page_with_the_text_of_its_tooltip(spec, name):
+    info, page = settings_of(spec)[name], concept(setting_key(spec, name))
+    assert (page.title, page.line) == (info.title, info.description)
+    assert f"`{name}`" in page.text
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_every_metric_has_a_page_that_says_what_it_means(kind):
+    for metric in TASKS[kind].facts.metrics:
+        page = concept(f"{METRIC}{metric.name}")
+        assert re.fullmatch(r"[A-Z].{30,300}\.", page.line), page.line
+        assert page.title.casefold() == metric.title.casefold()
+        assert TASKS[kind].facts.title in page.text
+
+
+@pytest.mark.parametrize("shown", topics(), ids=lambda c: c.key)
+def test_every_link_leads_somewhere(shown):
+    for link in re.findall(r"\]\(([^)]+)\)", shown.text):
+        assert link.startswith("https://") or concept(link.removesuffix(".md"))
+
+
+def test_the_lists_name_every_setting_and_every_metric():
+    listed = concept("settings").text + concept("metrics").text
+    for page in topics()[len(concepts()) :]:
+        assert f"({page.key})" in listed, page.key
+
+
+@pytest.mark.parametrize("entry", [*PAGES, *LOWER], ids=lambda e: e.key)
+def test_every_page_of_the_window_has_a_page_of_help(entry):
+    assert concept(entry.help).title
+
+
+@pytest.mark.parametrize("typed, key", SEARCHED.items())
+def test_the_search_finds_what_people_look_for(qtbot, typed, key):
+    assert key in [page.key for page in found(typed)][:5]
+    view = HelpView()
+    qtbot.addWidget(view)
+    qtbot.keyClicks(view.search, typed)
+    listed = [
+        view.titles.item(row).data(Qt.ItemDataRole.UserRole) for row in range(view.titles.count())
+    ]
+    assert key in listed[:5] and view.shown() == listed[0]
+    view.search.setText("qqq")
+    assert view.titles.count() == 0 and not view.nothing.isHidden()
+
+
+@pytest.mark.parametrize("typed", SEARCHED)
+def test_the_palette_finds_it_too(studio, typed):
+    pages = [(entry.key, entry.title, entry.icon, entry.keys) for entry in PAGES]
+    commands = at_once(studio, pages, print, print)
+    rated = [score(typed, command) for command in commands]
+    assert any(rank is not None for rank in rated)
+
+
+def test_the_page_of_a_control_is_that_of_its_setting(qtbot):
+    form = SpecForm(TrainingSpec)
+    qtbot.addWidget(form)
+    for name, field in form.fields.items():
+        for control in field.controls():
+            assert help_for(control, "runs") == setting_key(TrainingSpec, name)
+    assert help_for(form, "runs") == "runs"

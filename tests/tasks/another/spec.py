@@ -10,7 +10,12 @@ class Mood(Classes):
     facts: ClassVar[TaskFacts] = TaskFacts(
         title="Mood of a text",
         head=CLASSIFIER,
-        metrics=(Metric("errors", title="error rate", higher_is_better=False), LOSS),
+        metrics=(
+            Metric(
+                "errors", title="error rate", higher_is_better=False, description="Errors per row."
+            ),
+            LOSS,
+        ),
         best_metric="errors",
         reads=("text", "label"),
     )

@@ -13,6 +13,7 @@ from app.settings import Settings
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.curves import Curve
+from app.widgets.help import set_help
 from app.widgets.page import Card
 from app.widgets.text import Text
 
@@ -26,6 +27,7 @@ class Charts(QWidget):
 
     def __init__(self, state: RunState, settings: Settings) -> None:
         super().__init__()
+        set_help(self, "charts")
         self.loss = Curve(self.tr("Loss"))
         self.validation = Curve(self.tr("Validation metrics"), self.tr("Score"))
         self.rate = Curve(self.tr("Learning rate"))

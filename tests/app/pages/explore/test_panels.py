@@ -12,7 +12,7 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.view import ExplorePage
 from app.widgets.figure_menu import FigureButton
-from app.widgets.help import concept
+from app.widgets.help_topics import concept
 from engine.runs import launch
 from tests.app.pages.explore import counting
 

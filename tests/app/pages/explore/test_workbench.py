@@ -229,7 +229,7 @@ def test_keys_lead_to_panels(qtbot, bench):
 
 def test_every_dock_explains_itself(bench):
     dock = bench.docks["one"]
-    from app.widgets.help import concept
+    from app.widgets.help_topics import concept
 
     assert dock.line.whole() == concept("attention").line
     assert dock.help.toolTip()

@@ -1,0 +1,27 @@
+"""The Help page: every concept, setting and metric, with a search."""
+
+from PySide6.QtWidgets import QWidget
+
+from app.widgets.help import HelpView
+from app.widgets.help_topics import FIRST
+from app.widgets.page import Page
+
+
+class HelpPage(Page):
+    """What was shown last stays until something else is asked for."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__("", "", parent)
+        self.set_title(
+            self.tr("Help"),
+            self.tr("Concepts, settings and metrics. F1 opens the help for what has the focus."),
+        )
+        self.view = HelpView()
+        self.view.show_page(FIRST)
+        self.body.addWidget(self.view, 1)
+
+    def arrive(self, argument: object = None) -> None:
+        """Show the page with this key; None changes nothing."""
+        if isinstance(argument, str):
+            self.view.show_page(argument)
+        self.view.search.setFocus()

@@ -1,0 +1,215 @@
+"""What the help has to say: a page for each concept, each setting and each metric. No widgets.
+
+`resources/help/KEY.md` is the one source of a concept: the first line is the explanation in one
+line, as tooltips have it, then come the title and the text. The page of a setting is made from its
+spec, whose title and description the forms show, and that of a metric from the facts of its task.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from app.translation import in_language, marked, tr, translated_page
+from app.widgets.number_field import written
+from app.widgets.spec_texts import help_of, title_of, value_text
+from engine.shipped import resources
+from engine.spec.dataset import Mapping, Reading, Split
+from engine.spec.features import Features
+from engine.spec.fields import settings_of, ticks_of
+from engine.spec.job import FromScratch
+from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.task import Metric
+from engine.spec.tasks import TASKS
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+FIRST = "start"  # the page that comes before all others
+SETTING, METRIC = "setting-", "metric-"  # how the keys of their pages begin
+MISSING = 4  # the rank of a page that a search has not found
+SECTIONS: tuple[tuple[str, tuple[type[BaseModel], ...]], ...] = (
+    (marked("Training"), (TrainingSpec,)),
+    (marked("Feature extraction"), (Features,)),
+    *((task.facts.title, (task,)) for task in TASKS.values()),
+    (marked("From scratch"), (FromScratch, BertSpec, RobertaSpec, DistilBertSpec, AlbertSpec)),
+    (marked("Hardware"), (HardwareSpec,)),
+    (marked("Data set"), (Reading, Mapping, Split)),
+)
+
+
+@dataclass(frozen=True)
+class Concept:
+    """One page. `line` explains the thing in one line, `text` is markdown without the title."""
+
+    key: str
+    line: str
+    title: str
+    text: str
+
+
+def concept(key: str) -> Concept:
+    """A page in the user's language.
+
+    Raises FileNotFoundError or KeyError for a key that has no page: a mistake in the program.
+    """
+    if key.startswith(SETTING):
+        return _settings()[key]
+    if key.startswith(METRIC):
+        return _metrics()[key]
+    found = _parsed(key, translated_page(_page(key)))
+    lists = {"settings": _list_of_settings, "metrics": _list_of_metrics}
+    if key not in lists:
+        return found
+    before, heading, source = found.text.rpartition("## ")  # the last part says where it is from
+    text = f"{before}{lists[key]()}\n\n{heading}{source}"
+    return Concept(key, found.line, found.title, text)
+
+
+@cache
+def _page(key: str) -> str:
+    return (resources() / "help" / f"{key}.md").read_text(encoding="utf-8")
+
+
+def concepts() -> tuple[Concept, ...]:
+    """The pages of concepts, the way in first and then by title."""
+    keys = (file.stem for file in (resources() / "help").glob("*.md"))
+    pages = (concept(key) for key in keys)
+    return tuple(sorted(pages, key=lambda c: (c.key != FIRST, c.title.casefold())))
+
+
+def topics() -> tuple[Concept, ...]:
+    """All pages: those of concepts, of settings and of metrics; each setting once."""
+    settings = {(page.title, page.line): page for page in reversed(_settings().values())}
+    return (*concepts(), *reversed(settings.values()), *_metrics().values())
+
+
+def found(typed: str) -> list[Concept]:
+    """The pages in which every typed word occurs, those with all of them in the title first."""
+    words = typed.casefold().split()
+    ranked = [(_rank(words, page), place, page) for place, page in enumerate(topics())]
+    return [page for rank, _, page in sorted(ranked, key=lambda each: each[:2]) if rank < MISSING]
+
+
+def _rank(words: list[str], page: Concept) -> int:
+    """0 where the title begins with the words, …, 3 where they stand in the text alone."""
+    title = page.title.casefold()
+    line, text = f"{title} {page.line}".casefold(), f"{page.line} {page.text}".casefold()
+    places = (
+        title.startswith(" ".join(words)),
+        _has(words, title),
+        _has(words, line),
+        _has(words, f"{title} {text}"),
+    )
+    return next(
+        (n for n, there in enumerate((*places, _has(words, f"{title} {text}"))) if there), 4
+    )
+
+
+def _has(words: list[str], text: str) -> bool:
+    return all(word in text for word in words)
+
+
+def _parsed(key: str, page: str) -> Concept:
+    line, _, rest = page.partition("\n")
+    title, _, text = rest.strip().partition("\n")
+    return Concept(key, line.strip(), title.removeprefix("#").strip(), text.strip())
+
+
+# ── settings ─────────────────────────────────────────────────────────────────────────────────
+
+
+def setting_key(spec: type[BaseModel], name: str) -> str:
+    """The key of the page of a setting."""
+    return f"{SETTING}{spec.__name__}.{name}"
+
+
+def _settings() -> dict[str, Concept]:
+    return {
+        setting_key(spec, name): _setting(section, spec, name, info)
+        for section, specs in SECTIONS
+        for spec in specs
+        for name, info in settings_of(spec).items()
+    }
+
+
+def _setting(section: str, spec: type[BaseModel], name: str, info: FieldInfo) -> Concept:
+    facts = [(tr("Section"), in_language(section)), (tr("In files"), f"`{name}`")]
+    if not info.is_required() and info.default is not None:
+        facts.append((tr("Default"), _value(info.get_default(call_default_factory=True))))
+    if ticks := ticks_of(info):
+        facts.append((tr("Usual values"), ", ".join(map(written, ticks))))
+    if get_origin(info.annotation) is Literal:
+        facts.append((tr("Choices"), ", ".join(map(_value, get_args(info.annotation)))))
+    lines = "\n".join(f"- **{title}:** {value}" for title, value in facts)
+    more = tr("All settings: [Training settings](settings.md)")
+    return Concept(
+        setting_key(spec, name), help_of(info), title_of(name, info), f"{lines}\n\n{more}"
+    )
+
+
+def _value(value: object) -> str:
+    return escaped(value_text(value)) if value not in ((), {}, "") else tr("none")
+
+
+def _list_of_settings() -> str:
+    """Every setting as a link to its page, by section; one that several sections have, once."""
+    parts, seen = [], set[tuple[str, str]]()
+    for section, specs in SECTIONS:
+        links = []
+        for spec in specs:
+            for name, info in settings_of(spec).items():
+                title, line = title_of(name, info), help_of(info)
+                if (title, line) not in seen:
+                    seen.add((title, line))
+                    links.append(f"[{escaped(title)}]({setting_key(spec, name)})")
+        if links:
+            parts.append(f"**{in_language(section)}**: {' · '.join(links)}")
+    return "\n\n".join([f"## {tr('All settings')}", *parts])
+
+
+# ── metrics ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _all_metrics() -> Iterator[Metric]:
+    """Each metric once, in the order of the tasks."""
+    every = (metric for task in TASKS.values() for metric in task.facts.metrics)
+    return iter({metric.name: metric for metric in every}.values())
+
+
+def _metrics() -> dict[str, Concept]:
+    return {f"{METRIC}{metric.name}": _metric(metric) for metric in _all_metrics()}
+
+
+def _metric(metric: Metric) -> Concept:
+    tasks = [task.facts for task in TASKS.values() if metric in task.facts.metrics]
+    facts = [
+        (tr("Tasks"), ", ".join(in_language(one.title) for one in tasks)),
+        (tr("Better"), tr("higher") if metric.higher_is_better else tr("lower")),
+        (tr("In files"), f"`{metric.name}`"),
+    ]
+    lines = "\n".join(f"- **{title}:** {value}" for title, value in facts)
+    more = tr("All metrics: [Metrics](metrics.md)")
+    title = in_language(metric.title)
+    return Concept(
+        f"{METRIC}{metric.name}",
+        in_language(metric.description),
+        title[:1].upper() + title[1:],
+        f"{lines}\n\n{more}",
+    )
+
+
+def _list_of_metrics() -> str:
+    """The metrics of each task, of which the first chooses the best checkpoint."""
+    parts = []
+    for task in TASKS.values():
+        metrics = sorted(task.facts.metrics, key=lambda m: m.name != task.facts.best_metric)
+        links = [f"[{escaped(in_language(m.title))}]({METRIC}{m.name})" for m in metrics]
+        parts.append(f"**{in_language(task.facts.title)}**: {' · '.join(links)}")
+    return "\n\n".join([f"## {tr('By task')}", *parts])
+
+
+def escaped(text: str) -> str:
+    """Text that markdown shows as it is."""
+    return "".join(f"\\{letter}" if letter in "\\`*_[]<>#" else letter for letter in text)
