@@ -3,7 +3,7 @@
 from pydantic import BaseModel
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.train.choices import NO_PROBE, Choices
+from app.pages.train.choices import NO_PROBE, QUICK_TRIAL, Choices
 from app.widgets.spec_texts import short_title_of, value_text
 from engine.spec.features import Features
 from engine.spec.fields import fields_at
@@ -12,11 +12,14 @@ from engine.spec.training import HardwareSpec, TrainingSpec
 translate = QCoreApplication.translate
 
 SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # the last: a switch
+SWITCHED = (1.0, QUICK_TRIAL)  # fractions of the training data that the switch stands for
 
 
 def changed_by_advanced(choices: Choices) -> list[str]:
     """“Max. length 64 (default 128)” for every field that the simple settings do not show."""
     without = set(SIMPLE_FIELDS)
+    if choices.training.train_fraction not in SWITCHED:
+        without.remove("train_fraction")
     found = _differences(TrainingSpec, choices.training, choices.defaults, without)
     found += _differences(Features, choices.probe, NO_PROBE, {"cache"})
     found += _differences(HardwareSpec, choices.hardware, choices.usual_hardware, set())

@@ -155,7 +155,7 @@ class Choices:
 
     @property
     def quick_trial(self) -> bool:
-        return self.training.train_fraction < 1
+        return self.training.train_fraction == QUICK_TRIAL
 
     @property
     def is_causal(self) -> bool:

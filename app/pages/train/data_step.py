@@ -155,5 +155,6 @@ class DataStep(QWidget):
         else:
             column.addWidget(Text(example.text))
         if example.label is not None:
-            column.addWidget(Text(self.tr("Label: {0}").format(example.label), "strong"))
+            said = self.tr("Label: {0}").format(example.label)
+            column.addWidget(Text(said if example.label else self.tr("No label"), "strong"))
         return whole

@@ -13,7 +13,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.form import SpecForm
 from app.widgets.page import Card, labelled
-from app.widgets.text import Text, plain_menu_text
+from app.widgets.text import Text, plain_menu_text, tooltip
 from engine.spec.fields import fields_at
 from engine.spec.model import PRESETS, BertSpec
 
@@ -173,7 +173,12 @@ class ScratchForm(QWidget):
         self.models.setVisible(not new)
         self.vocab_size.setValue(scratch.vocab_size)
         self.lowercase.setChecked(scratch.lowercase)
-        self.warm_init.setChecked(scratch.warm_init)
+        masks = not self._state.choices.is_causal
+        self.warm_init.setEnabled(masks)
+        self.warm_init.setChecked(scratch.warm_init and masks)
+        self.warm_init.setToolTip(
+            "" if masks else tooltip(self.tr("For masked language modelling (MLM) only."))
+        )
         if scratch.vocabulary is not None:
             self.models.setCurrentIndex(self.models.findData(scratch.vocabulary.path))
         self._showing = False

@@ -20,7 +20,6 @@ from app.pages.train.obstacles import obstacle
 from app.pages.train.preview_state import Previewed, PreviewState
 from app.pages.train.warnings import warnings
 from app.studio import Studio
-from engine.data.columns.fit import problems_of_dataset
 from engine.errors import StudioError
 from engine.spec.dataset import StoredData
 from engine.spec.features import Features
@@ -222,9 +221,7 @@ class TrainState(QObject):
         data, goal = self.choices.data, self.choices.goal
         if data is None or goal is None or data.spec is None:
             return None
-        if not isinstance(data.source, StoredData) or problems_of_dataset(
-            data.spec, self.choices.task
-        ):
+        if not isinstance(data.source, StoredData) or data.is_gone:
             return None
         vocabulary = self.vocabulary()
         path = vocabulary.path if vocabulary else None

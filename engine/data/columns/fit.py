@@ -29,7 +29,7 @@ def problems_of(
     """Everything that keeps this data from this task.
 
     Args:
-        labels: how many rows have each label; None means not yet counted.
+        labels: how many rows have each label, or how many spans each type; None: not yet counted.
         empty: in how many of the rows to train with each column is empty.
         rows: how many these are.
     """
@@ -44,7 +44,8 @@ def problems_of(
 def problems_of_dataset(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     """Everything that keeps a data set that was imported from this task; empty where it fits."""
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
-    found = problems_of(spec.columns, spec.mapping, task, spec.labels or None, spec.empty, rows)
+    labels = spec.labels or spec.spans or None
+    found = problems_of(spec.columns, spec.mapping, task, labels, spec.empty, rows)
     if not spec.rows.get("train"):
         found.append(
             StudioError(

@@ -44,5 +44,5 @@ def survey(
 def problems_of_survey(found: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
     """Everything that keeps these rows from a task."""
     empty, rows = cells_to_fill(found)
-    labels = found.flags or found.labels or None
+    labels = found.flags or found.labels or found.spans or None
     return problems_of(found.columns, mapping, task, labels, empty, rows)

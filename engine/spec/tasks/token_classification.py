@@ -16,6 +16,7 @@ from engine.spec.task import (
     F1,
     LABEL_SMOOTHING,
     LOSS,
+    MAX_CLASSES,
     TOKENS,
     ClassWeight,
     Head,
@@ -82,6 +83,14 @@ class TokenClassification(LabelledTask):
             yield StudioError(
                 phrase("Token classification needs a tag for each word."),
                 phrase("Choose the column that holds the tags: as many as the text has words."),
+            )
+        elif labels is not None and len(labels.cells) >= MAX_CLASSES:
+            yield StudioError(
+                phrase(
+                    "There are {count:,} different tags or more, too many to learn.",
+                    count=MAX_CLASSES,
+                ),
+                phrase("Choose another column of tags."),
             )
 
     def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:

@@ -68,6 +68,6 @@ def examples_of(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> l
         encoding = tokenizer.encode(
             text[:EXAMPLE_CHARACTERS], pair and pair[:EXAMPLE_CHARACTERS], EXAMPLE_LENGTH
         )
-        label = None if mapping.label is None else cells[mapping.label][:SHOWN_LABEL]
+        label = None if mapping.label is None else cells[mapping.label].strip()[:SHOWN_LABEL]
         found.append(Example(row.line, encoding.tokens, encoding.cut, label))
     return found

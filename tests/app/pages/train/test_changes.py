@@ -28,3 +28,13 @@ def test_what_advanced_changed_is_listed_with_the_default() -> None:
     ]
     suggested = replace(chosen(SENTENCE), typical_length=48)
     assert changed_by_advanced(suggested) == []
+
+
+def test_a_fraction_that_is_no_quick_trial_is_told_as_a_change() -> None:
+    choices = chosen(SENTENCE)
+    trial = choices.with_quick_trial(True)
+    assert trial.quick_trial and changed_by_advanced(trial) == []
+    half = choices.with_training(choices.training.model_copy(update={"train_fraction": 0.5}))
+    assert not half.quick_trial
+    (change,) = changed_by_advanced(half)
+    assert "0.5 (default 1)" in change

@@ -348,8 +348,11 @@ def test_causal_language_modelling_shows_no_masks(page: TrainPage, qtbot: QtBot)
     assert page.state.choices.is_causal
     shown = {name for name, field in fields.items() if not field.isHidden()}
     assert shown == {"objective", "long_length", "long_share"}
+    warm = page.base_model.scratch.warm_init
+    assert not warm.isEnabled() and "MLM" in warm.toolTip()
     fields["objective"].put("mlm")
     assert not any(field.isHidden() for field in fields.values())
+    assert warm.isEnabled()
 
 
 def test_from_scratch_sizes_and_vocabularies_are_chosen(page: TrainPage, qtbot: QtBot) -> None:

@@ -101,3 +101,14 @@ def test_the_sample_is_recognised_for_its_task(tmp_path):
     spec = imported(sample_data(), tmp_path)
     task = likely_task(spec.mapping, spec.labels)
     assert task.kind == "text_classification" and problems_of_dataset(spec, task) == []
+
+
+def test_a_thousand_tags_are_no_tags(tmp_path):
+    file = tmp_path / "many.csv"
+    rows = ["text,tags", *(f"a word,O B-type{n}" for n in range(1_100))]
+    file.write_text("\n".join(rows), encoding="utf-8")
+    spec = imported(file, tmp_path)
+    (problem,) = problems_of_dataset(
+        spec, TASKS["token_classification"](kind="token_classification")
+    )
+    assert "1,000 different tags or more" in problem.problem

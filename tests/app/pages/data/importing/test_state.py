@@ -221,6 +221,19 @@ def test_one_of_several_files_is_for_training(importing, write) -> None:
     assert not state.obstacle()
 
 
+def test_columns_that_are_chosen_again_are_told(importing, write) -> None:
+    rows = "".join(f"a film {n},a longer note {n},{n % 2}\n" for n in range(20))
+    state = importing.open(write("films.csv", "text,note,label\n" + rows))
+    state.set_roles(Roles("note", None, "label"))
+    state.set_reading(state.reading.model_copy(update={"quoted": False}))
+    importing.wait(lambda s: s._previewing is None)
+    assert state.roles.text == "note", "what is still there stays chosen"
+    state.set_reading(state.reading.model_copy(update={"header": False}))
+    importing.wait(lambda s: s._previewing is None)
+    assert state.roles.text != "note"
+    assert any("chosen again" in note for note in state.notes)
+
+
 def fix_of(state: ImportState, said: str) -> Cleaning:
     """What the button beside this sentence does."""
     (found,) = [p for p in state.problems() if said in p.text and p.fix]
