@@ -1,0 +1,56 @@
+"""Every entry of a tokenizer_config.json is read, refused, or can change no token."""
+
+import inspect
+
+import pytest
+import transformers
+from transformers.tokenization_utils_base import PreTrainedTokenizerBase
+
+from engine.tokenizers.stated import OF_THEIR_OWN, USUAL
+
+READ = {
+    *("unk_token", "sep_token", "pad_token", "cls_token", "mask_token"),
+    *("do_lower_case", "strip_accents", "tokenize_chinese_chars", "keep_accents"),
+    *("add_prefix_space", "added_tokens_decoder", "additional_special_tokens"),
+    *("extra_special_tokens", "model_input_names", "tokenizer_class", "truncation_side"),
+}
+HARMLESS = {
+    "vocab": "not in the file",
+    "vocab_file": "the files lie in the folder",
+    "merges": "not in the file",
+    "merges_file": "the files lie in the folder",
+    "errors": "how bytes become text again",
+    "bos_token": "texts begin with [CLS]",
+    "eos_token": "texts end with [SEP]",
+    "trim_offsets": "where the characters of a token begin, not which it is",
+    "padding_side": "padding is masked wherever it stands",
+    "model_max_length": "the length is asked for",
+    "clean_up_tokenization_spaces": "how tokens become text again",
+    "chat_template": "these are no chats",
+    "_spm_precompiled_charsmap": "comes from tokenizer.json",
+}
+TAKEN_FROM_KEYWORDS = {
+    *("padding_side", "truncation_side", "model_input_names", "model_max_length"),
+    *("clean_up_tokenization_spaces", "split_special_tokens", "chat_template"),
+    *("extra_special_tokens", "additional_special_tokens", "added_tokens_decoder"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["BertTokenizer", "RobertaTokenizer", "AlbertTokenizer", "HerbertTokenizer"]
+)
+def test_no_entry_that_a_class_takes_is_passed_over(name):
+    parameters = inspect.signature(getattr(transformers, name).__init__).parameters
+    taken = parameters.keys() - {"self", "kwargs"}
+    assert taken | TAKEN_FROM_KEYWORDS <= READ | USUAL.keys() | HARMLESS.keys()
+
+
+def test_the_classes_that_are_refused_have_code_of_their_own():
+    from transformers.tokenization_utils_tokenizers import TokenizersBackend
+
+    found = 0
+    for name in OF_THEIR_OWN:
+        kind = getattr(transformers, name, None)
+        if isinstance(kind, type) and issubclass(kind, PreTrainedTokenizerBase):
+            found += not issubclass(kind, TokenizersBackend)
+    assert found >= 8
