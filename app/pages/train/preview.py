@@ -11,7 +11,7 @@ from typing import Any
 from engine.data.columns.label_sets import joined, yes_or_no
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, texts_of
-from engine.data.packing.pairs import sentences
+from engine.data.packing.sentences import sentences
 from engine.messages.explore.text import Token
 from engine.spec.dataset import Mapping
 from engine.spec.task import TaskSpec

@@ -6,7 +6,6 @@ follows them, or, as often as asked, some sentences in a row out of another docu
 Shapes: N pairs of spans.
 """
 
-import re
 from array import array
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
 from engine.data.packing.packed import Packed, Writer, ready
+from engine.data.packing.sentences import sentences
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
@@ -28,16 +28,6 @@ SHORT = 0.1  # share of the pairs that are made shorter, so that short inputs ar
 SHORTEST = 5  # tokens of an input: three special ones and one for each span
 TRIES = 10  # at drawing another document
 TOLD = 1_000  # documents between two reports
-
-STOP = re.compile(
-    r"(?:(?<=[.!?…])|(?<=[.!?…][\"'”’)\]»]))\s+(?=[\"'“‘(\[«]*(?:[^\W_a-z]))|(?<=[。！？])"
-)
-
-
-def sentences(document: str) -> list[str]:
-    """The lines of a document, cut behind full stops, question and exclamation marks."""
-    found = (part.strip() for line in document.splitlines() for part in STOP.split(line))
-    return [sentence for sentence in found if sentence]
 
 
 def pack_pairs(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs, sentences
+from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -37,24 +37,6 @@ def spans(tokenizer: Tokenizer, ids: np.ndarray, segments: np.ndarray) -> tuple[
     """The numbers of the words of both spans."""
     words = [[int(tokenizer.token(i)[1:]) for i in ids[segments == s] if i > 4] for s in (0, 1)]
     return words[0], words[1]
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
-        ("A line\nand another", ["A line", "and another"]),
-        ("“Go.” He went.", ["“Go.”", "He went."]),
-        ("It cost 3.5 dollars. 7 were left.", ["It cost 3.5 dollars.", "7 were left."]),
-        ("e.g. this is one", ["e.g. this is one"]),
-        ("他来了。我走了！", ["他来了。", "我走了！"]),
-        ("Été. Öl ist da.", ["Été.", "Öl ist da."]),
-        ("", []),
-        ("\n \n", []),
-    ],
-)
-def test_sentences_end_at_stops_and_line_ends(text: str, expected: list[str]) -> None:
-    assert sentences(text) == expected
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
