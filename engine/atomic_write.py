@@ -178,28 +178,36 @@ def verify(folder: Path) -> None:
     manifest = folder / MANIFEST
     if not manifest.exists():
         return
+    for name, (size, digest) in _listed(manifest).items():
+        file = folder / name
+        if not file.is_file() or file.stat().st_size != size or sha256(file) != digest:
+            raise BadCheckpoint(
+                phrase(
+                    "{name} in {folder} is damaged: it is not what was saved.",
+                    name=name,
+                    folder=folder.name,
+                ),
+                phrase("Use an earlier checkpoint, or copy this one again from where it came."),
+            )
+
+
+def _listed(manifest: Path) -> dict[str, tuple[int, str]]:
+    """The size and the SHA-256 of each file that a manifest lists; all lie in its folder."""
     try:
-        entries = read_json(manifest, LARGEST_MANIFEST)["files"]
-        for name, entry in entries.items():
-            file = folder / name
-            if (
-                not file.is_file()
-                or file.stat().st_size != entry["bytes"]
-                or sha256(file) != entry["sha256"]
-            ):
-                raise BadCheckpoint(
-                    phrase(
-                        "{name} in {folder} is damaged: it is not what was saved.",
-                        name=name,
-                        folder=folder.name,
-                    ),
-                    phrase("Use an earlier checkpoint, or copy this one again from where it came."),
-                )
-    except (ValueError, KeyError, TypeError) as error:
+        content = read_json(manifest, LARGEST_MANIFEST)["files"]
+        listed = {name: (entry["bytes"], entry["sha256"]) for name, entry in content.items()}
+        if not all(_is_inside(name) for name in listed):
+            raise ValueError("a name leads out of the folder")
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise BadCheckpoint(
-            phrase("The manifest of {folder} is damaged.", folder=folder.name),
+            phrase("The manifest of {folder} is damaged.", folder=manifest.parent.name),
             phrase("Use an earlier checkpoint."),
         ) from error
+    return listed
+
+
+def _is_inside(name: str) -> bool:
+    return not Path(name).is_absolute() and ".." not in Path(name).parts and "\0" not in name
 
 
 def clear_leftovers(parent: Path) -> None:

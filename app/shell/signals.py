@@ -1,10 +1,12 @@
-"""SIGINT and SIGTERM close the window as a click would, and ask nothing."""
+"""SIGINT, SIGTERM and SIGHUP close the window as a click would, and ask nothing."""
 
 import signal
 import socket
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QSocketNotifier
+
+ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 class Ending(QObject):
@@ -21,10 +23,7 @@ class Ending(QObject):
         for each in (self._read, self._write):
             each.setblocking(False)
         self._before = signal.set_wakeup_fd(self._write.fileno(), warn_on_full_buffer=False)
-        self._handlers = {
-            number: signal.signal(number, lambda *_: None)
-            for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        self._handlers = {number: signal.signal(number, lambda *_: None) for number in ENDING}
         reads = QSocketNotifier.Type.Read
         self._notifier = QSocketNotifier(self._read.fileno(), reads, self)
         self._notifier.activated.connect(self._on_signal)
@@ -40,5 +39,5 @@ class Ending(QObject):
 
     def _on_signal(self) -> None:
         received = self._read.recv(64)
-        if {signal.SIGINT, signal.SIGTERM} & set(received):
+        if set(ENDING) & set(received):
             self._end()

@@ -40,6 +40,12 @@ def resume(
     processes: Annotated[
         int | None, typer.Option(min=1, help="Use another number of processes than the job.")
     ] = None,
+    changed_data: Annotated[
+        bool,
+        typer.Option(
+            "--changed-data", help="Even if the data have changed since the last checkpoint."
+        ),
+    ] = False,
 ) -> int:
     """Resume a run that was stopped or killed, from its last checkpoint.
 
@@ -50,6 +56,8 @@ def resume(
     run = RunFolder(folder.absolute())
     run.job()
     run.clear_stop()
+    if changed_data:
+        run.allow_changed_data()
     return _work(run, processes)
 
 

@@ -45,24 +45,23 @@ def resume(into: Path) -> int:
     """Train what is not finished yet; ends where a run was stopped or failed."""
     from engine.worker.train import main as work
 
-    summary = read_json(into / SUMMARY)
-    names: list[str] = [run["folder"] for run in summary["runs"]]
+    name, names = _members(into)
     code = 0
-    for number, name in enumerate(names, start=1):
-        run = RunFolder(into / name)
+    for number, member in enumerate(names, start=1):
+        run = RunFolder(into / member)
         if _outcome(run) != "finished":
-            remark(f"{number} of {len(names)}: {name}")
+            remark(f"{number} of {len(names)}: {member}")
             run.clear_stop()
             line = ProgressLine(sys.stderr, run)
             code = work(run.path, line.hear)
             line.end()
-            _write(into, summarise(summary["name"], [RunFolder(into / name) for name in names]))
+            _write(into, summarise(name, [RunFolder(into / one) for one in names]))
         if code or _outcome(run) != "finished":
             remark(f"Resume with: bert-studio resume {into}")
             break
     else:
         shutil.rmtree(into / VECTORS, ignore_errors=True)  # nobody will read them any more
-    told = summarise(summary["name"], [RunFolder(into / name) for name in names])
+    told = summarise(name, [RunFolder(into / one) for one in names])
     for row in told["rows"]:
         say(row["vectors"] or "All runs")
         for metric, found in row["metrics"].items():
@@ -70,6 +69,33 @@ def resume(into: Path) -> int:
             say(f"  {metric}: {found['mean']:.4f}{deviation} ({found['runs']} of {row['runs']})")
     say(into)
     return code
+
+
+def _members(into: Path) -> tuple[str, list[str]]:
+    """The name of the job, and the folders of its runs, which lie in `into` itself.
+
+    Raises StudioError where the summary is damaged, or names a folder elsewhere.
+    """
+    try:
+        summary = read_json(into / SUMMARY)
+        name, names = str(summary["name"]), [str(run["folder"]) for run in summary["runs"]]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise StudioError(
+            phrase("{file} of {folder} is damaged.", file=SUMMARY, folder=into.name),
+            phrase("Resume each run by its own folder."),
+        ) from error
+    for one in names:
+        if one in ("", ".", "..") or Path(one).name != one or (into / one).is_symlink():
+            raise StudioError(
+                phrase(
+                    "{file} of {folder} names the run “{run}”, which is not a folder in it.",
+                    file=SUMMARY,
+                    folder=into.name,
+                    run=one,
+                ),
+                phrase("Only runs in the folder itself are trained. Resume others by their own."),
+            )
+    return name, names
 
 
 def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:

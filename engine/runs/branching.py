@@ -40,6 +40,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
             alone = job.model_copy(update={"group": None})  # not one more of the seeds of a job
             run = RunFolder.create(temporary, alone)
             if source.dataset.is_dir():
+                _refuse_links(source.dataset)
                 shutil.copytree(source.dataset, run.dataset)
             saved = [folder for folder in (_best(source, checkpoint), checkpoint) if folder]
             for folder in saved:
@@ -136,8 +137,23 @@ def _best(source: RunFolder, checkpoint: Path) -> Path | None:
 
 
 def _copy(folder: Path, into: Path) -> None:
+    _refuse_links(folder)
     with whole_folder(into) as inside:
         shutil.copytree(folder, inside, ignore=shutil.ignore_patterns(MANIFEST), dirs_exist_ok=True)
+
+
+def _refuse_links(folder: Path) -> None:
+    """Raise StudioError for a link: what it points to is not a part of the run."""
+    link = next((f for f in (folder, *folder.rglob("*")) if f.is_symlink()), None)
+    if link is not None:
+        raise StudioError(
+            phrase(
+                "{link} in {folder} is a symbolic link, and links are not copied.",
+                link=link.name,
+                folder=link.parent,
+            ),
+            phrase("Replace the link by the file or folder itself, then try again."),
+        )
 
 
 def _tell(source: RunFolder, run: RunFolder, saved: list[Path], made: list[Change]) -> None:

@@ -17,7 +17,7 @@ from engine.progress import ProgressCallback
 from engine.regular_file import open_regular
 from engine.runs.folder import RunFolder
 
-NOT_COPIED = {"run.lock", "stop", "cache", "reserve"}  # a copy makes its own
+NOT_COPIED = {"run.lock", "stop", "changed-data", "cache", "reserve"}  # a copy makes its own
 COPY_CHUNK = 4 << 20  # bytes, after which it is asked whether the copy is still wanted
 NEWER_ERRORS = {
     "extra_forbidden",

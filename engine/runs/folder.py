@@ -47,6 +47,7 @@ class RunFolder:
         self.spec_file = path / "spec.json"
         self.events_file = path / "events.jsonl"
         self.stop_file = path / "stop"
+        self.changed_data_file = path / "changed-data"  # once: the data may be other than before
         self.lock_file = path / "run.lock"
         self.log = path / "worker.log"
         self.reserve_file = path / "reserve"  # see full_disk.py
@@ -252,6 +253,11 @@ class RunFolder:
 
     def clear_stop(self) -> None:
         self.stop_file.unlink(missing_ok=True)
+
+    def allow_changed_data(self) -> None:
+        """Let the next worker go on with data that have changed since the last checkpoint."""
+        self.changed_data_file.unlink(missing_ok=True)
+        os.close(open_here(self.changed_data_file, os.O_WRONLY | os.O_CREAT))
 
     def mend_last_line(self) -> None:
         """End the line that a killed worker left open, or drop it where it is only a piece."""

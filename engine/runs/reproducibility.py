@@ -63,6 +63,8 @@ class Reproducibility:
         ]
         if not self.environment:
             found.append(phrase("The environment was not recorded."))
+        elif "device" not in self.environment:
+            found.append(phrase("The device was not recorded."))
         elif not self.environment["device"].startswith("cpu"):
             found.append(phrase("A GPU may add the same numbers in another order."))
         return (*found, *self.remarks)

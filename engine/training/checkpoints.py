@@ -54,6 +54,7 @@ def save(run: TrainingRun) -> None:
     network, state = run.ranks.whole(run.network, run.optimiser)
     if run.ranks.writes:
         run.context.emit(run.context.retry_when_full(lambda: _write(run, network, state)))
+        run.context.folder.changed_data_file.unlink(missing_ok=True)  # it knows of them now
         prune(run.context, run.progress.best_step)
 
 

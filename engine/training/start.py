@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from engine.errors import StudioError
 from engine.messages.events import Prepared
 from engine.models.parameters import count_parameters, count_trained
 from engine.phrases import joined, phrase
@@ -74,12 +75,27 @@ def _set_up(
 def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> None:
     """Restore the optimiser and the weights that are not in the checkpoint's own."""
     step, exact = resume.progress.step, phrase("bit for bit")
+    _check_data(run, resume.progress.environment)
     if changed:
         exact = phrase("not bit for bit ({changed})", changed=joined(", ", changed))
     run.context.note(phrase("Resumed from step {step}, {exact}.", step=step, exact=exact))
     if run.ranks.writes:
         emit_missing_saved(run.context, resume.progress)
     restore(run, resume.folder)
+
+
+def _check_data(run: TrainingRun, before: dict[str, str]) -> None:
+    """Raise StudioError where the data are not those of the checkpoint, unless that is wanted."""
+    folder = run.context.folder
+    now = run.setup.data.dataset.spec.fingerprint
+    if before.get("data", now) != now and not folder.changed_data_file.exists():
+        raise StudioError(
+            phrase("The data of this run have changed since its last checkpoint."),
+            phrase(
+                "Restore them, or start a new run. To resume with the changed data all the"
+                " same: bert-studio resume FOLDER --changed-data"
+            ),
+        )
 
 
 def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:

@@ -20,6 +20,8 @@ from engine.terminal import remark
 from engine.worker import BUG, FAILED
 from engine.worker.ranks import end_with_worker, run_ranks, write_last_word
 
+ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+
 
 def main(
     folder: Path,
@@ -124,11 +126,13 @@ def _last_step(run: RunFolder) -> int:
 
 
 class _StopRequest:
-    """Ctrl+C and the system's request to end mean the same as the stop file: save, then end."""
+    """Ctrl+C, the system's request to end and a terminal that closes mean the same as the stop
+    file: save, then end.
+    """
 
     def __init__(self) -> None:
         self.made = False
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in ENDING:
             signal.signal(number, self._on_signal)
 
     def make(self) -> None:

@@ -159,7 +159,7 @@ def test_a_killed_window_does_not_stop_the_next_start(
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_closes_the_window_in_good_order(
     home: Home, staying: subprocess.Popen[str], number: int
 ) -> None:

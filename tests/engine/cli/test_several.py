@@ -104,3 +104,30 @@ def test_a_folder_in_use_is_refused(job: JobSpec, tmp_path: Path) -> None:
     (tmp_path / "into" / "mine").touch()
     with pytest.raises(StudioError, match="already exists"):
         several.begin(job, tmp_path / "into")
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        '{"name": "x", "runs": [{"folder": "../other"}]}',
+        '{"name": "x", "runs": [{"folder": "/tmp"}]}',
+        '{"name": "x", "runs": [{"folder": "link"}]}',
+        '{"name": "x", "runs": [{"folder": ".."}]}',
+        '{"name": "x", "runs": {"folder": "a"}}',
+        '{"name": "x"}',
+        "[]",
+        "{",
+        "[" * 100_000,
+    ],
+)
+def test_a_summary_that_names_what_lies_elsewhere_is_refused(
+    job: JobSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str], summary: str
+) -> None:
+    other = RunFolder.create(tmp_path / "other", expand(job)[0])
+    into = tmp_path / "into"
+    into.mkdir()
+    (into / SUMMARY).write_text(summary)
+    (into / "link").symlink_to(other.path)
+    assert main(["resume", str(into)]) == 1
+    assert "summary.json of into" in capsys.readouterr().err
+    assert not other.events_file.exists()

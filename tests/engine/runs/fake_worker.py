@@ -72,7 +72,7 @@ def main(folder: RunFolder) -> int:
             tell_step(folder, step)
             if step % 2 == 0:
                 save(folder, step, best=True)
-            if asked.name == "long" and step == first + 3:
+            if asked.name.startswith("long") and step == first + 3:
                 outcome = _wait(folder)
                 if outcome != "go on":
                     save(folder, step)

@@ -1,5 +1,6 @@
 """A branch starts from a checkpoint of another run, and changes what it may."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,22 @@ def test_a_branch_from_the_last_step_needs_more_steps(
     problem = nothing_left(before, before.model_copy(update={"training": training}), 24, 24)
     assert (problem is None) == left
     assert nothing_left(before, before, 16, 24) is None
+
+
+@pytest.mark.parametrize("part", ["dataset", "checkpoint"])
+def test_nothing_that_a_link_points_to_is_copied(
+    calm: RunFolder, tmp_path: Path, part: str
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("of another user")
+    copy = RunFolder(tmp_path / "copy")
+    shutil.copytree(calm.path, copy.path)
+    if part == "dataset":
+        copy.dataset.mkdir(exist_ok=True)
+        (copy.dataset / "more").symlink_to(secret)
+    else:
+        (copy.checkpoint(10) / "more").symlink_to(secret)
+    with pytest.raises(StudioError, match=r"more in .* is a symbolic link"):
+        branch(copy, 10, copy.job(), tmp_path / "branch")
+    assert not (tmp_path / "branch").exists()
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["copy", "secret"]

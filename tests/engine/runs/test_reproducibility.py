@@ -1,6 +1,7 @@
 """What the weights of a run depend on, and whether its files are what was saved."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ from engine.atomic_write import sha256
 from engine.cli import main as command
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs.branching import branch
-from engine.runs.folder import RunFolder
+from engine.runs.folder import RunFolder, step_of
 from engine.runs.reproducibility import damaged_checkpoints, reproducibility_of
 from engine.spec.job import JobSpec
 from engine.worker.train import main as work
 from tests.engine.training import small
+from tests.engine.training.test_loop import final
 
 
 def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
@@ -132,3 +134,27 @@ def test_a_flipped_bit_and_a_forged_manifest_are_found(
     assert damaged_checkpoints(run) == [
         "step-00000020: model.safetensors is not the file that the run saved."
     ]
+
+
+def test_a_run_that_recorded_no_device_says_so(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "run", small.classifying(tmp_path))
+    prepared = {"steps": 1, "parameters": 1, "examples": 1, "device": "cpu", "threads": 1}
+    run.append(Prepared.model_validate(prepared | {"environment": {"torch": "2"}}))
+    assert reproducibility_of(run).obstacles == ("The device was not recorded.",)
+
+
+@pytest.mark.parametrize("manifest", ["{", "[]", '{"files": []}', '{"files": {"x": 1}}', "", "["])
+def test_a_damaged_manifest_is_named_and_the_checkpoint_before_is_used(
+    tmp_path: Path, calm: RunFolder, capsys: pytest.CaptureFixture[str], manifest: str
+) -> None:
+    shutil.copytree(calm.path, tmp_path / "run")
+    run = RunFolder(tmp_path / "run")
+    *_, before, last = run.checkpoint_folders()
+    (last / "manifest.json").write_text(manifest if manifest != "[" else "[" * 100_000)
+    assert command(["reproducibility", str(run.path)]) == 1
+    assert f"{last.name}: The manifest of" in capsys.readouterr().out
+    assert command(["resume", str(run.path)]) == 0
+    notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
+    assert any(last.name in note and "damaged" in note for note in notes)
+    assert f"Resumed from step {step_of(before)}, bit for bit." in notes
+    assert final(run) == final(calm)

@@ -1,6 +1,7 @@
 """A disturbed run ends as an undisturbed one: bit for bit, whatever killed it and when."""
 
 import random
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from engine.atomic_write import sha256, verify
+from engine.cli import main as command
 from engine.messages.events import Ended, Measured, Noted, Saved, Started
 from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import reproducibility_of
+from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.worker.train import main as work
@@ -198,3 +201,39 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(tmp_path: Path
     step = int(before.name.removeprefix("step-"))
     assert f"Resumed from step {step}, bit for bit." in notes
     assert sum(isinstance(event, Started) for event in events) == 2
+
+
+def test_data_that_changed_are_refused_unless_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = small.new_run(tmp_path / "run", shorter(in_parts(tmp_path)))
+
+    def stop(event: object) -> None:
+        if isinstance(event, Saved):
+            run.ask_stop()
+
+    work(run.path, stop)
+    shutil.rmtree(run.dataset)  # its copy
+    source = run.job().data
+    assert isinstance(source, FileData)
+    source.path.write_text(source.path.read_text().replace("film", "movie"))
+    assert command(["resume", str(run.path)]) == 1
+    assert "data of this run have changed" in capsys.readouterr().err
+    assert command(["resume", str(run.path), "--changed-data"]) == 0
+    notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
+    assert any("not bit for bit (data" in note for note in notes)
+    assert not run.changed_data_file.exists()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are of POSIX")
+def test_a_terminal_that_closes_stops_a_training_that_is_saved(tmp_path: Path) -> None:
+    run = small.new_run(tmp_path / "run", shorter(in_parts(tmp_path)))
+
+    def hang_up(event: object) -> None:
+        if isinstance(event, Measured) and (event.name, event.step) == ("loss", 3):
+            signal.raise_signal(signal.SIGHUP)
+
+    assert work(run.path, hang_up) == 0
+    last = run.last_words()[-1]
+    assert isinstance(last, Ended) and last.outcome == "stopped"
+    assert run.checkpoint_folders()
