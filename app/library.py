@@ -4,7 +4,8 @@ What was read once is read again only when its files have changed, so asking is 
 folder is listed with its problem instead of being left out.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +35,10 @@ class ModelEntry:
     run: str = ""  # id of the run that made it
     step: int = 0  # of that run
     best: bool = False  # of that run's checkpoints
+    data: str = ""  # that the run was trained on
+    metric: str = ""  # by which the run compares its checkpoints
+    score: float | None = None  # of this one; None: not evaluated
+    saved: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,9 @@ def own_models(home: Home) -> list[ModelEntry]:
     models = []
     if starter_model().is_dir():
         models.append(describe_model("Starter", starter_model(), "starter"))
-    models += [describe_model(f.name, f, "imported") for f in _folders(home.models)]
+    for folder in _folders(home.models):
+        entry = describe_model(folder.name, folder, "imported")
+        models.append(replace(entry, saved=datetime.fromtimestamp(folder.stat().st_mtime, UTC)))
     return models
 
 

@@ -5,6 +5,7 @@ concerns more than one page.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Self
 
 from PySide6.QtCore import QObject, Signal
@@ -18,9 +19,10 @@ from app.running import Running
 from app.settings import Settings
 from engine.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
-from engine.record.checkpoints import all_checkpoints
+from engine.record.checkpoints import Checkpoint, all_checkpoints
+from engine.record.metrics import value_at
 from engine.record.opening import Record, open_record
-from engine.record.runs import all_runs
+from engine.record.runs import Run, all_runs
 
 
 class Studio(QObject):
@@ -117,18 +119,17 @@ class Studio(QObject):
 
     def _models_of_runs(self) -> list[ModelEntry]:
         with self.record.read() as session:
-            names = {run.id: run.name for run in all_runs(session)}
-            saved = [c for c in all_checkpoints(session) if c.run_id in names]
+            runs = {run.id: run for run in all_runs(session)}
+            saved = [c for c in all_checkpoints(session) if c.run_id in runs]
+            scores = {
+                c.folder: value_at(session, str(c.run_id), runs[str(c.run_id)].best_metric, c.step)
+                for c in saved
+            }
         last = {c.run_id: c.folder for c in saved}  # they come run by run in the order of steps
         chosen = [c for c in saved if c.best or last[c.run_id] == c.folder]
-        newest_first = {run: place for place, run in enumerate(names)}
+        newest_first = {run: place for place, run in enumerate(runs)}
         chosen.sort(key=lambda c: (newest_first[str(c.run_id)], not c.best, -c.step))
-        return [
-            library.describe_model(
-                names[str(c.run_id)], c.folder, "run", str(c.run_id), c.step, c.best
-            )
-            for c in chosen
-        ]
+        return [_model_of_run(runs[str(c.run_id)], c, scores[c.folder]) for c in chosen]
 
     def _on_noted(self, run: str, text: str) -> None:
         if run:
@@ -152,3 +153,13 @@ class Studio(QObject):
 
     def _on_explorer_died(self, sentence: str) -> None:
         self.notices.error(sentence, details=self.explorer.last_words)
+
+
+def _model_of_run(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEntry:
+    """A checkpoint with what is known of its run."""
+    entry = library.describe_model(
+        run.name, checkpoint.folder, "run", run.id, checkpoint.step, checkpoint.best
+    )
+    return replace(
+        entry, data=run.data_name(), metric=run.best_metric, score=score, saved=checkpoint.saved
+    )

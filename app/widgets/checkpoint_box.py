@@ -25,7 +25,7 @@ from app import resources, theme
 from app.library import ModelEntry
 from app.theme import SPACE, Role
 from app.translation import tr
-from app.widgets import numbers
+from app.widgets import numbers, run_texts
 from app.widgets.tables import Index
 from app.widgets.text import font, visible
 
@@ -77,6 +77,10 @@ class Checkpoints(QAbstractListModel):
         said = [size_in_words(entry)] if entry.info else []
         if entry.info and entry.info.labels:
             said.append(self.tr("%Ln label(s)", "", len(entry.info.labels)))
+        if entry.score is not None:
+            said.append(run_texts.score(entry.metric, entry.score))
+        if entry.data:
+            said.append(visible(entry.data))
         if entry.origin == "run":
             said.append(
                 self.tr("best checkpoint, step {0}").format(numbers.count(entry.step))

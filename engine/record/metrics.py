@@ -56,6 +56,12 @@ def values_of(session: Session, run_id: str, name: str) -> dict[int, float | Non
     return {row.step: row.value for row in session.execute(wanted)}
 
 
+def value_at(session: Session, run_id: str, name: str, step: int) -> float | None:
+    """One point of a curve; None where it was not measured, or not finite."""
+    found = session.get(Metric, (run_id, name, step))
+    return None if found is None else found.value
+
+
 def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> list[float]:
     """The shape of a curve in at most `points` values, each the mean of a stretch of steps."""
     of_curve = (Metric.run_id == run_id, Metric.name == name, Metric.value.is_not(None))

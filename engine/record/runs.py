@@ -105,6 +105,13 @@ class Run(Table):
         hardware: dict[str, Any] = from_json(self.job).get("hardware", {})
         return hardware
 
+    def data_name(self) -> str:
+        """The name of its data; empty where another version made the job."""
+        try:
+            return self.asked().data.name
+        except ValidationError:
+            return ""
+
     def run_folder(self) -> RunFolder:
         return RunFolder(self.folder)
 

@@ -237,6 +237,11 @@ class StoredData(Spec):
     folder: Path
     fingerprint: str = Field("", description="Empty: not checked.")
 
+    @property
+    def name(self) -> str:
+        """What people call it: the data set, without its version."""
+        return self.folder.parent.name
+
 
 class FileData(Spec):
     """Files as they are; a run takes its own copy before it starts."""
@@ -248,6 +253,11 @@ class FileData(Spec):
     mapping: Mapping | None = Field(None, description="None: recognised.")
     split: Split = Split()
     cleaning: Cleaning = Cleaning()
+
+    @property
+    def name(self) -> str:
+        """What people call it: its first file."""
+        return self.path.name
 
     @property
     def sources(self) -> dict[Source, Path]:

@@ -1,13 +1,16 @@
 """All models as a list of cards."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QStackedLayout, QVBoxLayout, QWidget
 
 from app.library import ModelEntry
 from app.pages.models.texts import entry_of
+from app.resources import icon
+from app.theme import SPACE
 from app.widgets import buttons
-from app.widgets.entries import EntryList
+from app.widgets.entries import Entry, EntryList
 from app.widgets.page import EmptyState, Page
+from app.widgets.text import Text
 
 
 class ModelList(Page):
@@ -44,11 +47,36 @@ class ModelList(Page):
             ),
             buttons.primary(self.tr("Import a folder…"), self.import_asked.emit, "folder-open"),
         )
+        self._entries: list[Entry] = []
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(self.tr("Search name, data set, task, size"))
+        self.search.setAccessibleName(self.tr("Search the models"))
+        self.search.setClearButtonEnabled(True)
+        self.search.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.search.textChanged.connect(self._filter)
+        self.nothing = Text(self.tr("No results."), "muted")
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3 * SPACE)
+        column.addWidget(self.search)
+        column.addWidget(self.nothing)
+        column.addWidget(self.list, 1)
+        self._whole = whole
         self._stack = QStackedLayout()
         self.body.addLayout(self._stack, 1)
-        self._stack.addWidget(self.list)
+        self._stack.addWidget(whole)
         self._stack.addWidget(self.empty)
 
     def show_models(self, models: list[ModelEntry]) -> None:
-        self.list.show_entries([entry_of(model) for model in models])
-        self._stack.setCurrentWidget(self.list if models else self.empty)
+        self._entries = [entry_of(model) for model in models]
+        self._filter()
+        self._stack.setCurrentWidget(self._whole if models else self.empty)
+
+    def _filter(self) -> None:
+        """List the models in whose card every typed word occurs."""
+        words = self.search.text().casefold().split()
+        said = [(entry, entry.sentence().casefold()) for entry in self._entries]
+        found = [entry for entry, text in said if all(word in text for word in words)]
+        self.list.show_entries(found)
+        self.nothing.setVisible(bool(self._entries) and not found)

@@ -3,7 +3,7 @@
 from app.library import ModelEntry
 from app.tasks import part_of
 from app.translation import tr
-from app.widgets import numbers
+from app.widgets import moments, numbers, run_texts
 from app.widgets.entries import Entry
 from app.widgets.text import TextStyle
 from engine.checkpoints.families import BERT, FAMILIES
@@ -28,15 +28,27 @@ def entry_of(model: ModelEntry) -> Entry:
             mark=tr("Damaged"),
             warns=True,
         )
+    parameters = numbers.short(model.info.parameters)
+    figure, unit, size = parameters, tr("parameters"), ""
+    if model.score is not None:
+        figure = run_texts.metric_value(model.metric, model.score)
+        unit = run_texts.evaluation_title(model.metric)
+        size = tr("{0} parameters").format(parameters)
     return Entry(
         model.path,
         model.name,
-        " · ".join(part for part in _line(model.info) if part),
+        " · ".join(part for part in (*_past(model), size, *_line(model.info)) if part),
         {"starter": "sparkles", "imported": "box", "run": "activity"}[model.origin],
-        figure=numbers.short(model.info.parameters),
-        unit=tr("parameters"),
+        figure=figure,
+        unit=unit,
         mark=_mark(model),
     )
+
+
+def _past(model: ModelEntry) -> list[str]:
+    """Where a model comes from, by which those of one size are told apart."""
+    step = tr("step {0}").format(numbers.count(model.step)) if model.step else ""
+    return [model.data, step, moments.day(model.saved) if model.saved else ""]
 
 
 def _line(info: CheckpointInfo) -> list[str]:
@@ -91,7 +103,14 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
     if info is None:
         return [(tr("Folder"), str(model.path))]
     heads = heads_of(info)
+    score = run_texts.metric_value(model.metric, model.score) if model.score is not None else ""
+    run: list[tuple[str, str]] = [
+        (tr("Data set"), model.data),
+        (run_texts.metric_heading(model.metric), score),
+        (tr("Saved"), moments.moment(model.saved) if model.saved else ""),
+    ]
     facts: list[tuple[str, str] | tuple[str, str, TextStyle]] = [
+        *((name, value) for name, value in run if value),
         (tr("Family"), family_title(info.family)),
         (tr("Parameters"), numbers.count(info.parameters)),
         (tr("Layers (L)"), numbers.count(info.layers)),

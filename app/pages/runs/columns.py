@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from app.pages.runs import texts
 from app.pages.runs.groups import best_scores, group_of, mean_and_deviation
 from app.pages.runs.rows import RunRow
 from app.running_texts import stage_text, step_text
 from app.translation import tr, translated
-from app.widgets import numbers, run_texts
+from app.widgets import moments, numbers, run_texts
 
 Rows = Sequence[RunRow]  # those that differ from a run only in their seed, with it
 
@@ -148,9 +147,9 @@ COLUMNS = {
     Column.STARTED: ColumnFacts(
         lambda: tr("Started"),
         84,
-        lambda row, _: texts.day(row.started or row.created),
+        lambda row, _: moments.day(row.started or row.created),
         lambda row: (row.started or row.created).timestamp(),
-        lambda row, _: texts.moment(row.started or row.created),
+        lambda row, _: moments.moment(row.started or row.created),
     ),
     Column.SEEDS: ColumnFacts(
         lambda: tr("Mean ± SD (seeds)"),

@@ -98,7 +98,7 @@ def _row(session: Session, run: Run) -> RunRow:
         task=run.task,
         job=job,
         job_text=run.job,
-        data=texts.data_name(job.data) if job else "",
+        data=job.data.name if job else "",
         base_model=texts.base_model_name(job.base_model) if job else "",
         folder=run.folder,
         created=run.created,

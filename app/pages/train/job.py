@@ -68,7 +68,7 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
     """
     data = next(
         (d for d in datasets if d.source == given.data or _same_folder(d.source, given.data)),
-        Data(_source_name(given.data), given.data),
+        Data(given.data.name, given.data),
     )
     choices = replace(
         Choices(),
@@ -121,7 +121,3 @@ def _same_folder(one: DataSource, other: DataSource) -> bool:
     return (
         isinstance(one, StoredData) and isinstance(other, StoredData) and one.folder == other.folder
     )
-
-
-def _source_name(source: DataSource) -> str:
-    return source.folder.parent.name if isinstance(source, StoredData) else source.path.name

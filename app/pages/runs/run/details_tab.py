@@ -4,12 +4,11 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from app.pages.runs import texts
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets import buttons, numbers, run_texts
+from app.widgets import buttons, moments, numbers, run_texts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from app.widgets.spec_texts import value_text
@@ -91,9 +90,9 @@ class DetailsTab(QWidget):
             (self.tr("Task"), run_texts.task_title(row.task)),
             (self.tr("Data set"), row.data),
             (self.tr("Base model"), row.base_model),
-            (self.tr("Queued at"), texts.moment(row.created)),
-            (self.tr("Started"), texts.moment(row.started)),
-            (self.tr("Ended"), texts.moment(row.ended)),
+            (self.tr("Queued at"), moments.moment(row.created)),
+            (self.tr("Started"), moments.moment(row.started)),
+            (self.tr("Ended"), moments.moment(row.ended)),
             (self.tr("Training time"), numbers.duration(row.seconds)),
             (self.tr("Training examples"), numbers.count(row.examples) if row.examples else "–"),
             (self.tr("Parameters"), numbers.count(row.parameters) if row.parameters else "–"),

@@ -6,11 +6,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from app.pages.runs import texts
 from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.theme import SPACE, Role
 from app.translation import tr, translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, moments, numbers
 from app.widgets.facts import Facts
 from app.widgets.page import Card, Picture, clear, scrolling
 from app.widgets.progress import ProgressLine
@@ -162,7 +161,7 @@ def session_lines(found: Reproducibility) -> list[str]:
 def session_text(number: int, session: RunSession) -> str:
     """What one worker trained, and how exactly it resumed."""
     first, last = numbers.count(session.first), numbers.count(session.last)
-    at = texts.moment(session.at)
+    at = moments.moment(session.at)
     if not session.counts:
         template = tr("Session {0}: started from step {1}, {2}; no checkpoint saved")
         return template.format(number, first, at)

@@ -1,12 +1,21 @@
 """A Models page on a fresh home with a little imported model."""
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.pages.models.view import ModelsPage
 from app.studio import Studio
+from engine.atomic_write import MANIFEST
+from engine.home import free_folder
+from engine.messages.events import Ended, Prepared, Saved, Started, measured
+from engine.record.follow import take_in
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import StoredData
 from tests.app.pages.train.conftest import write_model
+from tests.engine.runs import fake_worker
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +28,32 @@ def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def little(studio: Studio) -> Path:
     return write_model(studio.home.models / "little")
+
+
+@pytest.fixture
+def copy_run(studio: Studio, little: Path) -> Callable[..., None]:
+    """`copy_run("name", score=0.7)` lists a run with one checkpoint, at step 20."""
+
+    def make(name: str, score: float, data: str = "speeches") -> None:
+        source = StoredData(folder=studio.home.datasets / data / "1")
+        job = fake_worker.job(name).model_copy(update={"data": source})
+        folder = RunFolder.create(free_folder(studio.home.runs, name), job)
+        shutil.copytree(little, folder.checkpoint(20))
+        (folder.checkpoint(20) / MANIFEST).write_text('{"files": {}}')
+        saved = folder.checkpoint(20).relative_to(folder.path).as_posix()
+        facts = {"steps": 20, "parameters": 9, "examples": 9, "device": "cpu", "threads": 1}
+        for event in (
+            Started(pid=1),
+            Prepared.model_validate({**facts, "best_metric": "validation_accuracy"}),
+            measured("validation_accuracy", 20, score),
+            Saved(step=20, folder=saved, best=True),
+            Ended(outcome="finished", step=20),
+        ):
+            folder.append(event)
+        with studio.record.session() as session:
+            take_in(session, folder, job)
+
+    return make
 
 
 @pytest.fixture

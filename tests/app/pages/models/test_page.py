@@ -13,7 +13,7 @@ from app.library import ModelEntry
 from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import model_folder
-from app.pages.models.texts import heads_of
+from app.pages.models.texts import facts_of, heads_of
 from app.pages.models.view import ModelsPage
 from app.widgets.dialogs import Question
 from app.widgets.text import Text
@@ -80,6 +80,30 @@ def test_the_list_tells_size_heads_and_origin(page, little) -> None:
         "float32",
     ):
         assert part in said
+
+
+def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, little, copy_run):
+    copy_run("speeches · Starter", score=0.793)
+    copy_run("films · Starter", score=0.6, data="films")
+    studio.models_changed.emit()
+    names = {"little", "speeches · Starter", "films · Starter"}
+    qtbot.waitUntil(lambda: names <= {model.name for model in page.state.models})
+    cards = {item.title: item for item in page.list.list.cards.items}
+    speeches = cards["speeches · Starter"]
+    assert (speeches.figure, speeches.unit) == ("79.3 %", "accuracy")
+    assert speeches.facts.startswith("speeches · step 20 · ")
+    assert cards["little"].unit == "parameters" and cards["little"].facts[0].isdigit()
+    assert "parameters" in speeches.facts
+    qtbot.keyClicks(page.list.search, "films step")
+    assert [item.title for item in page.list.list.cards.items] == ["films · Starter"]
+    page.list.search.setText("nowhere")
+    assert page.list.list.cards.items == [] and not page.list.nothing.isHidden()
+    page.list.search.clear()
+    assert names <= {item.title for item in page.list.list.cards.items}
+    page.open_model(speeches.key)
+    facts = {name: value for name, value, *_ in facts_of(page.model.state.model)}
+    assert facts["Data set"] == "speeches" and facts["Validation accuracy"] == "79.3 %"
+    assert facts["Saved"]
 
 
 def test_a_model_is_opened_by_keyboard(qtbot, page, little) -> None:
