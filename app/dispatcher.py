@@ -7,7 +7,7 @@ the user, and the signals.
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QThread, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QThread, QTimer, Signal, Slot
 
 from app import background
 from app.trash import move_to_trash
@@ -78,6 +78,8 @@ class Dispatcher(QObject):
         if self._thread.isRunning():
             self._requested.emit(_Request(self._end_thread))
             self._thread.wait()
+        # what is still requested refers to this object, and must not outlive it by a moment
+        QCoreApplication.removePostedEvents(self._runner)
         self._manager.leave()
 
     # ── what the user wants ──────────────────────────────────────────────────────────────────

@@ -1,5 +1,6 @@
 """What a file or folder that was dropped on the window is, by what is in it."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,9 @@ MODEL_FILES = {
     "bert_config.json",
     "bert_model.ckpt.index",
 }
+
+JOB_FIELDS = {"task", "base_model", "data"}  # without which there is no job
+LARGEST_JOB = 1_000_000  # bytes
 
 
 def paths_of(event: QDropEvent) -> list[Path]:
@@ -41,6 +45,21 @@ def _kind(path: Path) -> str:
         if (path / "spec.json").is_file() and (path / "data.parquet").is_file():
             return "data"
         return "data" if holds_texts(path) else ""
+    if _is_job(path):
+        return "train"
     if path.name in MODEL_FILES:
         return "models"
     return "data" if path.suffix.lower() in data_suffixes() or not path.suffix else ""
+
+
+def _is_job(path: Path) -> bool:
+    """Whether a file holds a job, as the wizard saves it or a run folder keeps it."""
+    try:
+        if path.suffix.lower() != ".json" or not path.is_file():
+            return False
+        if path.stat().st_size > LARGEST_JOB:
+            return False
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False  # whoever takes it says what is wrong with it
+    return isinstance(found, dict) and found.keys() >= JOB_FIELDS

@@ -310,9 +310,9 @@ class MainWindow(QMainWindow):
 
     def take(self, paths: list[Path]) -> None:
         """Give files or folders to the page that is shown, or to the one that knows their kind."""
-        if self._offered(self.current, paths):
-            return
         key = drops.page_for(paths)
+        if key != "train" and self._offered(self.current, paths):
+            return  # a job is for the wizard, though its file could hold rows
         if key in self.entries:
             self.go(key)
             if self._offered(key, paths):
@@ -320,7 +320,7 @@ class MainWindow(QMainWindow):
         names = ", ".join(path.name for path in paths[:3])
         self.studio.notices.error(
             self.tr("BERT Studio does not recognise {0}.").format(names),
-            self.tr("Drop a data file, a model folder or a run folder."),
+            self.tr("Drop a data file, a model folder, a run folder or a job file."),
         )
 
     def _offered(self, key: str, paths: list[Path]) -> bool:

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.jobs import given_job
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
+from engine.runs.job_file import given_job
 from engine.runs.launch import CODE
 from engine.terminal import say
 

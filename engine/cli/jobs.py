@@ -2,21 +2,16 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from engine.cli import several
 from engine.cli.progress import ProgressLine
-from engine.errors import StudioError
-from engine.phrases import phrase
-from engine.regular_file import read_regular
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
-from engine.spec.job import JobSpec
+from engine.runs.job_file import given_job
 from engine.terminal import say
-from engine.validation import describe_validation
 
 
 def train(
@@ -59,36 +54,6 @@ def resume(
     if changed_data:
         run.allow_changed_data()
     return _work(run, processes)
-
-
-def given_job(file: Path) -> JobSpec:
-    """The job in a file, its relative paths taken from where the file lies."""
-    try:
-        job = JobSpec.model_validate_json(read_regular(file))
-    except OSError as error:
-        raise StudioError(
-            phrase(
-                "The job file {file} cannot be read: {strerror}.",
-                file=file,
-                strerror=error.strerror,
-            )
-        ) from error
-    except ValidationError as error:
-        raise describe_validation(error, f"The job file {file.name}") from error
-    return _from(job, file.absolute().parent)
-
-
-def _from(job: JobSpec, base: Path) -> JobSpec:
-    """The job with its relative paths taken from where the job file lies."""
-
-    def absolute(value: Any) -> Any:
-        if isinstance(value, Path):
-            return base / value
-        if isinstance(value, dict):
-            return {key: absolute(inner) for key, inner in value.items()}
-        return value
-
-    return JobSpec.model_validate(absolute(job.model_dump()))
 
 
 def _work(run: RunFolder, processes: int | None = None) -> int:

@@ -49,16 +49,15 @@ class ChoiceCard(QAbstractButton):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         frame = QRectF(self.rect()).adjusted(3, 3, -3, -3)
-        lit = self.isChecked() or self.underMouse()
-        painter.setPen(
-            QPen(theme.colour(Role.ACCENT if lit else Role.BORDER), 2 if self.isChecked() else 1)
-        )
+        chosen = self.isChecked()
+        edge = Role.ACCENT if chosen else Role.MUTED if self.underMouse() else Role.BORDER
+        painter.setPen(QPen(theme.colour(edge), 2 if chosen else 1))
         painter.setBrush(theme.colour(Role.SURFACE))
         painter.drawRoundedRect(frame, 10, 10)
         if self.isChecked():
             paint_mark(painter, frame)
         if self.hasFocus():
-            painter.setPen(QPen(theme.colour(Role.ACCENT), 1, Qt.PenStyle.DashLine))
+            painter.setPen(QPen(theme.colour(Role.MUTED), 1, Qt.PenStyle.DashLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(frame.adjusted(-2.5, -2.5, 2.5, 2.5), 12, 12)
         painter.end()

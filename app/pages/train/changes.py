@@ -20,6 +20,15 @@ def changed_by_advanced(choices: Choices) -> list[str]:
     without = set(SIMPLE_FIELDS)
     if choices.training.train_fraction not in SWITCHED:
         without.remove("train_fraction")
+    return _changed(choices, without)
+
+
+def changed(choices: Choices) -> list[str]:
+    """The same for every field."""
+    return _changed(choices, set())
+
+
+def _changed(choices: Choices, without: set[str]) -> list[str]:
     found = _differences(TrainingSpec, choices.training, choices.defaults, without)
     found += _differences(Features, choices.probe, NO_PROBE, {"cache"})
     found += _differences(HardwareSpec, choices.hardware, choices.usual_hardware, set())

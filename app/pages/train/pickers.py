@@ -135,13 +135,14 @@ class _Cards(QStyledItemDelegate):
     ) -> None:
         hovered = bool(option.state & QStyle.StateFlag.State_MouseOver) and not shut
         has_focus = bool(option.state & QStyle.StateFlag.State_HasFocus)
-        edge = theme.colour(Role.ACCENT if chosen or hovered or has_focus else Role.BORDER)
+        edge = theme.colour(Role.ACCENT if chosen else Role.MUTED if hovered else Role.BORDER)
         style = Qt.PenStyle.DashLine if shut else Qt.PenStyle.SolidLine
         painter.setPen(QPen(edge, 2 if chosen else 1, style))
         painter.setBrush(theme.colour(Role.WINDOW if shut else Role.SURFACE))
         painter.drawRoundedRect(card, 10, 10)
         if has_focus:
-            painter.setPen(QPen(edge, 1, Qt.PenStyle.DotLine))
+            painter.setPen(QPen(theme.colour(Role.MUTED), 1, Qt.PenStyle.DashLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(card.adjusted(4, 4, -4, -4), 7, 7)
 
     def _paint_text(self, painter: QPainter, inner: QRectF, pick: Pick) -> None:

@@ -1,5 +1,6 @@
 """What other pages ask of the wizard: a data set, a model, or a whole job to begin with."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from app.pages.train.state import TrainState
 from app.sample import sample_entry
 from app.studio import Studio
 from engine.errors import StudioError
+from engine.runs.job_file import given_job
 from engine.spec.job import JobSpec
 
 
@@ -115,6 +117,15 @@ class Requests(QObject):
             self._state.take(choices_of(given, datasets, models), sentence)
 
         self._state.lists.when_read(act)
+
+    def take_job_file(self, file: Path, then: Callable[[], object]) -> None:
+        """Choose what a saved job says; `then` is called where it can be read."""
+
+        def read(given: JobSpec) -> None:
+            self.take_job(given)
+            then()
+
+        background.run(self, lambda: given_job(file), read, self._on_failed)
 
     def _on_failed(self, error: BaseException) -> None:
         if isinstance(error, StudioError):

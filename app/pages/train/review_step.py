@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QSignalBlocker
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -15,18 +15,22 @@ from PySide6.QtWidgets import (
 )
 
 from app import background
+from app.pages.train.changes import changed
 from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.job import suggested_name
 from app.pages.train.state import TrainState
 from app.pages.train.summary import command, summary
-from app.resources import mono_font
+from app.resources import icon, mono_font
 from app.theme import SPACE, Role
 from app.widgets import buttons
 from app.widgets.page import Card, Picture, clear, labelled, scrolling
+from app.widgets.tags import Tags
 from app.widgets.text import Text
 from engine.atomic_write import write_file
 from engine.home import folder_name
 from engine.spec.job import RUN_NAME_LENGTH
+
+FILE_HEIGHT = 240  # px of the job file, where it is shown
 
 
 class ReviewStep(QWidget):
@@ -46,6 +50,10 @@ class ReviewStep(QWidget):
         what = Card(self.tr("Summary"))
         what.body.addLayout(labelled(self.tr("Run name"), self.name))
         what.body.addWidget(self.summary)
+        self.changed_title = Text(self.tr("Changed from the defaults"), "strong")
+        self.changed = Tags(self.changed_title.text())
+        what.body.addWidget(self.changed_title)
+        what.body.addWidget(self.changed)
         what.body.addLayout(self._warned)
         left.addWidget(what)
         self.estimate = EstimateBox(state)
@@ -89,7 +97,11 @@ class ReviewStep(QWidget):
         self.file.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.file.setTabChangesFocus(True)
         self.file.setAccessibleName(self.tr("Job file"))
-        card.body.addWidget(self.file, 1)
+        self.file.setMinimumHeight(FILE_HEIGHT)
+        self.file.hide()
+        self.fold = buttons.quiet(self.tr("Show &job file"), self._on_fold, "chevron-right")
+        card.body.addWidget(self.fold, 0, Qt.AlignmentFlag.AlignLeft)
+        card.body.addWidget(self.file)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         text = self._copier(self.file.toPlainText)
@@ -98,7 +110,20 @@ class ReviewStep(QWidget):
         row.addWidget(buttons.plain(self.tr("&Save job file…"), self._on_save, "save"))
         row.addStretch()
         card.body.addLayout(row)
-        return card
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(card)
+        column.addStretch(1)
+        return scrolling(whole)
+
+    def _on_fold(self) -> None:
+        shown = self.file.isHidden()
+        self.file.setVisible(shown)
+        text = self.tr("Hide &job file") if shown else self.tr("Show &job file")
+        self.fold.setText(text)
+        self.fold.setAccessibleName(text.replace("&", ""))
+        self.fold.setIcon(icon("chevron-down" if shown else "chevron-right", Role.ACCENT))
 
     def _line(self, card: Card, name: str, copy: str) -> QLineEdit:
         """A command to be copied."""
@@ -135,15 +160,22 @@ class ReviewStep(QWidget):
             obstacle = self._state.first_obstacle()
             self.summary.setText(obstacle[1] if obstacle else "")
             self._show_commands(None)
+            self._show_changed([])
             self.file.setPlainText("")
             self._show_warnings([])
             return
         self.summary.setText(summary(choices))
+        self._show_changed(changed(choices))
         self._show_commands(Path(f"{folder_name(job.name)}.json"))
         text = job.model_dump_json(indent=2)
         if self.file.toPlainText() != text:
             self.file.setPlainText(text)
         self._show_warnings(self._state.warnings())
+
+    def _show_changed(self, found: list[str]) -> None:
+        self.changed.show_texts(found)
+        for part in (self.changed_title, self.changed):
+            part.setVisible(bool(found))
 
     def _show_warnings(self, warnings: list[str]) -> None:
         clear(self._warned)

@@ -121,7 +121,8 @@ class TrainState(QObject):
         What was chosen before is not lost: it can be taken back, unless it was nothing.
         """
         before = self.choices
-        untouched = before == self._on_usual_hardware(Choices(hardware=self._usual))
+        nothing = self._on_usual_hardware(Choices(hardware=self._usual, model=before.model))
+        untouched = before == nothing  # the only model there is was not chosen by the user
         self.adjust(
             self._on_usual_hardware(choices).with_lengths_of(before),
             None if untouched else Adjustment(sentence, lambda _: before),
@@ -171,7 +172,14 @@ class TrainState(QObject):
             choices = replace(
                 choices, data=replace(data, is_gone=data.source.folder not in folders)
             )
-        self.set(choices)
+        self.set(self._with_only_model(choices))
+
+    def _with_only_model(self, choices: Choices) -> Choices:
+        """With the one model that there is to choose, while none is chosen."""
+        usable = [entry for entry in self.lists.models or () if entry.info is not None]
+        if choices.model is not None or len(usable) != 1:
+            return choices
+        return replace(choices, model=model_of(usable[0]))
 
     # ── what is missing ──────────────────────────────────────────────────────────────────────
 
@@ -240,20 +248,21 @@ class TrainState(QObject):
             return None
         return job(self.choices)
 
-    def start(self) -> None:
-        """Hand the job to the dispatcher; `started` says under which id it runs."""
+    def start(self) -> bool:
+        """Hand the job to the dispatcher, and whether that went; `started` says its id."""
         try:
             composed = self.job()
         except ValidationError as error:
             self._studio.notices.show(describe_validation(error, self.tr("The job")))
-            return
+            return False
         if composed is None or self.is_starting:
-            return
+            return False
         self.estimate.cancel()
         try:
             run = self._studio.dispatcher.start(composed)
         except StudioError as error:
             self._studio.notices.show(error)
-            return
+            return False
         self.adjust(replace(self.choices, name=""), None)
         self.started.emit(run)
+        return True

@@ -70,21 +70,25 @@ def _length(choices: Choices) -> str:
     training, spec = choices.training, choices.data.spec
     fraction = training.train_fraction
     if training.steps:
-        template = translate("Train", "{steps} steps, batch size {batch}.")
+        template = translate("Train", "{steps} steps, batch size {batch}, learning rate {rate}.")
     elif spec is None:
-        template = translate("Train", "{epochs}, batch size {batch}.")
+        template = translate("Train", "{epochs}, batch size {batch}, learning rate {rate}.")
     elif fraction < 1:
         template = translate(
             "Train",
-            "{epochs} over {share} % of the training data ({rows} rows), batch size {batch}.",
+            "{epochs} over {share} % of the training data ({rows} rows), batch size {batch},"
+            " learning rate {rate}.",
         )
     else:
-        template = translate("Train", "{epochs} over {rows} rows, batch size {batch}.")
+        template = translate(
+            "Train", "{epochs} over {rows} rows, batch size {batch}, learning rate {rate}."
+        )
     probe = choices.probe
     return template.format(
         steps=numbers.count(training.steps),
         epochs=_epochs(probe.epochs if probe.trains_probe else training.epochs),
         batch=numbers.count(training.batch_size),
+        rate=value_text(probe.learning_rate if probe.trains_probe else training.learning_rate),
         share=value_text(round(100 * fraction, 1)),
         rows=numbers.count(round(fraction * spec.rows.get("train", 0))) if spec else "",
     )

@@ -42,9 +42,15 @@ class TaskStep(QWidget):
 
     def focus(self) -> None:
         """Give the keyboard to the card that is chosen, or to the first."""
-        card = self.cards[self._state.choices.goal or next(iter(self.cards))]
-        card.setFocus()
-        self._bring_into_view(card)
+        self._present().setFocus()
+        self.show_chosen()
+
+    def show_chosen(self) -> None:
+        """Scroll to the card that is chosen, or to the first."""
+        self._bring_into_view(self._present())
+
+    def _present(self) -> ChoiceCard:
+        return self.cards[self._state.choices.goal or next(iter(self.cards))]
 
     def _show(self) -> None:
         chosen = self._state.choices.goal

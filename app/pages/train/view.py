@@ -1,11 +1,13 @@
 """The wizard: five steps in the page, a bar above them, and one line that says what is missing."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
+from app import drops
 from app.pages.train.adjusting import AdjustmentLine, FixButtons
 from app.pages.train.base_model_step import BaseModelStep
 from app.pages.train.changes import changed_by_advanced
@@ -46,11 +48,12 @@ class TrainPage(Page):
         self.base_model.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
         self.task, self.settings = TaskStep(self.state), SettingsStep(self.state)
         self.review = ReviewStep(self.state)
+        self._settings_area = scrolling(self.settings)
         pages = (
             scrolling(self.task),
             self.data,
             self.base_model,
-            scrolling(self.settings),
+            self._settings_area,
             self.review,
         )
         for page in pages:
@@ -65,6 +68,9 @@ class TrainPage(Page):
         self._settled.setSingleShot(True)
         self._settled.setInterval(MEASURE_PAUSE_MS)
         self._settled.timeout.connect(self._measure)
+        self._placed = QTimer(self)
+        self._placed.setSingleShot(True)
+        self._placed.timeout.connect(self._scroll)
         self.state.changed.connect(self._show)
         for signal in (self.state.changed, self.state.preview.changed):
             signal.connect(self._settled.start)
@@ -109,6 +115,13 @@ class TrainPage(Page):
             self.requests.take_job(given)
             self._go(Step.SETTINGS)
 
+    def accept_drop(self, paths: Sequence[Path]) -> bool:
+        """Open a saved job in the wizard; False for anything else."""
+        if drops.page_for(paths) != "train" or len(paths) != 1:
+            return False
+        self.requests.take_job_file(paths[0], lambda: self._go(Step.SETTINGS))
+        return True
+
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self.state.lists.datasets is None:
@@ -139,7 +152,8 @@ class TrainPage(Page):
         if self.state.obstacle(self.step):
             return
         if self.step is Step.REVIEW:
-            self.state.start()
+            if self.state.start():
+                self._go(Step.TASK)  # where one more Enter does not start the same again
         else:
             self._go(Step(self.step + 1))
 
@@ -172,6 +186,14 @@ class TrainPage(Page):
                 self.settings.mode.group.button(self.settings.mode.choice()).setFocus()
             case Step.REVIEW:
                 self.next.setFocus()
+        self._placed.start()  # the step has its height by then
+
+    def _scroll(self) -> None:
+        """Show a step from its top, and the task that is chosen."""
+        if self.step is Step.SETTINGS:
+            self._settings_area.verticalScrollBar().setValue(0)
+        elif self.step is Step.TASK:
+            self.task.show_chosen()
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 

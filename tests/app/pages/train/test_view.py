@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QWidget
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
+from app import drops
 from app.pages.train.choices import Step
 from app.pages.train.job import job
 from app.pages.train.pickers import Pick, PickList
@@ -171,6 +172,73 @@ def test_the_bar_leads_to_steps_within_reach_only(page: TrainPage, qtbot: QtBot)
     assert page.step is Step.DATA
     press(qtbot, page.bar.steps[Step.REVIEW])
     assert page.step is Step.REVIEW
+
+
+def test_after_the_start_enter_does_not_start_the_same_job_again(
+    page: TrainPage, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[JobSpec] = []
+    monkeypatch.setattr(studio.dispatcher, "start", lambda job: started.append(job) or "run")
+    go_through(qtbot, page)
+    page.next.setFocus()
+    for _ in range(3):
+        qtbot.keyClick(page.focusWidget(), Qt.Key.Key_Return)
+    assert len(started) == 1
+    assert page.step < Step.REVIEW and page.state.choices.data is not None
+
+
+def test_the_only_model_is_chosen(page: TrainPage) -> None:
+    assert page.state.choices.model is not None
+    assert page.state.choices.model.name == "little"
+
+
+def test_the_settings_are_shown_from_their_top(page: TrainPage, qtbot: QtBot) -> None:
+    go_through(qtbot, page)
+    page.resize(1000, 520)
+    page.settings.mode.group.button(1).click()
+    bar = page._settings_area.verticalScrollBar()
+    page._go(Step.SETTINGS)
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    bar.setValue(bar.maximum())
+    page._go(Step.REVIEW)
+    page._go(Step.SETTINGS)
+    qtbot.waitUntil(lambda: bar.value() == 0)
+
+
+def test_the_review_shows_what_was_changed_and_folds_the_job_file(
+    page: TrainPage, qtbot: QtBot
+) -> None:
+    go_through(qtbot, page)
+    assert "learning rate 5e-5" in page.review.summary.text()
+    assert page.review.changed.isHidden() and page.review.changed.shown() == []
+    training = page.state.choices.training.model_copy(update={"learning_rate": 1e-4})
+    page.state.set(page.state.choices.with_training(training))
+    assert page.review.changed.shown() == ["Learning rate 1e-4 (default 5e-5)"]
+    assert not page.review.changed.isHidden()
+    assert page.review.file.isHidden()
+    press(qtbot, page.review.fold)
+    assert page.review.file.isVisible()
+
+
+def test_a_saved_job_that_is_dropped_opens_in_the_wizard(
+    page: TrainPage, studio: Studio, qtbot: QtBot, tmp_path: Path
+) -> None:
+    go_through(qtbot, page)
+    wanted = page.state.job()
+    assert wanted is not None
+    file = tmp_path / "job.json"
+    file.write_bytes(wanted.model_copy(update={"name": "Saved"}).model_dump_json().encode())
+    rows = tmp_path / "rows.json"
+    rows.write_text(json.dumps([{"text": "a", "label": "b"}]))
+    assert drops.page_for([file]) == "train" and drops.page_for([rows]) == "data"
+    assert not page.accept_drop([rows])
+    assert page.accept_drop([file])
+    qtbot.waitUntil(lambda: page.state.choices.name == "Saved" and page.step is Step.SETTINGS)
+    assert page.state.job() == wanted.model_copy(update={"name": "Saved"})
+    file.write_text(json.dumps({"task": 1, "base_model": 2, "data": 3}))
+    with qtbot.waitSignal(studio.notices.added) as told:
+        page.accept_drop([file])
+    assert told.args[0].is_error and "job.json" in told.args[0].problem
 
 
 def test_the_review_shows_the_job_the_command_and_the_estimate(

@@ -1,0 +1,75 @@
+"""Short facts side by side, each in a frame, in as many rows as they need."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app import theme
+from app.theme import SPACE, Role
+from app.widgets.text import font, tooltip, visible
+
+INSIDE = 2.5 * SPACE  # beside the text
+GAP = 1.5 * SPACE
+
+
+class Tags(QWidget):
+    """Painted, so that a hundred of them are one widget; a screen reader reads them in a line."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._texts: list[str] = []
+        self.setAccessibleName(name)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def show_texts(self, texts: Sequence[str]) -> None:
+        """Show these in this order."""
+        self._texts = [visible(text).replace("\n", " ") for text in texts]
+        self.setAccessibleDescription("; ".join(self._texts))
+        self.setToolTip(tooltip("\n".join(self._texts)))  # where there is no room for all of one
+        self.updateGeometry()
+        self.update()
+
+    def shown(self) -> list[str]:
+        return list(self._texts)
+
+    def sizeHint(self) -> QSize:
+        return QSize(80 * SPACE, self.heightForWidth(max(self.width(), 80 * SPACE)))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(30 * SPACE, 0)
+
+    def heightForWidth(self, width: int) -> int:
+        boxes = self._boxes(width)
+        return round(boxes[-1].bottom()) + 1 if boxes else 0
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(font("small"))
+        metrics = QFontMetricsF(font("small"))
+        for text, box in zip(self._texts, self._boxes(self.width()), strict=True):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour(Role.ACCENT_SOFT))
+            painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+            painter.setPen(QPen(theme.colour(Role.TEXT)))
+            inner = box.adjusted(INSIDE, 0, -INSIDE, 0)
+            shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width() + 1)
+            painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
+        painter.end()
+
+    def _boxes(self, width: int) -> list[QRectF]:
+        metrics = QFontMetricsF(font("small"))
+        height = metrics.height() + SPACE
+        x, y = 0.0, 0.0
+        found = []
+        for text in self._texts:
+            wide = min(metrics.horizontalAdvance(text) + 2 * INSIDE, float(width))
+            if x > 0 and x + wide > width:
+                x, y = 0.0, y + height + GAP
+            found.append(QRectF(x, y, wide, height))
+            x += wide + GAP
+        return found

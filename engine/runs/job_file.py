@@ -1,0 +1,42 @@
+"""A job in a file of its own, as the wizard saves it and `bert-studio train` reads it."""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.regular_file import read_regular
+from engine.spec.job import JobSpec
+from engine.validation import describe_validation
+
+
+def given_job(file: Path) -> JobSpec:
+    """The job in a file, its relative paths taken from where the file lies."""
+    try:
+        job = JobSpec.model_validate_json(read_regular(file))
+    except OSError as error:
+        raise StudioError(
+            phrase(
+                "The job file {file} cannot be read: {strerror}.",
+                file=file,
+                strerror=error.strerror,
+            )
+        ) from error
+    except ValidationError as error:
+        raise describe_validation(error, f"The job file {file.name}") from error
+    return _from(job, file.absolute().parent)
+
+
+def _from(job: JobSpec, base: Path) -> JobSpec:
+    """The job with its relative paths taken from where the job file lies."""
+
+    def absolute(value: Any) -> Any:
+        if isinstance(value, Path):
+            return base / value
+        if isinstance(value, dict):
+            return {key: absolute(inner) for key, inner in value.items()}
+        return value
+
+    return JobSpec.model_validate(absolute(job.model_dump()))
