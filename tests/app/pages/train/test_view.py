@@ -209,11 +209,11 @@ def test_the_review_shows_what_was_changed_and_folds_the_job_file(
     page: TrainPage, qtbot: QtBot
 ) -> None:
     go_through(qtbot, page)
-    assert "learning rate 5e-5" in page.review.summary.text()
+    assert "learning rate 5e-4" in page.review.summary.text()
     assert page.review.changed.isHidden() and page.review.changed.shown() == []
     training = page.state.choices.training.model_copy(update={"learning_rate": 1e-4})
     page.state.set(page.state.choices.with_training(training))
-    assert page.review.changed.shown() == ["Learning rate 1e-4 (default 5e-5)"]
+    assert page.review.changed.shown() == ["Learning rate 1e-4 (default 5e-4)"]
     assert not page.review.changed.isHidden()
     assert page.review.file.isHidden()
     press(qtbot, page.review.fold)
