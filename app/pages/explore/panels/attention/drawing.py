@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QLineF, QSize, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from app.pages.explore.panels.attention.links import Links
+from app.resources import mono_font
 from app.theme import CHART, Role
 
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
@@ -33,6 +34,15 @@ def of_token(
     same = np.full(len(others), row if row >= 0 else column)
     rows, columns = (same, others) if row >= 0 else (others, same)
     return Links(rows, columns, own[others], len(others))
+
+
+def name_font(height: float) -> QFont:
+    """For the tokens beside rows of this height: the same at the lines and at the matrix."""
+    font = mono_font()
+    largest = QFontMetricsF(font).height()
+    if height < largest:
+        font.setPixelSize(max(7, round(height * 0.82)))
+    return font
 
 
 def head_role(number: int, count: int) -> Role:

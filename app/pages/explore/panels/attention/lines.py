@@ -31,6 +31,7 @@ from app.pages.explore.panels.attention.drawing import (
     THICK_LINES,
     draw,
     head_role,
+    name_font,
     of_token,
     paint_links,
 )
@@ -39,6 +40,7 @@ from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, is_dark, repaints
 from app.widgets.chips import AS_STORED
+from app.widgets.text import font
 
 FADED = 0.12  # opacity of all lines while one token's stand out
 REST = 100  # ms after the last change of the threshold
@@ -60,6 +62,7 @@ class Lines(QWidget):
         self._smoothing.setInterval(REST)
         self._smoothing.timeout.connect(self._draw_base)
         self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
+        self._aligned = 0.0  # px of a row of the matrix beside it
         self._widest: float | None = None  # px of a token, kept until they or the font change
         self._named: tuple[str, ...] = ()  # whose it is
         self._names: tuple[object, QPixmap] | None = None  # what is written, and of what
@@ -78,15 +81,20 @@ class Lines(QWidget):
 
     # ── places ───────────────────────────────────────────────────────────────────────────────
 
+    def align(self, height: float) -> None:
+        """Make rows as high as those of the matrix beside it; 0 where it has no tokens."""
+        if height != self._aligned:
+            self._aligned, self._widest, self._names = height, None, None
+            self.updateGeometry()
+            self._draw_base()
+
     def row_height(self) -> float:
-        """As much as there is room for, within what reads well."""
-        count = max(1, len(self._state.tokens))
-        least = QFontMetricsF(mono_font()).height()
-        return float(min(max(self.height() / count, least), least * 1.7))
+        """As the matrix has it, or else what reads well."""
+        return self._aligned or float(QFontMetricsF(mono_font()).height())
 
     def sizeHint(self) -> QSize:
-        least = QFontMetricsF(mono_font()).height()
-        return QSize(90 * SPACE, round(least * max(1, len(self._state.tokens))))
+        high = self.row_height() * max(1, len(self._state.tokens))
+        return QSize(90 * SPACE, round(high))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(50 * SPACE, self.sizeHint().height())
@@ -94,7 +102,7 @@ class Lines(QWidget):
     def ends(self) -> tuple[float, float]:
         """Where lines begin and end, from left to right."""
         if self._widest is None:
-            metrics = QFontMetricsF(mono_font())
+            metrics = QFontMetricsF(name_font(self.row_height()))
             texts = set(self._state.names)
             self._widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
         column = min(self._widest + 3 * SPACE, self.width() * COLUMN)
@@ -325,7 +333,7 @@ class Lines(QWidget):
         made.fill(Qt.GlobalColor.transparent)
         painter = QPainter(made)
         painter.translate(0, -first * height)
-        painter.setFont(mono_font())
+        painter.setFont(name_font(self.row_height()))
         masked = set(self._state.masked)
         for number in range(first, last):
             token = self._state.tokens[number]
@@ -348,3 +356,24 @@ class Lines(QWidget):
 
 def _inside(box: QRectF) -> QRectF:
     return box.adjusted(1, 0.5, -1, -0.5)
+
+
+class AxisTitles(QWidget):
+    """Above the lines: what stands at the left, and what at the right; as high as the matrix's."""
+
+    def __init__(self, lines: Lines, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._lines = lines
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setFont(font("small"))
+        painter.setPen(colour(Role.MUTED))
+        left, right = self._lines.ends()
+        middle = (left + right) / 2
+        high = float(self.height() - 1)
+        bottom = Qt.AlignmentFlag.AlignBottom
+        start = QRectF(SPACE, 0, middle - 2 * SPACE, high)
+        painter.drawText(start, bottom | Qt.AlignmentFlag.AlignLeft, self.tr("Query tokens"))
+        end = QRectF(middle, 0, self._lines.width() - middle - SPACE, high)
+        painter.drawText(end, bottom | Qt.AlignmentFlag.AlignRight, self.tr("Key tokens"))

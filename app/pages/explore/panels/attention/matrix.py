@@ -3,7 +3,8 @@
 Shapes: S tokens that are shown.
 """
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt
+import numpy as np
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QFontMetricsF,
@@ -14,19 +15,26 @@ from PySide6.QtGui import (
     QPen,
     QPixmap,
     QResizeEvent,
+    QWheelEvent,
 )
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention import pixels, readout
+from app.pages.explore.panels.attention.drawing import name_font
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, repaints
 from app.widgets.chips import AS_STORED
+from app.widgets.text import font
 
-READABLE = 13  # px of a cell from which the tokens are written beside it
-BARE = (2 * SPACE, 2 * SPACE)  # the margins where no tokens are written
+READABLE = 11  # px of a cell from which the tokens are written beside it
 LARGEST = 34  # px of a cell
-WIDEST = 28 * SPACE  # px for the tokens at the left
+WIDEST = 28 * SPACE  # px for the tokens at the left, and on top
+NAMES = 0.3  # of the width or height, for the tokens, at the most
+TITLE = 4 * SPACE  # px for what the rows and the columns are
+ZOOM = 1.25  # of one step
+WHEEL = 3  # cells of one step of the wheel
+ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 STEPS = {
     Qt.Key.Key_Left: (0, -1),
     Qt.Key.Key_Right: (0, 1),
@@ -36,14 +44,26 @@ STEPS = {
 
 
 class Matrix(QWidget):
-    """Paints the map of the picked head; a crosshair follows the mouse or the arrow keys."""
+    """Paints the map of the picked head; a crosshair follows the mouse or the arrow keys.
+
+    Ctrl and the wheel, or + and −, zoom; 0 shows all again. The wheel and dragging move it.
+
+    Signals:
+        moved: which rows and columns are in sight, or how large they are.
+    """
+
+    moved = Signal()
 
     def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
         self._picture: QPixmap | None = None
-        self._widest: float | None = None  # px of a token, kept until they or the font change
-        self._named: tuple[str, ...] = ()  # whose it is
+        self._named: tuple[str, ...] = ()  # what is written
+        self.zoom = 1.0
+        self._first = QPointF(0, 0)
+        self._laid_out: tuple[object, tuple[bool, int, float]] | None = None  # and of what
+        self._pressed: QPointF | None = None  # where a click or a drag began
+        self._is_dragged = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -58,33 +78,115 @@ class Matrix(QWidget):
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, 24 * SPACE)
 
+    # ── places ───────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the tokens are written: where there is room for them beside every cell."""
+        return self._layout()[0]
+
+    def cell_size(self) -> float:
+        """px of a cell."""
+        return self._layout()[2]
+
+    @property
+    def first(self) -> QPointF:
+        """Column and row at the top left, in cells; 0 and 0 where all of them are in sight."""
+        return self._first
+
     def field(self) -> QRect:
-        """Where the map is painted: square, whole device pixels, below and beside the tokens."""
-        count = len(self._state.tokens)
-        left, top = self._margins()
-        room = min(self.width() - left - 1, self.height() - top - 1)
-        return QRect(left, top, *([max(0, min(room, count * LARGEST))] * 2))
+        """Where the map is painted: whole pixels, below and beside the tokens."""
+        _, margin, size = self._layout()
+        whole = size * len(self._state.tokens)
+        wide = min(whole, self.width() - margin - 1)
+        high = min(whole, self.height() - margin - 1)
+        return QRect(margin, margin, max(0, round(wide)), max(0, round(high)))
 
     def cell(self, row: int, column: int) -> QRectF:
-        """Where one weight is painted."""
-        field, count = QRectF(self.field()), max(1, len(self._state.tokens))
-        side = field.width() / count
-        return QRectF(field.left() + column * side, field.top() + row * side, side, side)
+        """Where one weight is painted; outside of the field where it is not in sight."""
+        field, size = self.field(), self.cell_size()
+        left = field.left() + (column - self._first.x()) * size
+        return QRectF(left, field.top() + (row - self._first.y()) * size, size, size)
+
+    def _layout(self) -> tuple[bool, int, float]:
+        """Whether tokens are written, the margin at the left and on top, and px of a cell."""
+        key = (self.width(), self.height(), self.zoom, self._named)
+        if self._laid_out is None or self._laid_out[0] != key:
+            self._laid_out = key, self._lay_out()
+        return self._laid_out[1]
+
+    def _lay_out(self) -> tuple[bool, int, float]:
+        with_names = TITLE + self._names_width()
+        size = self._zoomed(with_names)
+        if size >= READABLE:
+            return True, with_names, size
+        return False, TITLE, min(self._zoomed(TITLE), READABLE - 0.1)
+
+    def _names_width(self) -> int:
+        widest = max(map(QFontMetricsF(mono_font()).horizontalAdvance, self._named), default=0.0)
+        room = min(self.width(), self.height())
+        return min(round(widest) + 2 * SPACE, WIDEST, round(NAMES * room))
+
+    def _zoomed(self, margin: int) -> float:
+        """px of a cell beside such a margin."""
+        return min(self._fitting(margin) * self.zoom, LARGEST)
+
+    def _fitting(self, margin: int) -> float:
+        """px of a cell with which all fit."""
+        room = min(self.width(), self.height()) - 1 - margin
+        return max(0.0, room / max(1, len(self._state.tokens)))
+
+    # ── zoom ─────────────────────────────────────────────────────────────────────────────────
+
+    def set_zoom(self, zoom: float, around: QPointF | None = None) -> None:
+        """Make cells larger, to LARGEST px; the cell at the point `around` stays in its place."""
+        field, before = QRectF(self.field()), self.cell_size()
+        place = around if around is not None else field.center()
+        if not before:
+            return
+        here = (place - field.topLeft()) / before + self._first
+        most = LARGEST / max(self._fitting(TITLE + self._names_width()), 1e-9)
+        self.zoom = max(1.0, min(zoom, most))
+        self._picture = None
+        field, size = QRectF(self.field()), self.cell_size()
+        self.show_from(here - (place - field.topLeft()) / size)
+
+    def show_from(self, first: QPointF) -> None:
+        """Have this column and row at the top left, as far as there are as many."""
+        field, size, count = self.field(), self.cell_size(), len(self._state.tokens)
+        if not size:
+            return
+        most = count - field.width() / size, count - field.height() / size
+        x, y = min(first.x(), most[0]), min(first.y(), most[1])
+        self._first = QPointF(max(0.0, x), max(0.0, y))
+        self._picture = None
+        self.moved.emit()
+        self.update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        steps = event.angleDelta() / 120
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.set_zoom(self.zoom * ZOOM ** steps.y(), event.position())
+        elif self.zoom > 1:
+            self.show_from(self._first - QPointF(steps.x(), steps.y()) * WHEEL)
+        else:
+            event.ignore()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._picture = None
+        self.show_from(self._first)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if repaints(event) or event.type() == QEvent.Type.FontChange:
-            self._picture, self._widest = None, None
-            self.update()
+            self._laid_out = None
+            self.show_from(self._first)
 
     def _on_head(self) -> None:
         self._picture = None
         if self._named is not self._state.names:
-            self._named, self._widest = self._state.names, None
+            self._named = self._state.names
+            self.show_from(self._first)
         self.update()
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
@@ -92,20 +194,37 @@ class Matrix(QWidget):
     def at(self, point: QPoint) -> tuple[int, int]:
         """The row and column under a point; beside the map, on a token, one of them is -1."""
         field, count = self.field(), len(self._state.tokens)
-        if not count or not field.width():
+        size = self.cell_size()
+        if not count or not size:
             return -1, -1
-        column = (point.x() - field.left()) * count // field.width()
-        row = (point.y() - field.top()) * count // field.height()
-        if not (row < count and column < count) or (row < 0 and column < 0):
+        column = int((point.x() - field.left()) / size + self._first.x())
+        row = int((point.y() - field.top()) / size + self._first.y())
+        row = -1 if point.y() < field.top() else row
+        column = -1 if point.x() < field.left() else column
+        beyond = point.x() > field.right() or point.y() > field.bottom()
+        if beyond or not (row < count and column < count) or (row < 0 and column < 0):
             return -1, -1
-        return max(row, -1), max(column, -1)
+        return row, column
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        self._state.point(*self.at(event.position().toPoint()))
+        if self._pressed is None:
+            self._state.point(*self.at(event.position().toPoint()))
+            return
+        moved = event.position() - self._pressed
+        if self._is_dragged or moved.manhattanLength() >= QApplication.startDragDistance():
+            self._is_dragged, self._pressed = True, event.position()
+            self.show_from(self._first - moved / max(self.cell_size(), 1e-9))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        row, column = self.at(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton:
+            self._pressed, self._is_dragged = event.position(), False
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton or self._pressed is None:
+            return
+        self._pressed = None
+        if not self._is_dragged:
+            row, column = self.at(event.position().toPoint())
             self._state.pick_token(row)
             self._state.pick_target(column)
 
@@ -119,11 +238,22 @@ class Matrix(QWidget):
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
             self._state.pick_token(row)
             self._state.pick_target(column)
+        elif event.text() in ZOOMS:
+            self.set_zoom(self.zoom * ZOOMS[event.text()])
         elif step is None or last < 0:
             super().keyPressEvent(event)
         else:
             row, column = max(row, 0) + step[0], max(column, 0) + step[1]
             self._state.point(min(max(row, 0), last), min(max(column, 0), last))
+            self._bring_into_sight(*self._state.pointed)
+
+    def _bring_into_sight(self, row: int, column: int) -> None:
+        field, size = self.field(), max(self.cell_size(), 1e-9)
+        across, down = field.width() / size, field.height() / size
+        x = min(max(self._first.x(), column + 1 - across), column)
+        y = min(max(self._first.y(), row + 1 - down), row)
+        if QPointF(x, y) != self._first:
+            self.show_from(QPointF(x, y))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -145,47 +275,77 @@ class Matrix(QWidget):
         painter.drawPixmap(field.topLeft(), self._picture)
         painter.setPen(QPen(colour(Role.ACCENT if self.hasFocus() else Role.BORDER), 1))
         painter.drawRect(QRectF(field).adjusted(-0.5, -0.5, 0.5, 0.5))
-        self._paint_tokens(painter)
+        self._paint_titles(painter, field)
+        if self.is_named:
+            self._paint_tokens(painter)
+        painter.setClipRect(QRectF(field).adjusted(-1, -1, 1, 1))
         self._paint_crosshair(painter, QRectF(field))
 
     def _draw(self, field: QRect) -> QPixmap:
-        ratio = self.devicePixelRatioF()
-        side = max(1, round(field.width() * ratio))
-        levels = pixels.stretched(pixels.levels(self._state.map, self._state.maps.largest), side)
-        made = QPixmap.fromImage(pixels.themed(levels))
+        """What is in sight, in device pixels."""
+        ratio, state = self.devicePixelRatioF(), self._state
+        wide, high = (max(1, round(side * ratio)) for side in (field.width(), field.height()))
+        most, count = state.maps.largest, len(state.tokens)
+        size = max(self.cell_size() * ratio, 1e-9)
+        if self.zoom == 1:
+            levels = pixels.stretched(pixels.levels(state.map, most), wide)
+        else:
+            left, top = self._first.x() * size, self._first.y() * size
+            columns = np.minimum((np.arange(wide) + 0.5 + left) // size, count - 1).astype(int)
+            rows = np.minimum((np.arange(high) + 0.5 + top) // size, count - 1).astype(int)
+            first, last = (rows[0], columns[0]), (rows[-1] + 1, columns[-1] + 1)
+            seen = pixels.levels(state.map[first[0] : last[0], first[1] : last[1]], most)
+            levels = seen[(rows - first[0])[:, None], (columns - first[1])[None, :]]
+        made = QPixmap.fromImage(pixels.themed(np.ascontiguousarray(levels)))
         made.setDevicePixelRatio(ratio)
         return made
 
+    def _paint_titles(self, painter: QPainter, field: QRect) -> None:
+        """What rows and columns are."""
+        painter.setFont(font("small"))
+        painter.setPen(colour(Role.MUTED))
+        align = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
+        across = self.tr("Key tokens →")
+        painter.drawText(QRectF(field.left(), 0, max(field.width(), 90), TITLE), align, across)
+        painter.save()
+        painter.translate(QPointF(0, field.bottom()))
+        painter.rotate(-90)
+        down = QRectF(0, 0, max(field.height(), 90), TITLE)
+        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
+        painter.drawText(down, right, self.tr("← Query tokens"))
+        painter.restore()
+
     def _paint_tokens(self, painter: QPainter) -> None:
-        """Beside every row and above every column, where there is room for them."""
-        state = self._state
-        side = self.cell(0, 0).width()
-        if side < READABLE or self._margins() == BARE:
-            return
-        font = mono_font()
-        font.setPixelSize(min(round(side * 0.72), 13))
-        painter.setFont(font)
+        """Beside every row and above every column that is in sight."""
+        state, size, field = self._state, self.cell_size(), self.field()
+        painter.setFont(name_font(size))
         row, column = state.pointed
-        for number, name in enumerate(state.names):
-            self._write(painter, name, self.cell(number, 0), number == row, across=True)
-            self._write(painter, name, self.cell(0, number), number == column, across=False)
+        first, last = self._first, len(state.names)
+        for number in range(int(first.y()), min(last, int(first.y() + field.height() / size) + 1)):
+            cell = self.cell(number, 0)
+            if field.top() <= cell.center().y() <= field.bottom():
+                self._write(painter, state.names[number], cell, number == row, across=True)
+        for number in range(int(first.x()), min(last, int(first.x() + field.width() / size) + 1)):
+            cell = self.cell(0, number)
+            if field.left() <= cell.center().x() <= field.right():
+                self._write(painter, state.names[number], cell, number == column, across=False)
 
     def _write(
         self, painter: QPainter, text: str, cell: QRectF, is_pointed: bool, across: bool
     ) -> None:
-        left, top = self._margins()
-        room = (left if across else top) - SPACE
+        margin = self._layout()[1]
+        room = margin - TITLE - SPACE
         shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(room))
         painter.setPen(colour(Role.TEXT if is_pointed else Role.MUTED))
         middle = Qt.AlignmentFlag.AlignVCenter | AS_STORED
         if across:
-            box = QRectF(0, cell.top(), left - SPACE, cell.height())
+            box = QRectF(TITLE, cell.top(), room, cell.height())
             painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, shown)
             return
         painter.save()
-        painter.translate(QPointF(cell.left(), top - SPACE))
+        painter.translate(QPointF(cell.left(), margin - SPACE))
         painter.rotate(-90)
-        box = QRectF(0, 0, top, cell.width())
+        box = QRectF(0, 0, room, cell.width())
         painter.drawText(box, middle | Qt.AlignmentFlag.AlignLeft, shown)
         painter.restore()
 
@@ -196,12 +356,10 @@ class Matrix(QWidget):
         painter.setPen(QPen(colour(PICKED), 1.5))
         if self._state.picked >= 0:
             picked = self.cell(self._state.picked, 0)
-            picked.setWidth(field.width())
-            painter.drawRect(picked)
+            painter.drawRect(QRectF(field.left(), picked.top(), field.width(), picked.height()))
         if self._state.target >= 0:
             target = self.cell(0, self._state.target)
-            target.setHeight(field.height())
-            painter.drawRect(target)
+            painter.drawRect(QRectF(target.left(), field.top(), target.width(), field.height()))
         painter.setPen(QPen(colour(Role.TEXT, 0.8), 1))
         if row >= 0:
             across = self.cell(row, 0)
@@ -209,16 +367,3 @@ class Matrix(QWidget):
         if column >= 0:
             down = self.cell(0, column)
             painter.drawRect(QRectF(down.left(), field.top(), down.width(), field.height()))
-
-    def _margins(self) -> tuple[int, int]:
-        """Room for the tokens at the left and on top; little where they are too many to write."""
-        tokens = self._state.tokens
-        room = min(self.width(), self.height())
-        if self._widest is None:
-            metrics = QFontMetricsF(mono_font())
-            texts = set(self._state.names)
-            self._widest = max((metrics.horizontalAdvance(text) for text in texts), default=0.0)
-        needed = min(round(self._widest) + 3 * SPACE, WIDEST)
-        if not tokens or (room - needed) / len(tokens) < READABLE:
-            return BARE
-        return needed, needed

@@ -1,6 +1,6 @@
 """The overview of all heads, and beside it the chosen ones: lines and matrix, table, or a pair."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QSizePolicy,
@@ -17,7 +17,7 @@ from app.pages.explore.panels.attention import readout
 from app.pages.explore.panels.attention.description import csv_header, csv_rows, texts_of
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.filters import LinkFilters
-from app.pages.explore.panels.attention.lines import Lines
+from app.pages.explore.panels.attention.lines import AxisTitles, Lines
 from app.pages.explore.panels.attention.matrix import Matrix
 from app.pages.explore.panels.attention.overview import Overview, scroll_area
 from app.pages.explore.panels.attention.pair import PairView
@@ -48,6 +48,7 @@ class AttentionView(Panel):
         self.lines, self.matrix, self.table = Lines(state), Matrix(state), LinkTable(state)
         self.pair = PairView(state)
         self.readout, self.note = OneLine(""), Text("", "small", wraps=False)
+        self._is_scrolling = False
         self.keep = FigureButton(self.figure, notices)
         self.keep.offer_on(self.overview.wall, self.lines, self.matrix)
         self.halves = QSplitter(Qt.Orientation.Horizontal)
@@ -96,8 +97,16 @@ class AttentionView(Panel):
     def _pictures(self) -> Stack:
         pictures = QSplitter(Qt.Orientation.Horizontal)
         pictures.setChildrenCollapsible(False)
-        self.lines_area = scroll_area(self.lines)
-        pictures.addWidget(self.lines_area)
+        self.lines_area, self.titles = scroll_area(self.lines), AxisTitles(self.lines)
+        left = QWidget()
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.titles)
+        column.addWidget(self.lines_area, 1)
+        pictures.addWidget(left)
+        self.matrix.moved.connect(self._align)
+        self.lines_area.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         pictures.addWidget(self.matrix)
         pictures.setSizes([500, 500])
         self.pictures = pictures
@@ -144,6 +153,26 @@ class AttentionView(Panel):
         row.addLayout(self.corner)
         row.setAlignment(self.corner, Qt.AlignmentFlag.AlignTop)
         return row
+
+    def _align(self) -> None:
+        """Rows of the lines stand beside those of the matrix, also while one of them is moved."""
+        matrix = self.matrix
+        self.titles.setFixedHeight(max(1, matrix.field().top()))
+        height = matrix.cell_size() if matrix.is_named else 0.0
+        self.lines.align(height)
+        if height and not self._is_scrolling:
+            self._is_scrolling = True
+            bar, place = self.lines_area.verticalScrollBar(), round(matrix.first.y() * height)
+            bar.setMaximum(max(bar.maximum(), place))  # the lines have their height in a moment
+            bar.setValue(place)
+            self._is_scrolling = False
+
+    def _on_scrolled(self, value: int) -> None:
+        matrix = self.matrix
+        if matrix.is_named and matrix.zoom > 1 and not self._is_scrolling:
+            self._is_scrolling = True
+            matrix.show_from(QPointF(matrix.first.x(), value / matrix.cell_size()))
+            self._is_scrolling = False
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 

@@ -281,11 +281,22 @@ class Wall(QWidget):
                 if seen.intersects(box.toAlignedRect()):
                     part = QRectF(head * side, layer * side, side - self._gap(), side - self._gap())
                     painter.drawPixmap(box, picture, part)
+                    painter.setPen(QPen(colour(Role.BORDER), 1))
+                    painter.drawRect(_framed(box))
 
     def _draw(self, heads: np.ndarray) -> QPixmap:
         """All heads in device pixels, sharp on any screen; zoomed in, a pixel for each of a map."""
-        made = pixels.mosaic(heads, self._picture_side(), self._gap())
-        return QPixmap.fromImage(pixels.themed(made))
+        side, gap = self._picture_side(), self._gap()
+        made = QPixmap.fromImage(pixels.themed(pixels.mosaic(heads, side, gap)))
+        if self.zoom == 1:
+            painter = QPainter(made)
+            painter.setPen(QPen(colour(Role.BORDER), self.devicePixelRatioF()))
+            step = side + gap
+            for layer in range(heads.shape[0]):
+                for head in range(heads.shape[1]):
+                    painter.drawRect(_framed(QRectF(head * step, layer * step, side, side)))
+            painter.end()
+        return made
 
     def _picture_side(self) -> int:
         """Device pixels of a head in the picture."""
@@ -340,6 +351,12 @@ class Wall(QWidget):
         wide = (room.width() - left_top[0] - 2) // heads - GAP
         high = (room.height() - left_top[1] - 2) // layers - GAP
         return max(SMALLEST, min(NEAREST, wide, high))
+
+
+def _framed(box: QRectF) -> QRectF:
+    """Where the frame of a head is drawn: on its outermost pixels, so that heads of much the same
+    colour are still told apart."""
+    return box.adjusted(0.5, 0.5, -0.5, -0.5)
 
 
 def _small(font: QFont) -> QFont:

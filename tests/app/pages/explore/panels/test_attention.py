@@ -439,3 +439,20 @@ def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weig
     assert state.heads == ((0, 0),), "a drag is no click"
     qtbot.keyClicks(wall, "0")
     assert wall.cell(0, 0).width() == side
+
+
+def test_heads_of_one_colour_are_told_apart_by_their_frames(view, weights):
+    wall = view.overview.wall
+    wall.show_heads(np.full((3, 2, 5, 5), TOP // 2, np.uint8))
+    image = wall.grab().toImage()
+    box = wall.cell(2, 1).toRect()
+    frame, inside = (image.pixelColor(box.left() + by, box.center().y()) for by in (0, 4))
+    assert frame != inside
+
+
+def test_the_wall_takes_the_room_that_there_is(view, weights):
+    view.resize(1600, 1000)
+    view.halves.setSizes([800, 800])
+    wall = view.overview.wall
+    assert wall.cell(0, 0).width() > 200
+    assert wall.cell(2, 1).bottom() > 0.8 * view.overview.area.height()
