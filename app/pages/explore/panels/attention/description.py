@@ -70,10 +70,10 @@ def csv_header(state: AttentionState) -> tuple[str, ...]:
     return ("head", "query token", "key token", "query number", "key number", value)
 
 
-def csv_rows(state: AttentionState) -> list[list[object]]:
+def csv_rows(state: AttentionState) -> list[tuple[str, str, str, int, int, float]]:
     """The links that are drawn, as they stand in the table."""
     heads, names, numbers = state.head_names, state.names, state.numbers
     return [
-        [heads[h], names[a], names[b], int(numbers[a]) + 1, int(numbers[b]) + 1, float(value)]
+        (heads[h], names[a], names[b], int(numbers[a]) + 1, int(numbers[b]) + 1, float(value))
         for h, a, b, value in zip(*link_rows(state), strict=True)
     ]

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QPainter, QPen
 
 from app.pages.explore.panels.attention.links import Links
 from app.resources import mono_font
-from app.theme import CHART, Role
+from app.theme import CHART, DASHES, DASHES_OF, Role
 
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
 THICK_LINES = 400  # lines up to which they are drawn a little thicker
@@ -50,6 +50,17 @@ def head_role(number: int, count: int) -> Role:
     return Role.ACCENT if count == 1 else CHART[number % len(CHART)]
 
 
+def head_dashes(number: int, count: int) -> tuple[float, ...]:
+    """The dashes of a chosen head's lines and frame, so that it is not told by colour alone."""
+    return () if count == 1 else DASHES[DASHES_OF[number % len(DASHES_OF)]]
+
+
+def dashed(pen: QPen, dashes: tuple[float, ...]) -> QPen:
+    if dashes:
+        pen.setDashPattern(list(dashes))
+    return pen
+
+
 def draw(
     drawn: Sequence[Links],
     size: QSize,
@@ -68,8 +79,10 @@ def draw(
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, is_smooth)
     painter.translate(0, -top)
     seen = (top / row_height, (top + size.height()) / row_height)  # rows
-    for links, ink in zip(drawn, inks, strict=False):
-        paint_links(painter, _crossing(links, *seen), size.width(), row_height, ink, most)
+    for number, (links, ink) in enumerate(zip(drawn, inks, strict=False)):
+        dashes = head_dashes(number, len(inks)) if is_smooth else ()
+        crossing = _crossing(links, *seen)
+        paint_links(painter, crossing, size.width(), row_height, ink, most, dashes)
     painter.end()
     return image
 
@@ -89,10 +102,12 @@ def paint_links(
     row_height: float,
     ink: QColor,
     most: float = 1.0,
+    dashes: tuple[float, ...] = (),
 ) -> None:
     """Straight lines over `width`, the stronger the more opaque; the strongest are on top.
 
-    A weight of `most` is as opaque as `ink`.
+    A weight of `most` is as opaque as `ink`. More than THICK_LINES are not dashed: nobody could
+    see it, and it would take many times as long.
     """
     if not len(links.weights):
         return
@@ -105,7 +120,8 @@ def paint_links(
             continue
         faded = QColor(ink)
         faded.setAlphaF((number + 0.5) / BUCKETS * ink.alphaF())
-        painter.setPen(QPen(faded, thickness))
+        pen = QPen(faded, thickness)
+        painter.setPen(dashed(pen, dashes) if len(links.weights) <= THICK_LINES else pen)
         starts = ((links.rows[inside] + 0.5) * row_height).tolist()
         stops = ((links.columns[inside] + 0.5) * row_height).tolist()
         lines = [QLineF(0, y, width, z) for y, z in zip(starts, stops, strict=True)]

@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
+    QHBoxLayout,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
@@ -43,7 +44,10 @@ class Overview(QWidget):
         column.setContentsMargins(0, 0, 2 * SPACE, 0)
         column.setSpacing(SPACE)
         column.addWidget(self.area, 1)
-        column.addWidget(self.said)
+        self.foot = QHBoxLayout()
+        self.foot.setSpacing(SPACE)
+        self.foot.addWidget(self.said, 1)
+        column.addLayout(self.foot)
         self.setMinimumWidth(50 * SPACE)
         self.models.chosen.connect(lambda number: state.show_side(bool(number)))
         self.wall.toggled.connect(state.selection.toggle)

@@ -11,11 +11,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.notices import Notices
-from app.pages.explore.captions import source
 from app.pages.explore.panel import Panel
-from app.pages.explore.panels.attention import readout
-from app.pages.explore.panels.attention.description import csv_header, csv_rows, texts_of
-from app.pages.explore.panels.attention.figure import Drawing
+from app.pages.explore.panels.attention import readout, saving
 from app.pages.explore.panels.attention.filters import LinkFilters
 from app.pages.explore.panels.attention.lines import AxisTitles, Lines
 from app.pages.explore.panels.attention.matrix import Matrix
@@ -24,16 +21,15 @@ from app.pages.explore.panels.attention.pair import PairView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.table import LinkTable
 from app.theme import SPACE
-from app.translation import in_language
 from app.widgets import buttons, numbers
-from app.widgets.figure import Figure, Table
+from app.widgets.figure import Figure
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text
 from app.widgets.wrapping import Wrapping
 
-PAIR = 2  # the form that shows a query and a key
+TABLE, PAIR = 1, 2  # the forms that show links as rows, and a query and a key
 
 
 class AttentionView(Panel):
@@ -50,7 +46,13 @@ class AttentionView(Panel):
         self.readout, self.note = OneLine(""), Text("", "small", wraps=False)
         self._is_scrolling = False
         self.keep = FigureButton(self.figure, notices)
-        self.keep.offer_on(self.overview.wall, self.lines, self.matrix)
+        self.keep.offer_on(self.lines, self.matrix, self.table, self.pair)
+        self.keep_wall = FigureButton(self.wall_figure, notices)
+        self.keep_wall.offer_on(self.overview.wall)
+        buttons.dress_icon_button(
+            self.keep_wall, "image-down", self.tr("Copy or save the wall of all heads")
+        )
+        self.overview.foot.addWidget(self.keep_wall)
         self.halves = QSplitter(Qt.Orientation.Horizontal)
         self.halves.setChildrenCollapsible(False)
         self.halves.addWidget(self.overview)
@@ -232,35 +234,17 @@ class AttentionView(Panel):
     # ── figures ──────────────────────────────────────────────────────────────────────────────
 
     def figure(self) -> Figure | None:
-        """The chosen heads as they are shown now, with the numbers of all heads."""
+        """The form that is shown, as it is shown now."""
         state = self._state
-        if state.maps.weights is None or not len(state.drawn):
+        if state.maps.weights is None:
             return None
-        drawing = Drawing(
-            state.names,
-            state.map,
-            state.drawn,
-            state.maps.largest,
-        )
-        header, rows = csv_header(state), csv_rows(state)
-        caption = self.tr(
-            "{0}. Lines: the strongest {1} of the attention shown ({2}). Matrix: query "
-            "tokens (rows) attend to key tokens (columns), square-root colour scale from "
-            "0 to {3}. Tokens are numbered from 1, in the array (.npy) from 0. {4}"
-        ).format(
-            in_language(texts_of(state).name),
-            numbers.percent(state.strongest.threshold, 0),
-            self._drawn(),
-            numbers.decimal(state.maps.largest, 2),
-            self.filters.sentence(),
-        )
-        title = ", ".join(state.head_names)
-        return Figure(
-            name=f"attention-layer-{state.layer + 1}-head-{state.head + 1}",
-            title=self.tr("Attention: {0}").format(title),
-            caption=f"{caption} {source(state.study, state.maps.side.number)}",
-            size=drawing.size,
-            paint=drawing.paint,
-            array=state.maps.weights,
-            table=lambda: Table(header, rows),
-        )
+        if self.forms.currentIndex() == PAIR:
+            return saving.pair(state)
+        if not state.drawn:
+            return None
+        make = saving.table if self.forms.currentIndex() == TABLE else saving.maps
+        return make(state, self.filters.sentence(), self._drawn())
+
+    def wall_figure(self) -> Figure | None:
+        """All heads, as the wall shows them."""
+        return saving.wall(self._state)

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.drawing import head_role
+from app.pages.explore.panels.attention.drawing import dashed, head_dashes, head_role
 from app.theme import PICKED, SPACE, Role, colour, repaints
 
 SMALLEST = 6  # px of a head before the area scrolls
@@ -269,7 +269,8 @@ class Wall(QWidget):
             role = head_role(number, len(self._chosen))
             if len(self._chosen) == 1:
                 role = PICKED if self.hasFocus() else Role.ACCENT
-            painter.setPen(QPen(colour(role), 2.5 if is_current else 1.75))
+            pen = QPen(colour(role), 2.5 if is_current else 1.75)
+            painter.setPen(dashed(pen, head_dashes(number, len(self._chosen))))
             painter.drawRect(self.cell(*one).adjusted(-1.5, -1.5, 1.5, 1.5))
 
     def _paint_heads(self, painter: QPainter, seen: QRegion, picture: QPixmap, side: int) -> None:

@@ -228,7 +228,7 @@ def test_a_figure_has_its_caption_and_the_numbers_of_all_heads(view, state, weig
     rows = figure.table().rows
     assert len(rows) == len(state.links.weights)
     first = state.links
-    assert rows[0][3:] == [first.rows[0] + 1, first.columns[0] + 1, first.weights[0]]
+    assert rows[0][3:] == (first.rows[0] + 1, first.columns[0] + 1, first.weights[0])
 
 
 def test_a_figure_of_five_hundred_tokens_is_not_a_wall_of_paper():

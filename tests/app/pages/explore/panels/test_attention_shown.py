@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
+from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.description import MEASURES
+from app.theme import Role
 from app.widgets import figure as figures
+from app.widgets.figure import ink
 
 
 def rows_of(view):
@@ -54,7 +57,7 @@ def test_a_masked_word_is_the_mask_wherever_it_is_shown(
     state.strongest.set_threshold(1.0)
     state.point(2, -1)
     shown = view.figure()
-    drawn = figures.svg(shown).decode().replace("Masked: “cat”", "").replace("the cat sat", "")
+    drawn = figures.svg(shown).decode().replace("“cat”", "").replace("the cat sat", "")
     for text in (view.readout.whole(), str(rows_of(view)), str(saved(view)), drawn):
         assert "[MASK]" in text
         assert "cat" not in text
@@ -114,3 +117,55 @@ def test_a_figure_has_the_numbers_of_its_rows(view, state, weights, wait):
     table = found.table()
     assert len(table.rows) == len(state.links.weights)
     assert np.allclose([row[-1] for row in table.rows], state.links.weights)
+
+
+def test_each_form_is_saved_as_it_is_shown(view, state, study, explorer, weights, wait):
+    view.show_form(1)
+    drawn = figures.svg(view.figure()).decode()
+    first = rows_of(view)[0]
+    assert all(cell.split()[-1] in drawn for cell in first)
+    assert "Table" not in view.figure().caption
+    study.pick(2)
+    study.pick_target(3)
+    view.show_form(2)
+    assert view.figure() is None, "nothing is known of the pair yet"
+    answer = explorer.truly(explorer.of_kind("show_query_key")[-1])
+    shown = view.figure()
+    assert np.allclose(shown.array, [answer.query, answer.key, answer.products])
+    assert "“cat” (token 3) and the key of “sat” (token 4)" in shown.caption
+    assert [row[1] for row in shown.table().rows] == pytest.approx(answer.query)
+    assert figures.pdf(shown).startswith(b"%PDF")
+    view.show_form(0)
+    assert "Lines:" in view.figure().caption
+
+
+def test_the_wall_is_saved_with_every_head(view, state, weights):
+    shown = view.wall_figure()
+    assert np.array_equal(shown.array, weights)
+    table = shown.table()
+    assert [row[:2] for row in table.rows] == [(a, b) for a in (1, 2, 3) for b in (1, 2)]
+    assert [row[-1] for row in table.rows] == pytest.approx(weights.max((2, 3)).ravel())
+    made = figures.image(shown)
+    assert made.width() > 2 * 64 and made.height() > 3 * 64
+    assert view.keep_wall.accessibleName() != view.keep.accessibleName()
+
+
+def test_a_saved_matrix_is_made_of_shapes_with_a_scale(view, state, weights):
+    drawn = figures.svg(view.figure()).decode()
+    assert "<image" not in drawn
+    assert "Attention weight" in drawn and ">0.10<" in drawn
+    dark = pixels.between(ink(Role.SURFACE), ink(Role.ACCENT), levels_of(weights) / pixels.TOP)
+    assert dark.name() in drawn
+
+
+def levels_of(weights):
+    """The level of the largest weight of the first head."""
+    return int(pixels.levels(weights[0, 0]).max())
+
+
+def test_heads_are_told_apart_by_dashes_too(view, state, weights, wait):
+    state.selection.toggle(2, 1)
+    wait(lambda: len(state.drawn) == 2)
+    drawn = figures.svg(view.figure()).decode()
+    assert "stroke-dasharray" in drawn
+    assert "layer 1, head 1" in drawn and "layer 3, head 2" in drawn
