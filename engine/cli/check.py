@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.cli.options import Encoding, choice_option, with_options
-from engine.cli.rows import COLUMNS, needed_mapping
+from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
 from engine.data.columns.fit import likely_task
 from engine.data.datasets.importing import label_notes
 from engine.data.datasets.surveying import problems_of_survey, survey
@@ -54,6 +54,7 @@ check_command = with_options(
             "task", TASKS, None, phrase("The task to check for; without it, that of the columns:")
         ),
         *COLUMNS.parameters(),
+        *CLEANING.parameters(),
     ],
 )
 
@@ -65,7 +66,8 @@ def _facts(file: Path, encoding: str | None, given: dict[str, Any]) -> dict[str,
     """
     found = recognise(file, encoding=encoding)
     mapping = needed_mapping(file, found, COLUMNS.given(given))
-    rows = survey({"all": file}, found.reading, mapping, Split())
+    cleaning = given_cleaning(given)
+    rows = survey({"all": file}, found.reading, mapping, Split(), cleaning=cleaning)
     kind = given["task"] or likely_task(mapping, rows.labels).kind
     for problem in problems_of_survey(rows, mapping, TASKS[kind](kind=kind)):
         raise problem

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
 from engine.cli.recommending import take_recommended
-from engine.cli.rows import COLUMNS, needed_mapping
+from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
 from engine.data.datasets.store import open_dataset
@@ -19,7 +19,7 @@ from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.shipped import starter_model
-from engine.spec.dataset import Cleaning, FileData, StoredData
+from engine.spec.dataset import FileData, StoredData
 from engine.spec.fields import settings_of
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import PRESETS, BertSpec
@@ -33,7 +33,6 @@ SCRATCH_OPTIONS = (
     FieldOptions(SCRATCH, "base_model.model", BertSpec, ("vocab_size",)),
     FieldOptions(SCRATCH, "base_model", FromScratch, tuple(settings_of(FromScratch))),
 )
-CLEANING_OPTIONS = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
 ALWAYS_OPTIONS = (
     FieldOptions("Training", "training", TrainingSpec, tuple(settings_of(TrainingSpec))),
     FieldOptions("Hardware", "hardware", HardwareSpec, tuple(settings_of(HardwareSpec))),
@@ -102,7 +101,7 @@ job_command = with_options(
         choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
         *(
             p
-            for options in (COLUMNS, CLEANING_OPTIONS, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS)
+            for options in (COLUMNS, CLEANING, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS)
             for p in options.parameters()
         ),
     ],
@@ -186,14 +185,12 @@ def _file(
     found = recognise(data, None, encoding, TASKS[asked](kind=asked) if asked else None)
     for note in found.notes:
         remark(f"note: {note}")
-    raw: dict[str, Any] = {"cleaning": {}}
-    put_all(raw, CLEANING_OPTIONS.given(given))
     return FileData(
         path=data.absolute(),
         validation=_absolute(validation),
         reading=found.reading,
         mapping=needed_mapping(data, found, named),
-        cleaning=Cleaning.model_validate(raw["cleaning"]),
+        cleaning=given_cleaning(given),
     )
 
 

@@ -12,12 +12,13 @@ from engine.data.formats.reading import Recognised, read, recognise
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import Mapping
+from engine.spec.dataset import Cleaning, Mapping
 from engine.spec.fields import settings_of
 from engine.terminal import remark
 from engine.validation import describe_validation
 
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(settings_of(Mapping)))
+CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
 INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "beginning", "endings"))
 
 
@@ -47,6 +48,11 @@ def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
         return Mapping.model_validate(merged)
     except ValidationError as error:
         raise describe_validation(error, "The choice of columns") from error
+
+
+def given_cleaning(given: dict[str, Any]) -> Cleaning:
+    """What the options say about rows that are skipped."""
+    return Cleaning(skip_empty=tuple(CLEANING.given(given).get("cleaning.skip_empty", ())))
 
 
 def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapping:

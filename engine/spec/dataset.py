@@ -213,6 +213,9 @@ class DatasetSpec(Spec):
         default_factory=dict,
         description="Number of training and validation rows in which a used column is empty.",
     )
+    unseen: tuple[str, ...] = Field(
+        (), description="Labels of validation rows that no training row has; some of them."
+    )
     label_for: dict[str, str] = Field(
         default_factory=dict,
         description="The column of labels that would suit a task better than that of the mapping.",

@@ -10,9 +10,9 @@ from collections.abc import Mapping as Counts
 from engine.data.columns.labels import CountedLabels
 from engine.data.columns.mapping import label_columns
 from engine.errors import MissingColumn, StudioError
-from engine.phrases import phrase
+from engine.phrases import joined, phrase
 from engine.spec.dataset import DatasetSpec, Mapping
-from engine.spec.task import TaskSpec, target
+from engine.spec.task import LabelledTask, TaskSpec, shortened, target
 from engine.spec.tasks import TASKS
 
 COMPARED_COLUMNS = 10  # that may hold the labels
@@ -46,6 +46,7 @@ def problems_of_dataset(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
     found = problems_of(spec.columns, spec.mapping, task, labels, spec.empty, rows)
+    found += unlearned(spec.unseen, task)
     if not spec.rows.get("train"):
         found.append(
             StudioError(
@@ -53,6 +54,19 @@ def problems_of_dataset(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
             )
         )
     return found
+
+
+def unlearned(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
+    """What is wrong where labels of validation rows stand in no training row."""
+    if not unseen or not isinstance(task, LabelledTask) or task.labels:
+        return []
+    names = joined(", ", [f"“{shortened(label)}”" for label in unseen[:5]])
+    return [
+        StudioError(
+            phrase("Validation rows have labels that no training row has: {names}.", names=names),
+            phrase("Add training rows with them, or use another split."),
+        )
+    ]
 
 
 def to_be_filled(mapping: Mapping, task: TaskSpec) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
 from engine.data.columns.fit import labels_for_tasks
-from engine.data.columns.label_sets import counted
+from engine.data.columns.label_sets import counted, sets_in
 from engine.data.columns.numbers import bins_of, is_scale
-from engine.data.columns.spellings import Spellings, spellings_in
+from engine.data.columns.spellings import Spellings, matched, spellings_in
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, files_of
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.splitting import draw_splits
@@ -24,6 +24,7 @@ from engine.progress import ProgressCallback
 from engine.spec.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Reading, Split
 
 SPEC, DATA = "spec.json", "data.parquet"
+SHOWN_UNSEEN = 10  # labels that are kept of those that cannot be learned
 SHOWN = 1_000  # labels in several spellings that are told
 
 
@@ -91,6 +92,7 @@ def write_version(
             "rows": {name: int(count) for name, count in zip(SPLITS, counts, strict=True)},
             "labels": dict(sorted((collected.flags or collected.labels).items())),
             "empty": _empty_cells(collected, splits),
+            "unseen": unseen_labels(collected, splits),
             "label_for": labels_for_tasks(spec.mapping, collected.columns, collected.first),
             "spans": dict(sorted(collected.spans.items())),
             "fingerprint": fingerprint.hexdigest(),
@@ -98,6 +100,26 @@ def write_version(
     )
     (folder / SPEC).write_text(found.model_dump_json(indent=1), encoding="utf-8")
     return found
+
+
+def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, ...]:
+    """Labels of the rows for validation that no other row has but those for the test; the first.
+
+    `splits` are those of the rows, int8 [rows]; what is still to be drawn counts as training.
+    """
+    if not collected.labels or is_scale(collected.labels):
+        return ()
+    names = np.array(list(collected.labels), dtype=object)
+
+    def labels_of(rows: NDArray[np.bool_]) -> tuple[str, ...]:
+        cells = names[np.unique(collected.label_numbers[rows])]
+        sets = sets_in(cells) if counted(collected.labels) else [(cell,) for cell in cells]
+        return tuple(dict.fromkeys(label for labels in sets for label in labels if label))
+
+    validation, test = SPLITS.index("validation"), SPLITS.index("test")
+    learned = labels_of((splits != validation) & (splits != test))
+    _, strangers = matched(labels_of(splits == validation), learned)
+    return tuple(strangers[:SHOWN_UNSEEN])
 
 
 def _empty_cells(collected: Collected, splits: NDArray[np.int8]) -> dict[str, int]:

@@ -5,9 +5,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
 from engine.atomic_write import disk_errors_for
-from engine.data.columns.fit import problems_of
+from engine.data.columns.fit import problems_of, unlearned
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect
-from engine.data.datasets.importing import cells_to_fill
+from engine.data.datasets.importing import cells_to_fill, unseen_labels
 from engine.data.datasets.row_writer import Collected
 from engine.errors import StudioError
 from engine.progress import ProgressCallback
@@ -45,4 +45,5 @@ def problems_of_survey(found: Collected, mapping: Mapping, task: TaskSpec) -> li
     """Everything that keeps these rows from a task."""
     empty, rows = cells_to_fill(found)
     labels = found.flags or found.labels or found.spans or None
-    return problems_of(found.columns, mapping, task, labels, empty, rows)
+    wrong = problems_of(found.columns, mapping, task, labels, empty, rows)
+    return wrong + unlearned(unseen_labels(found, found.given), task)

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
-from engine.spec.dataset import Cleaning, FileData, Mapping
+from engine.data.datasets.store import import_dataset
+from engine.spec.dataset import Cleaning, FileData, Mapping, Reading, Split
 from engine.spec.job import JobSpec
 from tests.engine.cli.test_commands import SIZE, output, refusal
 from tests.engine.training import small
@@ -80,12 +81,36 @@ def test_rows_that_lack_something_are_skipped_where_that_is_asked_for(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     file = written(tmp_path, ["text,label", *FINE, "a film,", "another,"])
+    facts = json.loads(output(capsys, "check", str(file), "--skip-empty=label", "--json"))
+    assert facts["rows"] == 20
     assert main(["job", "--data", str(file), "--skip-empty=label", *SIZE]) == 0
     printed = capsys.readouterr()
     composed = JobSpec.model_validate_json(printed.out)
     assert isinstance(composed.data, FileData)
     assert composed.data.cleaning == Cleaning(skip_empty=("label",))
     assert "Row without “label” skipped: 2 times, first in line 22." in printed.err
+
+
+def test_a_label_of_validation_rows_alone_is_refused_before_the_start(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file, other = written(tmp_path, ["text,label", *FINE]), tmp_path / "dev.csv"
+    says = "Validation rows have labels that no training row has: “2”."
+    other.write_text("text,label\na film,1\na film,2\n")
+    given = ["--data", str(file), "--validation", str(other)]
+    assert says in refusal(capsys, "job", *given, *SIZE)
+    spec = import_dataset(
+        "x",
+        {"train": file, "validation": other},
+        Reading(),
+        Mapping(text="text", label="label"),
+        Split(),
+        tmp_path / "data" / "1",
+    )
+    assert spec.unseen == ("2",)
+    assert says in refusal(capsys, "job", "--data", str(tmp_path / "data" / "1"), *SIZE)
+    other.write_text("text,label\na film,1.0\na film,0\n")
+    assert main(["job", *given, *SIZE]) == 0, "another spelling is the same label"
 
 
 def test_the_task_is_told_by_all_rows_and_gets_its_own_labels(
