@@ -20,7 +20,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.system_errors import explained
 
-BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 10_000  # while a run is not finished, and else
+BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 4_000  # while a run is not finished, and else
 
 
 class Dispatcher(QObject):

@@ -17,6 +17,7 @@ def _progress(run: RunNow) -> str:
         "queued": tr("queued"),
         "starting": tr("starting"),
         "paused": tr("paused"),
+        "not responding": tr("not responding"),
         "stopping": tr("saving before stopping"),
     }
     if run.state in states:

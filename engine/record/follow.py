@@ -137,13 +137,13 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
     leads_to: State | None = None
     if run.problem and isinstance(event, Prepared | Progressed | Measured | Saved):
         run.problem = run.advice = ""  # it waited, and works again
-        leads_to = _at_work(folder)
+        leads_to = at_work(folder)
     match event:
         case Started():
             run.started, run.step = run.started or event.at, event.step
             run.ended = run.paced_from = None
             run.problem = run.advice = run.details = ""
-            return _at_work(folder)
+            return at_work(folder)
         case Prepared():
             run.steps, run.examples, run.parameters = event.steps, event.examples, event.parameters
             run.device, run.threads, run.versions = event.device, event.threads, event.versions
@@ -186,7 +186,7 @@ def _follow_stage(run: Run, event: AnyEvent) -> None:
             run.stage, run.stage_done, run.stage_total = "", 0, 0
 
 
-def _at_work(folder: RunFolder) -> State:
+def at_work(folder: RunFolder) -> State:
     return "stopping" if folder.stop_wanted() else "running"
 
 

@@ -64,6 +64,22 @@ TRIAL = {"task": "", "job": "{}", "state": "stopped", "created": now()}  # a run
 WRITE_TIMEOUT = 30.0  # s that a writer waits for the others
 
 
+class RecordMoved(StudioError):
+    """The file was moved, replaced or deleted while it is open; what is written is lost with it."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            phrase(
+                "The run database {path} was moved, replaced or deleted while BERT Studio uses it.",
+                path=path.name,
+            ),
+            phrase(
+                "Nothing more is recorded. Put it back, or start BERT Studio again: runs train on,"
+                " and are then listed from their folders."
+            ),
+        )
+
+
 class Record:
     """The open record.
 
@@ -75,12 +91,17 @@ class Record:
         self.path = path
         self.set_aside: Path | None = None
         self.restored: Path | None = None
+        self._place = _place_of(path)
         self._engine = _engine(path)
         self._writing = self._engine.execution_options(writes=True)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """One transaction that may write: all of the block, or nothing of it."""
+        """One transaction that may write: all of the block, or nothing of it.
+
+        Raises RecordMoved where the file is not at its place any more.
+        """
+        self.check_place()
         with (
             _in_plain_language(self.path),
             Session(self._writing, expire_on_commit=False) as session,
@@ -98,8 +119,22 @@ class Record:
         ):
             yield session
 
+    def check_place(self) -> None:
+        """Raise RecordMoved where another file, or none, stands where this one was opened."""
+        if _place_of(self.path) != self._place:
+            raise RecordMoved(self.path)
+
     def close(self) -> None:
         self._engine.dispose()
+
+
+def _place_of(path: Path) -> tuple[int, int]:
+    """Which file stands at `path`, as long as it exists; zeros where there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 def open_record(path: Path, backups: Path) -> Record:

@@ -94,7 +94,9 @@ class RunManager:
         """Follow the runs that work, notice those that died, and start what can start.
 
         `everything`: also runs that ended, which may have been resumed without the window.
+        Raises RecordMoved.
         """
+        self._record.check_place()
         with self._record.read() as session:
             runs = all_runs(session) if everything else runs_in(session, WORKING)
         updates = self._watch.follow(runs) + self._start_queued()
@@ -180,7 +182,8 @@ class RunManager:
                 run.state, run.ended = "stopped", now()
             elif run.state in WORKING:
                 run.run_folder().ask_stop()
-                run.state = "stopping" if run.state in ("running", "paused") else run.state
+                asked = run.state in ("running", "paused", "not responding")
+                run.state = "stopping" if asked else run.state
         return [RunUpdate("run_changed", (run_id,))]
 
     def resume(self, run_id: str) -> list[RunUpdate]:

@@ -9,8 +9,10 @@ from typing import Literal, NamedTuple
 
 from engine.messages import now
 from engine.messages.events import AnyEvent, Ended, Measured, Noted, Started
-from engine.record.follow import catch_up, crash
+from engine.phrases import phrase
+from engine.record.follow import at_work, catch_up, crash
 from engine.record.opening import Record
+from engine.record.pulse import SILENCE, Pulse
 from engine.record.runs import WORKING, Run, runs_in
 from engine.record.runs import run as find
 from engine.record.workers import Workers
@@ -18,6 +20,7 @@ from engine.runs.folder import RunFolder
 from engine.system_errors import explained
 
 START_TIMEOUT = 60.0  # s that a started process may take to take the lock
+RESPONDING = ("running", "stopping")  # states in which a worker has something to do
 BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
 
 
@@ -35,6 +38,7 @@ class RunWatch:
         self._record = record
         self._workers = workers
         self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
+        self._pulse = Pulse()
         self._force_stopped: set[str] = set()
         self._unreadable: dict[str, str] = {}  # by the id of a run, why it cannot be followed
         self.is_behind = False  # more events wait to be read
@@ -104,6 +108,8 @@ class RunWatch:
         held = seen.state in WORKING and folder.has_worker()  # before its lines are read
         if held:
             self._silent_since.pop(seen.id, None)
+        else:
+            self._pulse.forget(seen.id)
         run, updates, behind = self._read_events(seen, folder)
         if run is None:
             return updates
@@ -111,7 +117,32 @@ class RunWatch:
         changed = run.bytes_read != seen.bytes_read
         if run.state in WORKING and not held and not behind:
             changed = self._record_crash(run, folder) or changed
+        elif held:
+            changed = self._feel_pulse(run, folder) or changed
         return [*updates, RunUpdate("run_changed", (run.id,))] if changed else updates
+
+    def _feel_pulse(self, seen: Run, folder: RunFolder) -> bool:
+        """Whether a worker began to hang or works again; that is recorded. It is never killed."""
+        hung = seen.state == "not responding"
+        if seen.state not in (*RESPONDING, "not responding"):
+            return False
+        if self._pulse.is_silent(seen.id, folder) == hung:
+            return False
+        with self._record.session() as session:
+            run = find(session, seen.id)
+            if run is None or run.state != seen.state:
+                return False
+            if hung:
+                run.state, run.problem, run.advice = at_work(folder), "", ""
+            else:
+                run.state = "not responding"
+                run.problem = phrase("The training process is not responding.")
+                run.advice = phrase(
+                    "It did nothing for {seconds} seconds. Wait, or force it to stop: the steps"
+                    " since the last checkpoint are then repeated.",
+                    seconds=round(SILENCE),
+                )
+        return True
 
     def _read_events(
         self, seen: Run, folder: RunFolder

@@ -20,6 +20,7 @@ State = Literal[
     "starting",
     "running",
     "paused",
+    "not responding",
     "stopping",
     "stopped",
     "finished",
@@ -27,7 +28,7 @@ State = Literal[
     "crashed",
     "unreadable",
 ]
-WORKING: tuple[State, ...] = ("starting", "running", "paused", "stopping")
+WORKING: tuple[State, ...] = (*("starting", "running", "paused", "not responding", "stopping"),)
 RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
 MOST_REMARKS = 200  # kept of one run
 

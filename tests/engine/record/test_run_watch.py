@@ -1,6 +1,8 @@
 """Workers and windows that die, and what the record says of their runs."""
 
 import os
+import platform
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -10,9 +12,10 @@ import pytest
 from engine.home import Home
 from engine.messages import now
 from engine.messages.events import Ended, Started, measured
-from engine.record import run_watch
+from engine.record import pulse, run_watch
 from engine.record.metrics import curves
-from engine.record.opening import Record
+from engine.record.opening import Record, RecordMoved
+from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunWatch
 from engine.record.runs import Run, add_run, all_runs
 from engine.record.runs import run as find
@@ -232,3 +235,60 @@ def test_a_closed_folder_does_not_keep_the_window_closed(home: Home, record: Rec
     with without_the_rights_of_root():
         RunWatch(record, Workers()).correct_stale()
     folder.path.chmod(0o700)
+
+
+def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse, "INTERVAL", 0.1)
+    monkeypatch.setattr(pulse, "SILENCE", 0.5)
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    started = window.run(run_id).run_folder().last_started()
+    assert started is not None
+    for _ in range(3):
+        os.kill(started.pid, signal.SIGSTOP)
+        hung = window.until(run_id, "not responding")
+        assert "not responding" in hung.problem and hung.advice
+        os.kill(started.pid, signal.SIGCONT)
+        assert window.until(run_id, "running").problem == ""
+    window.say(run_id, "go on")
+    window.until(run_id, "finished")
+    assert (
+        len([e for e in window.run(run_id).run_folder().milestones() if e.kind == "started"]) == 1
+    )
+
+
+def test_a_window_that_slept_takes_no_worker_for_hung(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder.create(home.runs / "one", fake_worker.job())
+    folder.append(Started(pid=os.getpid(), host=platform.node()))
+    monkeypatch.setattr(pulse, "_sign", lambda pid, folder: (1.0, 1))
+    times = iter((0.0, 600.0, 1200.0, 1202.0, 1204.0, 1206.0, 1208.0))
+    watched = pulse.Pulse(lambda: next(times))
+    silent = [watched.is_silent("one", folder) for _ in range(7)]
+    assert silent == [False, False, False, False, False, True, True]
+
+
+WAYS = {
+    "moved": os.rename,
+    "deleted": lambda file, aside: file.unlink(),
+    "replaced": lambda file, aside: (shutil.copy(file, aside), os.replace(aside, file)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_record_that_is_gone_while_it_is_open_is_noticed_at_the_next_look(
+    home: Home, record: Record, way: str
+) -> None:
+    manager = RunManager(record, home)
+    manager.refresh()
+    WAYS[way](home.record, home.root / "aside.db")
+    with pytest.raises(RecordMoved):
+        manager.refresh()
+    with pytest.raises(RecordMoved), record.session():
+        pass  # nothing is written into the void
+    if way == "moved":
+        os.rename(home.root / "aside.db", home.record)
+        manager.refresh()

@@ -135,7 +135,8 @@ class RunHeader(QWidget):
         row = self.state.row
         if row is None:
             return
-        self.force_stop.setVisible(row.is_working and self.state.is_silent())
+        hangs = self.state.is_silent() or row.state == "not responding"
+        self.force_stop.setVisible(row.is_working and hangs)
         unknown = row.state == "starting" or (row.state == "running" and not row.steps)
         self.bar.setRange(0, 0 if unknown and not row.stage_total else 1000)
         share = row.stage_done / row.stage_total if unknown and row.stage_total else row.share
