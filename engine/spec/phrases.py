@@ -1,13 +1,20 @@
 """A field of a spec or a message that may hold a phrase, which it keeps with its key in JSON."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
 
 from engine.phrases import from_plain, plain
+from engine.visible import concise
+
+
+def _short(value: Any) -> str:
+    """A sentence of at most 300 characters, also where the file of somebody else has it longer."""
+    return concise(from_plain(value))[0]
+
 
 PhraseField = Annotated[
     str,
-    PlainValidator(from_plain, json_schema_input_type=str),
+    PlainValidator(_short, json_schema_input_type=str),
     PlainSerializer(plain, when_used="json"),
 ]

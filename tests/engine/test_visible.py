@@ -11,7 +11,7 @@ from engine.cli import main
 from engine.cli.progress import ProgressLine
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, StudioError
-from engine.messages.events import Noted
+from engine.messages.events import Ended, Noted
 from engine.phrases import Phrase, phrase, rendered
 from engine.terminal import remark, say, say_json
 from engine.visible import SENTENCE_CHARACTERS, concise, one_line, visible
@@ -94,3 +94,17 @@ def test_a_remark_on_a_long_name_is_short() -> None:
     remarks.saw(phrase("Row without “{key}”", key="k" * 10_000), 3)
     (sentence,) = remarks.sentences()
     assert len(sentence) <= SENTENCE_CHARACTERS and "line 3" in sentence
+
+
+def test_what_a_foreign_run_says_is_short_and_visible() -> None:
+    event = Ended.model_validate(
+        {
+            "at": "2030-01-01T00:00:00Z",
+            "outcome": "failed",
+            "problem": "x\x1b[2J" + "y" * 400_000,
+            "advice": {"key": "Choose {name}.", "args": {"name": "z" * 400_000}},
+        }
+    )
+    assert len(event.problem) <= SENTENCE_CHARACTERS >= len(event.advice)
+    assert event.problem.startswith(r"x\x1b[2Jyyy") and event.problem.isprintable()
+    assert isinstance(event.advice, Phrase) and event.advice.key == "Choose {name}."

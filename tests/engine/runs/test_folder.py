@@ -190,7 +190,7 @@ from engine.errors import DiskFull
 from engine.messages.events import Noted
 from engine.runs.folder import RunFolder
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 try:
     RunFolder(Path(sys.argv[1])).append(Noted(text="x" * 5000))
 except DiskFull as error:
