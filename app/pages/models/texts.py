@@ -48,7 +48,8 @@ def entry_of(model: ModelEntry) -> Entry:
 def _past(model: ModelEntry) -> list[str]:
     """Where a model comes from, by which those of one size are told apart."""
     step = tr("step {0}").format(numbers.count(model.step)) if model.step else ""
-    return [model.data, step, moments.day(model.saved) if model.saved else ""]
+    saved = tr("saved {0}").format(moments.day(model.saved)) if model.saved else ""
+    return [model.data, step, saved]
 
 
 def _line(info: CheckpointInfo) -> list[str]:

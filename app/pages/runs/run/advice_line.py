@@ -19,6 +19,7 @@ class AdviceLine(QWidget):
         self._number = 0
         self.text = OneLine("")
         self.next = buttons.quiet("", self._on_next)
+        self.next.setAccessibleName(self.tr("Next advice"))
         self.try_it = buttons.plain(self.tr("Prepare this &run…"), self._on_try, "graduation-cap")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -44,7 +45,6 @@ class AdviceLine(QWidget):
         self.try_it.setVisible(bool(advice.change))
         self.next.setVisible(len(found) > 1)
         self.next.setText(self.tr("{0} of {1}").format(self._number + 1, len(found)))
-        self.next.setAccessibleName(self.tr("Next advice"))
 
     def _on_next(self) -> None:
         self._number += 1

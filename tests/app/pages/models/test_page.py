@@ -91,8 +91,8 @@ def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, littl
     cards = {item.title: item for item in page.list.list.cards.items}
     speeches = cards["speeches · Starter"]
     assert (speeches.figure, speeches.unit) == ("79.3 %", "accuracy")
-    assert speeches.facts.startswith("speeches · step 20 · ")
-    assert cards["little"].unit == "parameters" and cards["little"].facts[0].isdigit()
+    assert speeches.facts.startswith("speeches · step 20 · saved ")
+    assert cards["little"].unit == "parameters" and cards["little"].facts.startswith("saved ")
     assert "parameters" in speeches.facts
     qtbot.keyClicks(page.list.search, "films step")
     assert [item.title for item in page.list.list.cards.items] == ["films · Starter"]
