@@ -1,12 +1,12 @@
 """What a file or folder that was dropped on the window is, by what is in it."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtGui import QDropEvent
 
 from engine.data.formats.sources import data_suffixes, holds_texts
+from engine.regular_file import read_json
 
 MODEL_FILES = {
     "config.json",
@@ -54,12 +54,10 @@ def _kind(path: Path) -> str:
 
 def _is_job(path: Path) -> bool:
     """Whether a file holds a job, as the wizard saves it or a run folder keeps it."""
+    if path.suffix.lower() != ".json":
+        return False
     try:
-        if path.suffix.lower() != ".json" or not path.is_file():
-            return False
-        if path.stat().st_size > LARGEST_JOB:
-            return False
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        found = read_json(path, LARGEST_JOB)
+    except (OSError, ValueError):
         return False  # whoever takes it says what is wrong with it
     return isinstance(found, dict) and found.keys() >= JOB_FIELDS

@@ -10,7 +10,7 @@ OWN = {  # files in which a read is of what the system or the program itself hol
     "app/pages/explore/panels/attention/tensor.py": "what the explorer worker just wrote",
     "app/pages/settings/about.py": "licences that come with the program",
     "app/resources.py": "icons that come with the program",
-    "app/widgets/help.py": "help that comes with the program",
+    "app/widgets/help_topics.py": "help that comes with the program",
     "engine/cores.py": "/proc and /sys",
     "engine/explore/limits.py": "/proc",
     "engine/export/reloading.py": "what the other side of a check just wrote",
