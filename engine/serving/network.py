@@ -61,7 +61,7 @@ class ShortlistHead(MlmHead):
     def __init__(self, head: MlmHead, kind: Kind) -> None:
         nn.Module.__init__(self)
         self.dense, self.activation, self.norm = head.dense, head.activation, head.norm
-        self.decoder, self.bias = head.decoder, head.bias
+        self.own_decoder, self.decoder, self.bias = head.own_decoder, head.decoder, head.bias
         self._rough = matmul(kind, head.decoder, head.bias)
 
     def forward(self, hidden: Tensor) -> Tensor:

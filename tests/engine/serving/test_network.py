@@ -42,6 +42,16 @@ def test_everything_that_a_network_says_is_near(family, kind):
         assert torch.allclose(some, wanted, atol=LARGEST[kind])
 
 
+@pytest.mark.parametrize("kind", HERE)
+@torch.no_grad()
+def test_a_decoder_of_its_own_is_near_too(kind):
+    plain = network(Heads(mlm=True, own_decoder=True))
+    quick = packed_network(plain, kind)
+    assert quick.heads == plain.heads
+    hidden = torch.randn(3, SPEC.hidden_size, generator=torch.Generator().manual_seed(1))
+    assert torch.allclose(quick.mlm(hidden), plain.mlm(hidden), atol=LARGEST[kind])
+
+
 @torch.no_grad()
 def test_float32_can_be_the_ground_for_another_kind():
     plain = network()
