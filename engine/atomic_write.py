@@ -21,6 +21,7 @@ from engine.phrases import phrase
 from engine.regular_file import LARGEST_MANIFEST, open_regular, read_json
 
 MANIFEST = "manifest.json"
+UMASK = "BERT_STUDIO_UMASK"  # octal; of the user, for the children of a private process
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 UNFINISHED = re.compile(r"\.(.+)\.tmp-[0-9a-f]{8}")  # the name while it is being written
 
@@ -107,13 +108,19 @@ def check_room(path: Path, needed: int) -> None:
         )
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Replace `path` by `content`, or leave it as it was."""
+def write_file(path: Path, content: bytes, shared: bool = False) -> None:
+    """Replace `path` by `content`, or leave it as it was.
+
+    Only the user may read it, unless it is `shared`: an output with the rights that the user's own
+    files get.
+    """
     temporary = path.with_name(f".{path.name}.tmp-{secrets.token_hex(4)}")
     try:
         with disk_errors_for(path):
-            with open(temporary, "xb") as file:
+            with open(temporary, "xb", opener=_private) as file:
                 file.write(content)
+                if shared and os.name == "posix":
+                    os.fchmod(file.fileno(), 0o666 & ~_umask_of_user())
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
@@ -240,14 +247,36 @@ def remove_whole(folder: Path) -> None:
     shutil.rmtree(gone)
 
 
+def keep_files_private() -> None:
+    """From now on only the user may read what this process and its children make.
+
+    Call it at the start of a program. What leaves the home gets the rights that the user wants by
+    `give_usual_rights` and `write_file`.
+    """
+    before = os.umask(0o077)
+    os.environ.setdefault(UMASK, f"{before:o}")
+
+
 def give_usual_rights(folder: Path) -> None:
-    """What leaves the home is no secret: the rights that the user's own folders get."""
-    pattern = folder.with_name(f".{folder.name}.rights-{secrets.token_hex(4)}")
-    pattern.mkdir()
-    try:
-        shutil.copymode(pattern, folder)
-    finally:
-        pattern.rmdir()
+    """What leaves the home is no secret: the rights that the user's own folders and files get."""
+    if os.name != "posix":
+        return
+    closed = _umask_of_user()
+    for inner in (folder, *folder.rglob("*")):
+        inner.chmod((0o777 if inner.is_dir() else 0o666) & ~closed)
+
+
+def _umask_of_user() -> int:
+    """The rights that files of the user lack, also after `keep_files_private`."""
+    if UMASK in os.environ:
+        return int(os.environ[UMASK], 8)
+    now = os.umask(0o077)
+    os.umask(now)
+    return now
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def clear_leftovers_of(path: Path) -> None:

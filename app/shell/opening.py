@@ -17,6 +17,7 @@ from app.studio import Studio
 from app.translation import Translator, language_of, translated
 from app.widgets.dialogs import Choice, Question
 from app.window import MainWindow
+from engine.atomic_write import keep_files_private
 from engine.errors import StudioError
 from engine.home import Home
 from engine.phrases import joined
@@ -30,6 +31,7 @@ log = logging.getLogger("studio")
 
 def run_window() -> int:
     """Be the window of the home until it is closed; gives the exit code."""
+    keep_files_private()
     try:
         return _claim_and_run(Home())
     except Exception as error:

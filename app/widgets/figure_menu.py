@@ -159,7 +159,7 @@ class FigureButton(QToolButton):
 def _write(path: Path, content: bytes) -> None:
     """Raises StudioError where the file cannot be written."""
     try:
-        write_file(path, content)
+        write_file(path, content, shared=True)
     except OSError as error:
         raise StudioError(
             phrase(

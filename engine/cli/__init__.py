@@ -11,6 +11,7 @@ import traceback
 
 import typer
 
+from engine.atomic_write import keep_files_private
 from engine.cli import (
     ask,
     check,
@@ -59,6 +60,7 @@ app.command("tour")(tour.tour)
 
 def main(arguments: list[str] | None = None) -> int:
     """Carry out a command line; returns the exit code."""
+    keep_files_private()
     share_the_machine()
     try:
         result = app(args=arguments, standalone_mode=False)

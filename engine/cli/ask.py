@@ -92,6 +92,6 @@ def attention(
     tokens, array = weights(loaded, text, pair)
     content = io.BytesIO()
     np.save(content, array)
-    write_file(out, content.getvalue())
+    write_file(out, content.getvalue(), shared=True)
     say(" ".join(token.text for token in tokens))
     say(f"{' x '.join(map(str, array.shape))} float32 written to {out}")

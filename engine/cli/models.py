@@ -75,7 +75,7 @@ def predict(
     predictions = [_rounded(one) for one in predictor.predict(table.rows)]
     records = _records(table.cells, predictions)
     with disk_errors_for(out):
-        write_file(out, WRITERS[out.suffix](records, predictions, raw).encode("utf-8"))
+        write_file(out, WRITERS[out.suffix](records, predictions, raw).encode("utf-8"), shared=True)
     say(f"{len(records)} rows written to {out}")
 
 

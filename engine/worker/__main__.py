@@ -5,6 +5,7 @@ answers questions on stdin; `reload SCRATCH_FOLDER` tries an export that was jus
 import sys
 from pathlib import Path
 
+from engine.atomic_write import keep_files_private
 from engine.system_errors import explained
 from engine.terminal import remark
 from engine.worker import FAILED, share_the_machine
@@ -17,6 +18,7 @@ USAGE = (
 
 def main(arguments: list[str] | None = None) -> int:
     """Do what is asked; what the user can understand is printed as a sentence."""
+    keep_files_private()
     share_the_machine()
     try:
         return _work(sys.argv[1:] if arguments is None else arguments)

@@ -207,7 +207,9 @@ class ReviewStep(QWidget):
         """Write the job file; off the window's thread."""
         content = self.file.toPlainText().encode("utf-8")
         background.run(
-            self, lambda: write_file(Path(path), content), lambda _: self._on_saved(path)
+            self,
+            lambda: write_file(Path(path), content, shared=True),
+            lambda _: self._on_saved(path),
         )
 
     def _on_saved(self, path: str) -> None:

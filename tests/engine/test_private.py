@@ -1,0 +1,73 @@
+"""Nobody else reads what the program makes, whatever the umask; outputs get the user's rights."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.home import Home
+from engine.runs.folder import RunFolder
+from engine.runs.launch import CODE, environment
+from tests.engine.training import small
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+
+WITH_UMASK = "import os, sys; os.umask(int(sys.argv[1], 8)); os.execv(sys.argv[2], sys.argv[2:])"
+OPEN_AND_CLOSE = """
+from app.shell import opening
+
+class Visited(opening.MainWindow):
+    def begin(self):
+        self.studio.dispatcher.settled.connect(self.close)
+        super().begin()
+
+opening.MainWindow = Visited
+raise SystemExit(opening.run_window())
+"""
+
+
+def run(umask: str, *arguments: str) -> None:
+    command = [sys.executable, "-c", WITH_UMASK, umask, sys.executable, *arguments]
+    done = subprocess.run(command, cwd=CODE, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def readable_by_others(folder: Path) -> list[str]:
+    return [
+        str(f.relative_to(folder))
+        for f in folder.rglob("*")
+        if not stat.S_ISSOCK(f.lstat().st_mode) and f.stat().st_mode & 0o077
+    ]
+
+
+def test_only_the_user_reads_what_lies_in_a_home_and_in_runs(tmp_path: Path, home: Home) -> None:
+    home.root.chmod(0o755)
+    job = tmp_path / "job.json"
+    job.write_text(small.classifying(tmp_path, epochs=1).model_dump_json())
+    run("000", "-m", "app", "train", str(job), "--into", str(home.runs / "one"))
+    run("000", "-c", OPEN_AND_CLOSE)
+    assert (home.runs / "one" / "events.jsonl").is_file() and home.settings.is_file()
+    assert readable_by_others(home.root) == []
+    assert home.root.stat().st_mode & 0o777 == 0o755
+    model = str(RunFolder(home.runs / "one").checkpoint_folders()[-1])
+    run("022", "-m", "app", "export", model, "--to", str(tmp_path / "out"))
+    out = str(tmp_path / "out.csv")
+    run(
+        "027",
+        "-m",
+        "app",
+        "predict",
+        str(tmp_path / "sentences.csv"),
+        "--model",
+        model,
+        "--out",
+        out,
+    )
+    assert {f.stat().st_mode & 0o777 for f in (tmp_path / "out").rglob("*") if f.is_file()} == {
+        0o644
+    }
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
+    assert Path(out).stat().st_mode & 0o777 == 0o640
