@@ -4,18 +4,18 @@ All work is done by `RunManager` in one thread of its own; here are only the clo
 the user, and the signals.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, QThread, QTimer, Signal, Slot
 
 from app import background
-from app.trash import move_to_trash
+from app.trash import bring_back, move_to_trash
 from engine.errors import StudioError
 from engine.home import Home
 from engine.record.opening import Record
 from engine.record.run_manager import RunManager
-from engine.record.run_watch import RunUpdate
+from engine.record.run_watch import RunUpdate, Trashed
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.system_errors import explained
@@ -33,6 +33,8 @@ class Dispatcher(QObject):
         refused: id of a run (or nothing), the StudioError that kept a request from being done.
         copying: a folder that is being copied in, bytes that are, bytes in all (0: unknown).
         copied: a folder that is copied in, or is not any more, and the id of its run (or nothing).
+        trashed: the runs that were removed and can be brought back, a tuple of `Trashed`.
+        ended: a `RunEnd`: a run was at work and is so no more.
         settled: after the start, every run has been caught up with.
     """
 
@@ -44,6 +46,8 @@ class Dispatcher(QObject):
     refused = Signal(str, object)
     copying = Signal(object, object, object)
     copied = Signal(object, str)
+    trashed = Signal(object)
+    ended = Signal(object)
     settled = Signal()
 
     _requested = Signal(object)  # a _Request, for the thread of the manager
@@ -112,9 +116,19 @@ class Dispatcher(QObject):
         """Kill the worker of a run that does not stop."""
         self._request(run_id, lambda: self._manager.force_stop(run_id))
 
-    def remove(self, run_id: str) -> None:
-        """Move the folder of a run to the trash and forget the run."""
-        self._request(run_id, lambda: self._manager.remove(run_id, _to_trash))
+    def remove(self, *run_ids: str) -> None:
+        """Move the folders of runs to the trash and forget them; `trashed` says what was moved."""
+        self._request("", lambda: self._manager.remove(run_ids, _to_trash))
+
+    def restore(self, trashed: Sequence[Trashed]) -> None:
+        """Bring back runs that were removed."""
+
+        def work() -> list[RunUpdate]:
+            for gone in trashed:
+                bring_back(gone.place, gone.folder)
+            return self._manager.restore(trashed)
+
+        self._request("", work)
 
     def adopt(self, folder: Path) -> None:
         """Copy in and list a run that was trained elsewhere; `run_added` says when."""
@@ -240,10 +254,9 @@ class _RequestRunner(QObject):
         self.done.emit(request)
 
 
-def _to_trash(folder: Path) -> bool:
-    """Whether the folder is in the trash now; not where this disk has none."""
+def _to_trash(folder: Path) -> Path | None:
+    """Where the folder is in the trash now; None where this disk has none."""
     try:
-        move_to_trash(folder)
+        return move_to_trash(folder)
     except StudioError:
-        return False
-    return True
+        return None

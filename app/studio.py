@@ -59,7 +59,6 @@ class Studio(QObject):
         self.explorer = explorer
         self.running = Running(record, dispatcher, self)
         self.running.saved.connect(self.models_changed)
-        dispatcher.noted.connect(self._on_noted)
         dispatcher.refused.connect(self._on_refused)
         explorer.died.connect(self._on_explorer_died)
         settings.changed.connect(self._on_preference)
@@ -130,14 +129,6 @@ class Studio(QObject):
         newest_first = {run: place for place, run in enumerate(runs)}
         chosen.sort(key=lambda c: (newest_first[str(c.run_id)], not c.best, -c.step))
         return [_model_of_run(runs[str(c.run_id)], c, scores[c.folder]) for c in chosen]
-
-    def _on_noted(self, run: str, text: str) -> None:
-        if run:
-            self.notices.say(
-                text, self.tr("Show the run"), lambda: self.go.emit("runs", {"run": run})
-            )
-        else:
-            self.notices.say(text)
 
     def _on_refused(self, _run: str, error: Exception) -> None:
         self.notices.show(error)

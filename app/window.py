@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from app import background, commands, drops
 from app.closing import ask_to_close
 from app.machine import Machine, look_at_machine
+from app.news import RunNews
 from app.palette import Palette
 from app.running import RunningRun
 from app.running_texts import activity_of
@@ -143,7 +144,7 @@ LOWER: list[PageEntry] = [
 
 
 class MainWindow(QMainWindow):
-    """Navigation at the left, banners above the page, status below."""
+    """Navigation at the left, the page with banners over it, status below."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
@@ -160,20 +161,17 @@ class MainWindow(QMainWindow):
             [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()], len(PAGES)
         )
         self.navigation.asked.connect(self.go)
-        self.banners = Banners(studio.notices)
         self.stack = QStackedWidget()
+        self.banners = Banners(studio.notices, self.stack)
+        self._news = RunNews(studio, self)
         self.status = StatusBar()
         self.status.run_asked.connect(
             lambda run: studio.go.emit("runs", {"run": run} if run else None)
         )
-        right = QVBoxLayout()
-        right.setSpacing(0)
-        right.addWidget(self.banners)
-        right.addWidget(self.stack, 1)
         upper = QHBoxLayout()
         upper.setSpacing(0)
         upper.addWidget(self.navigation)
-        upper.addLayout(right, 1)
+        upper.addWidget(self.stack, 1)
         whole = QWidget()
         column = QVBoxLayout(whole)
         column.setContentsMargins(0, 0, 0, 0)

@@ -1,6 +1,6 @@
 """The banners above a page: what the user is told, with Details, Copy and a way to close each."""
 
-from PySide6.QtCore import QRect, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -12,6 +12,7 @@ from app.widgets.page import MARGIN, Picture
 from app.widgets.text import Text
 
 STAYS = 9000  # ms that a notice, not an error, is shown
+MOST_WIDTH = 720  # px
 MAX_BANNERS = 3  # banners shown at once; the older ones wait behind a button
 
 
@@ -109,7 +110,7 @@ class Banner(QFrame):
 
 
 class Banners(QWidget):
-    """All banners, the newest on top; nothing and no height while there are none."""
+    """All banners, the newest on top, over the lower left of the parent, which they never move."""
 
     def __init__(self, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -117,7 +118,7 @@ class Banners(QWidget):
         self._all: dict[int, Banner] = {}
         self._expanded = False
         self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(MARGIN, 3 * SPACE, MARGIN, 0)
+        self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(2 * SPACE)
         self.older = buttons.quiet(self.tr("Older messages"), self._on_older)
         self._column.addWidget(self.older, 0, Qt.AlignmentFlag.AlignRight)
@@ -127,9 +128,32 @@ class Banners(QWidget):
         for notice in notices.shown:
             self._on_added(notice)
         self._arrange()
+        if parent is not None:
+            parent.installEventFilter(self)
 
     def banner(self, notice: Notice) -> Banner:
         return self._all[notice.number]
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._place()
+        return super().eventFilter(watched, event)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._place()
+        return super().event(event)
+
+    def _place(self) -> None:
+        area = self.parentWidget()
+        if area is None or self.isHidden():
+            return
+        width = min(MOST_WIDTH, area.width() - 2 * MARGIN)
+        has = self._column.hasHeightForWidth()
+        wanted = self._column.totalHeightForWidth(width) if has else self.sizeHint().height()
+        height = min(wanted, area.height() - 2 * MARGIN)
+        self.setGeometry(MARGIN, area.height() - height - 4 * SPACE, width, height)
+        self.raise_()
 
     def _on_added(self, notice: Notice) -> None:
         banner = Banner(notice, self._notices)
@@ -169,3 +193,4 @@ class Banners(QWidget):
             self.older.setText(text)
             self.older.setAccessibleName(text)
         self.setVisible(bool(newest_first))
+        self._place()

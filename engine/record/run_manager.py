@@ -7,7 +7,7 @@ that thread alone changes states. What is new comes back as a list of updates fo
 import itertools
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic_core import from_json
@@ -22,7 +22,7 @@ from engine.record import rebuild
 from engine.record.backups import back_up_daily, date_of
 from engine.record.follow import take_in
 from engine.record.opening import Record
-from engine.record.run_watch import RunUpdate, RunWatch
+from engine.record.run_watch import RunUpdate, RunWatch, Trashed
 from engine.record.runs import (
     RESUMABLE,
     WORKING,
@@ -190,6 +190,8 @@ class RunManager:
         """Put a stopped or failed run in the queue again: same folder, last checkpoint."""
         with self._record.session() as session:
             run = self._find(session, run_id)
+            if run.state == "queued" or run.state in WORKING:
+                return []  # it was asked for twice
             if run.state not in RESUMABLE:
                 raise StudioError(
                     phrase("“{run}” cannot be resumed.", run=run.name),
@@ -211,26 +213,62 @@ class RunManager:
             self.workers.kill(run_id)
         return self.refresh()
 
-    def remove(self, run_id: str, to_trash: Callable[[Path], bool]) -> list[RunUpdate]:
-        """Forget a run and move its folder to the trash, or delete it where there is no trash."""
-        with self._record.read() as session:
-            run = self._find(session, run_id)
+    def remove(
+        self, run_ids: Sequence[str], to_trash: Callable[[Path], Path | None]
+    ) -> list[RunUpdate]:
+        """Forget runs and move their folders to the trash, or delete them where there is none.
+
+        One that cannot be removed is refused by itself; one that is not listed is gone already.
+        """
+        updates: list[RunUpdate] = []
+        trashed: list[Trashed] = []
+        for run_id in run_ids:
+            with self._record.read() as session:
+                run = find(session, run_id)
+            if run is None:
+                continue
+            try:
+                place = self._to_trash(run, to_trash, updates)
+            except StudioError as error:
+                updates.append(RunUpdate("refused", (run_id, error)))
+                continue
+            with self._record.session() as session:
+                remove_run(session, run_id)
+            updates.append(RunUpdate("run_removed", (run_id,)))
+            if place is not None:
+                trashed.append(Trashed(run.name, run.notes, run.star, run.folder, place))
+        return [*updates, RunUpdate("trashed", (tuple(trashed),))] if trashed else updates
+
+    def _to_trash(
+        self, run: Run, to_trash: Callable[[Path], Path | None], updates: list[RunUpdate]
+    ) -> Path | None:
+        """Where the folder of a run lies in the trash; None where it is not there."""
         readable = run.state != "unreadable"
         if run.state in WORKING or (readable and run.run_folder().has_worker()):
             raise StudioError(
                 phrase("“{run}” is still being trained.", run=run.name),
                 phrase("Stop it first, then delete it."),
             )
-        updates = [RunUpdate("run_removed", (run_id,))]
-        if run.folder.exists() and not to_trash(run.folder):
+        if not run.folder.exists():
+            return None
+        if (place := to_trash(run.folder)) is None:
             _delete(run.folder)
             text = phrase(
                 "The system has no trash for this folder: “{run}” was deleted permanently.",
                 run=run.name,
             )
-            updates.append(RunUpdate("noted", (run_id, text)))
-        with self._record.session() as session:
-            remove_run(session, run_id)
+            updates.append(RunUpdate("noted", ("", text)))
+        return place
+
+    def restore(self, trashed: Sequence[Trashed]) -> list[RunUpdate]:
+        """List runs again whose folders are back from the trash, with their names and notes."""
+        updates = []
+        for gone in trashed:
+            folder = RunFolder(gone.folder)
+            with self._record.session() as session:
+                run = take_in(session, folder, folder.job())
+                run.name, run.notes, run.star = gone.name, gone.notes, gone.star
+            updates.append(RunUpdate("run_added", (run.id,)))
         return updates
 
     def copy(

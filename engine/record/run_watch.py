@@ -5,6 +5,7 @@ is noticed.
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from engine.messages import now
@@ -27,8 +28,40 @@ BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
 class RunUpdate(NamedTuple):
     """One signal of the dispatcher, to be sent in the window's thread."""
 
-    signal: Literal["run_added", "run_changed", "run_removed", "measured", "noted"]
+    signal: Literal[
+        "run_added",
+        "run_changed",
+        "run_removed",
+        "measured",
+        "noted",
+        "refused",
+        "trashed",
+        "ended",
+    ]
     values: tuple[object, ...]
+
+
+class Trashed(NamedTuple):
+    """A run whose folder lies in the trash, and what the record alone knew of it."""
+
+    name: str
+    notes: str
+    star: bool
+    folder: Path  # where it was
+    place: Path  # where it is
+
+
+class RunEnd(NamedTuple):
+    """How a run ended that was at work; `score` is the best one, where it had any."""
+
+    run_id: str
+    name: str
+    state: str  # “finished”, “failed”, “crashed”, “stopped”
+    problem: str
+    advice: str
+    metric: str
+    score: float | None
+    by_user: bool  # asked for: no news
 
 
 class RunWatch:
@@ -115,11 +148,23 @@ class RunWatch:
             return updates
         self.is_behind = self.is_behind or behind
         changed = run.bytes_read != seen.bytes_read
+        by_user = seen.state == "stopping" or seen.id in self._force_stopped
         if run.state in WORKING and not held and not behind:
             changed = self._record_crash(run, folder) or changed
         elif held:
             changed = self._feel_pulse(run, folder) or changed
-        return [*updates, RunUpdate("run_changed", (run.id,))] if changed else updates
+        if not changed:
+            return updates
+        return [*updates, RunUpdate("run_changed", (run.id,)), *self._end_of(seen, by_user)]
+
+    def _end_of(self, seen: Run, by_user: bool) -> list[RunUpdate]:
+        """What is to be said where a run that was at work is so no more."""
+        with self._record.read() as session:
+            run = find(session, seen.id)
+        if seen.state not in WORKING or run is None or run.state in WORKING:
+            return []
+        said = (run.problem, run.advice, run.best_metric, run.best_score)
+        return [RunUpdate("ended", (RunEnd(run.id, run.name, run.state, *said, by_user),))]
 
     def _feel_pulse(self, seen: Run, folder: RunFolder) -> bool:
         """Whether a worker began to hang or works again; that is recorded. It is never killed."""

@@ -14,6 +14,7 @@ from engine.messages.events import Measured, Started
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curves
 from engine.record.opening import Record, open_record
+from engine.record.run_watch import RunEnd, Trashed
 from engine.record.runs import Run, add_run, all_runs
 from engine.record.runs import run as find
 from engine.runs import launch
@@ -32,7 +33,7 @@ class Watched:
         self.record: Record = open_record(home.record, home.backups)
         self.dispatcher = Dispatcher(self.record, home)
         self.heard: list[tuple[object, ...]] = []
-        for name in ("run_added", "run_changed", "run_removed", "measured", "noted"):
+        for name in ("run_added", "run_changed", "run_removed", "measured", "noted", "ended"):
             getattr(self.dispatcher, name).connect(
                 lambda *values, name=name: self.heard.append((name, *values))
             )
@@ -110,6 +111,10 @@ def test_a_job_becomes_a_run_that_is_followed_to_its_end(watched: Watched) -> No
     watched.hears("run_changed", run_id)
     watched.hears("noted", run_id, "One text was cut.")
     watched.hears("measured", run_id)
+    watched.qtbot.waitUntil(lambda: any(said[0] == "ended" for said in watched.heard))
+    (end,) = [said[1] for said in watched.heard if said[0] == "ended"]
+    assert isinstance(end, RunEnd)
+    assert (end.run_id, end.state, end.by_user) == (run_id, "finished", False)
     points = [point for said in watched.heard if said[0] == "measured" for point in said[2]]  # type: ignore[attr-defined]
     assert all(isinstance(point, Measured) for point in points)
     assert [point.step for point in points if point.name == "loss"] == [1, 2, 3, 4, 5, 6]
@@ -178,11 +183,18 @@ def test_a_run_from_elsewhere_is_adopted_and_removed(
     watched.dispatcher.adopt(elsewhere.path)
     watched.hears("run_added", "run")
     folder = watched.run("run").folder
+    trashed: list[tuple[Trashed, ...]] = []
+    watched.dispatcher.trashed.connect(trashed.append)
     watched.dispatcher.remove("run")
     watched.hears("run_removed", "run")
     assert not folder.exists() and elsewhere.path.exists()
     with watched.record.read() as session:
         assert all_runs(session) == []
+    watched.qtbot.waitUntil(lambda: bool(trashed))
+    watched.heard.clear()
+    watched.dispatcher.restore(trashed[0])
+    watched.hears("run_added", "run")
+    assert folder.exists() and watched.run("run").state == "finished"
 
 
 def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched) -> None:

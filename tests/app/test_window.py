@@ -294,3 +294,20 @@ def test_the_window_lies_on_the_screen(
     first = MainWindow(studio)
     qtbot.addWidget(first)
     assert first.width() <= here.width() and first.height() <= room(first).height()
+
+
+def test_notices_lie_over_the_page_and_never_move_it(qtbot, window: MainWindow) -> None:
+    before = page(window, window.current).geometry()
+    window.studio.notices.error("Something is wrong.", "Do this.", "Details of it.")
+    window.studio.notices.say("A run finished.", "Show", lambda: None)
+    qtbot.waitUntil(lambda: window.banners.isVisible() and window.banners.height() > 0)
+    assert page(window, window.current).geometry() == before
+    area = window.stack.rect()
+    assert area.contains(window.banners.geometry())
+    low = window.banners.geometry().top()
+    next(iter(window.banners._all.values())).more.click()
+    qtbot.waitUntil(lambda: window.banners.geometry().top() < low)
+    assert area.contains(window.banners.geometry())
+    window.resize(window.width() + 60, window.height() + 40)
+    qtbot.waitUntil(lambda: window.banners.geometry().bottom() > low)
+    assert page(window, window.current).size() == window.stack.size()

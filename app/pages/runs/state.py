@@ -1,6 +1,6 @@
 """All runs as they stand, and what can be done with each. No widgets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -131,8 +131,8 @@ class RunsState(QObject):
     def force_stop(self, run_id: str) -> None:
         self._studio.dispatcher.force_stop(run_id)
 
-    def remove(self, run_id: str) -> None:
-        self._studio.dispatcher.remove(run_id)
+    def remove(self, run_ids: Sequence[str]) -> None:
+        self._studio.dispatcher.remove(*run_ids)
 
     def open_in_explore(self, checkpoint: Path) -> None:
         self._studio.go.emit("explore", checkpoint)

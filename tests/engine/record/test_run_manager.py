@@ -10,6 +10,8 @@ from engine.errors import StudioError
 from engine.messages.events import Measured
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curves
+from engine.record.runs import run as find
+from engine.record.runs import set_name, set_notes
 from engine.runs.folder import RunFolder
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from tests.engine.record.window import Window
@@ -141,29 +143,41 @@ def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None
     run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
 
-    def to_trash(path: Path) -> bool:
-        os.rename(path, tmp_path / "trash")
-        return True
+    with window.record.session() as session:
+        set_name(session, run_id, "Mine")
+        set_notes(session, run_id, "Keep this.")
 
-    assert window.manager.remove(run_id, to_trash) == [("run_removed", (run_id,))]
+    def to_trash(path: Path) -> Path:
+        os.rename(path, tmp_path / "trash")
+        return tmp_path / "trash"
+
+    removed, (signal, (trashed,)) = window.manager.remove([run_id, "gone"], to_trash)
+    assert (removed, signal) == (("run_removed", (run_id,)), "trashed")
     assert window.states() == {} and not folder.exists()
     with window.record.read() as session:
         assert curves(session, run_id) == {} and checkpoints_of(session, run_id) == []
+    os.rename(trashed[0].place, folder)
+    assert window.manager.restore(trashed) == [("run_added", (run_id,))]
+    with window.record.read() as session:
+        back = find(session, run_id)
+        assert back is not None
+        assert (back.name, back.notes, back.state) == ("Mine", "Keep this.", "finished")
+        assert curves(session, run_id) and checkpoints_of(session, run_id)
 
 
 def test_without_a_trash_it_is_said_that_a_run_is_gone_for_good(window: Window) -> None:
     run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
-    updates = window.manager.remove(run_id, lambda path: False)
-    assert updates[1][0] == "noted" and "permanently" in str(updates[1][1][1])
+    updates = window.manager.remove([run_id], lambda path: None)
+    assert updates[0][0] == "noted" and "permanently" in str(updates[0][1][1])
     assert window.states() == {} and not folder.exists()
 
 
 def test_a_run_in_training_is_not_removed(window: Window) -> None:
     run_id = window.add(fake_worker.job("long"))
     folder = window.until_waiting(run_id).folder
-    with pytest.raises(StudioError, match="is still being trained"):
-        window.manager.remove(run_id, lambda path: False)
+    ((signal, (_, error)),) = window.manager.remove([run_id], lambda path: None)
+    assert signal == "refused" and "is still being trained" in str(error)
     assert folder.exists()
 
 

@@ -1,0 +1,54 @@
+"""What is said of runs: their end, their deletion with the way back, and nothing else."""
+
+import logging
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.news import RunNews
+from app.studio import Studio
+from engine.record.run_watch import RunEnd
+
+
+@pytest.fixture
+def news(studio: Studio) -> RunNews:
+    return RunNews(studio, studio)
+
+
+def end(state: str, problem: str = "", by_user: bool = False) -> RunEnd:
+    return RunEnd("run-1", "One", state, problem, "", "validation_accuracy", 0.75, by_user)
+
+
+def test_the_end_of_a_run_is_said_with_its_score_and_leads_to_it(
+    studio: Studio, news: RunNews, qtbot: QtBot
+) -> None:
+    studio.dispatcher.ended.emit(end("finished"))
+    (notice,) = studio.notices.shown
+    assert notice.problem == "The run “One” finished; best validation accuracy: 75.0 %."
+    assert not notice.is_error and notice.act is not None
+    with qtbot.waitSignal(studio.go) as gone:
+        notice.act()
+    assert gone.args == ["runs", {"run": "run-1"}]
+
+
+def test_a_failure_is_an_error_that_stays(studio: Studio, news: RunNews) -> None:
+    studio.dispatcher.ended.emit(end("failed", "The loss is not a number."))
+    (notice,) = studio.notices.shown
+    assert notice.is_error and notice.action
+    assert notice.problem == "The run “One” failed. The loss is not a number."
+
+
+def test_what_the_user_asked_for_is_no_news(studio: Studio, news: RunNews) -> None:
+    studio.dispatcher.ended.emit(end("stopped"))
+    studio.dispatcher.ended.emit(end("crashed", "Killed.", by_user=True))
+    assert studio.notices.shown == []
+
+
+def test_notes_of_a_run_go_to_the_log(
+    studio: Studio, news: RunNews, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "studio"):
+        studio.dispatcher.noted.emit("run-1", "69 tensors loaded.")
+    assert studio.notices.shown == [] and "69 tensors loaded." in caplog.text
+    studio.dispatcher.noted.emit("", "The record was damaged.")
+    assert [notice.problem for notice in studio.notices.shown] == ["The record was damaged."]
