@@ -79,5 +79,7 @@ def _facts(file: Path, encoding: str | None, given: dict[str, Any]) -> dict[str,
         "columns": list(rows.columns),
         "mapping": mapping.model_dump(),
         "task": kind,
-        "notes": list(dict.fromkeys((*found.notes, *rows.notes, *label_notes(rows.labels)))),
+        "notes": list(
+            dict.fromkeys((*found.notes, *rows.notes, *label_notes(rows.labels or rows.spans)))
+        ),
     }

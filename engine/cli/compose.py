@@ -170,7 +170,7 @@ def _source_and_task(
         )
         kind = asked or likely_task(source.mapping, rows.flags or rows.labels).kind
         wrong = problems_of_survey(rows, source.mapping, TASKS[kind](kind=kind))
-        for note in (*rows.notes, *label_notes(rows.labels)):
+        for note in (*rows.notes, *label_notes(rows.labels or rows.spans)):
             remark(f"note: {note}")
     for problem in wrong:
         raise problem

@@ -42,7 +42,11 @@ def derive(
                 phrase("No training row is left."), phrase("Complete the rows in the file.")
             )
         notes = dict.fromkeys(
-            (*old.spec.notes, *remarks.sentences(), *label_notes(collected.labels))
+            (
+                *old.spec.notes,
+                *remarks.sentences(),
+                *label_notes(collected.labels or collected.spans),
+            )
         )
         update = {"version": version, "mapping": mapping, "notes": tuple(notes)}
         update |= {"cleaning": _both(old.spec.cleaning, cleaning)}

@@ -68,7 +68,7 @@ def import_dataset(
             split=split,
             cleaning=cleaning,
             columns=collected.columns,
-            notes=(*collected.notes, *label_notes(collected.labels, rare)),
+            notes=(*collected.notes, *label_notes(collected.labels or collected.spans, rare)),
             rows={},
             fingerprint="",
         )
@@ -213,10 +213,11 @@ def label_notes(labels: dict[str, int], rare: int = 0) -> list[str]:
 
 
 def spellings_of(labels: dict[str, int]) -> list[Spellings]:
-    """The classes that seem to be written in several ways; none among numbers on a scale."""
-    if is_scale(labels) or counted(labels) is not None:
-        return []
-    return spellings_in(labels)[:SHOWN]
+    """The labels, or the types of spans, that seem to be written in several ways.
+
+    Of cells with several labels each, these labels; none among numbers on a scale.
+    """
+    return [] if is_scale(labels) else spellings_in(counted(labels) or labels)[:SHOWN]
 
 
 def cells_to_fill(collected: Collected) -> tuple[dict[str, int], int]:

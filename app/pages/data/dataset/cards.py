@@ -66,6 +66,7 @@ class LabelsCard(Card):
         self.bars.setSelectionMode(LabelBars.SelectionMode.NoSelection)
         self.bars.setVisible(bool(spans))
         self.bars.show_labels(spans)
+        self.show_spellings(spans)
 
     def show_spec(self, spec: DatasetSpec) -> None:
         """Show what can be learned from the rows, in the way that suits it."""
@@ -104,6 +105,7 @@ class LabelsCard(Card):
             self.tr("Each row has any number of labels, {0} on average.").format(mean)
         )
         self.bars.show_labels(labels, rows)
+        self.show_spellings(labels)
 
     def show_answers(self, without: int) -> None:
         """Say what is asked of the rows, and how many questions have no answer."""

@@ -8,6 +8,8 @@ from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.roles import Roles
 from engine.data.columns.fit import likely_task, to_be_filled
+from engine.data.columns.label_sets import counted
+from engine.data.columns.spellings import Spellings
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import cells_to_fill, spelling_note, spellings_of
 from engine.data.datasets.row_writer import Collected
@@ -96,21 +98,28 @@ def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -
     return found + _spellings(mapping, counted, cleaning)
 
 
-def _spellings(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
-    """Labels that are written in several ways, each with the button that makes them one."""
-    if mapping.label is None or mapping.endings:
+def _spellings(mapping: Mapping, found: Collected, cleaning: Cleaning) -> list[Problem]:
+    """Labels that are written in several ways; where each row has one, with the button that makes
+    them one."""
+    if mapping.endings:
         return []
+    is_single = mapping.label is not None and counted(found.labels) is None
     return [
-        Problem(
-            spelling_note(found),
-            blocks=False,
-            fix=translate("Import", "Read all as “{0}”").format(found.usual[:40]),
-            cleaning=cleaning.model_copy(
-                update={"spellings": cleaning.spellings | dict.fromkeys(found.others, found.usual)}
-            ),
-        )
-        for found in spellings_of(counted.labels)
+        _spelling(one, cleaning if is_single else None)
+        for one in spellings_of(found.labels or found.spans)
     ]
+
+
+def _spelling(found: Spellings, cleaning: Cleaning | None) -> Problem:
+    problem = Problem(spelling_note(found), blocks=False)
+    if cleaning is None:
+        return problem
+    spellings = cleaning.spellings | dict.fromkeys(found.others, found.usual)
+    return replace(
+        problem,
+        fix=translate("Import", "Read all as “{0}”").format(found.usual[:40]),
+        cleaning=cleaning.model_copy(update={"spellings": spellings}),
+    )
 
 
 def cleaned(cleaning: Cleaning) -> list[Problem]:

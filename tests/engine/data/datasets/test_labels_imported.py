@@ -104,3 +104,19 @@ def test_the_published_choices_are_imported(tmp_path, assets):
     assert dataset.spec.labels == {"0": 689, "1": 684, "2": 697, "3": 706}
     rows = dataset.rows("validation")
     assert rows.endings is not None and len(rows.endings[0]) == 4 and len(rows) == 555
+
+
+def test_labels_in_sets_and_types_of_spans_in_several_spellings_are_told(tmp_path):
+    names = ["red", "green", "blue", "Red"]
+    sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 16)]
+    rows = [f"a thing number {n},{some}" for n, some in enumerate(sets * 2)]
+    spec = stored(tmp_path, table(tmp_path, "text,label", rows)).spec
+    assert any("“red” and “Red” may be one" in note for note in spec.notes)
+    file = tmp_path / "names.conll"
+    file.write_text("Ada\tB-person\nsaw\tO\nParis\tB-Person\n\n" * 9 + "Bo\tB-person\nis\tO\n")
+    found = recognise(file)
+    assert found.mapping is not None
+    spec = import_dataset(
+        "x", {"all": file}, found.reading, found.mapping, Split(), tmp_path / "names"
+    )
+    assert any("“person” and “Person” may be one" in note for note in spec.notes)
