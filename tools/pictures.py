@@ -215,6 +215,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "explore-query-key": attention(form=2),
     "explore-task-predictions": explore("predictions", fine_tuned=True),
     "explore-compare": compare,
+    "help": lambda stage: stage.show("help", "settings"),
     "settings": lambda stage: stage.show("settings"),
     "palette": palette,
 }
