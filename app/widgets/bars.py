@@ -11,10 +11,12 @@ from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets import numbers
 from app.widgets.chips import AS_STORED
-from app.widgets.text import visible
+from app.widgets.text import font, visible
 
 ROW = 6 * SPACE
 MAX_PAINTED_CHARACTERS = 80  # characters of a label that are painted
+AXIS = 4 * SPACE  # px for the ends of the scale
+SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # where a scale of probabilities may end
 LABEL_SHARE = 0.5  # of the width, at the most
 
 
@@ -35,19 +37,28 @@ def chance(probability: float) -> str:
     return numbers.percent(probability, 1 if probability >= 0.01 else 2)
 
 
+def top_of_scale(probabilities: Sequence[float]) -> float:
+    """The round number at which bars of these probabilities end."""
+    largest = max(probabilities, default=1.0)
+    return next((scale for scale in SCALES if largest <= scale), 1.0)
+
+
 class Bars(QWidget):
-    """Paints bars over a common scale from 0 to 1."""
+    """Paints bars over a common scale from 0 on."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.shown: tuple[Bar, ...] = ()
+        self.most: float | None = None
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_bars(self, bars: Sequence[Bar]) -> None:
-        if tuple(bars) == self.shown:
+    def show_bars(self, bars: Sequence[Bar], most: float | None = None) -> None:
+        """Show these; a bar of the probability `most` fills its track, and the scale is written
+        below; without it the scale ends at 1."""
+        if (tuple(bars), most) == (self.shown, self.most):
             return
-        self.shown = tuple(bars)
+        self.shown, self.most = tuple(bars), most
         said = ", ".join(f"{_line(b.label)} {chance(b.probability)}" for b in self.shown)
         self.setAccessibleDescription(said)
         self.updateGeometry()
@@ -55,7 +66,8 @@ class Bars(QWidget):
 
     def sizeHint(self) -> QSize:
         gaps = sum(bar.apart for bar in self.shown)
-        return QSize(60 * SPACE, round(len(self.shown) * ROW + gaps * 2 * SPACE))
+        axis = AXIS if self.most is not None else 0
+        return QSize(60 * SPACE, round(len(self.shown) * ROW + gaps * 2 * SPACE) + axis)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, self.sizeHint().height())
@@ -72,6 +84,10 @@ class Bars(QWidget):
             top += 2 * SPACE if bar.apart else 0
             self._paint_row(painter, bar, top, label_width, number_width)
             top += ROW
+        left = label_width + 4 * SPACE
+        room = self.width() - left - number_width - 3 * SPACE
+        if self.most is not None and self.shown and room > 0:
+            paint_axis(painter, QRectF(left, top, room, AXIS), self.most)
 
     def _paint_row(
         self, painter: QPainter, bar: Bar, top: float, label_width: float, number_width: float
@@ -95,7 +111,7 @@ class Bars(QWidget):
         if room > 0:
             track = QRectF(left, row.center().y() - 5, room, 10)
             role = Role.ACCENT if bar.emphasised else Role.CHART_1
-            paint_share(painter, track, bar.probability, role)
+            paint_share(painter, track, bar.probability / (self.most or 1.0), role)
 
 
 def paint_emphasis(painter: QPainter, row: QRectF) -> None:
@@ -103,6 +119,15 @@ def paint_emphasis(painter: QPainter, row: QRectF) -> None:
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(colour(Role.ACCENT_SOFT))
     painter.drawRoundedRect(row.adjusted(0, 1, 0, -1), 4, 4)
+
+
+def paint_axis(painter: QPainter, line: QRectF, most: float) -> None:
+    """The ends of the scale, below the tracks."""
+    painter.setFont(font("small"))
+    painter.setPen(colour(Role.MUTED))
+    top = Qt.AlignmentFlag.AlignTop
+    painter.drawText(line, top | Qt.AlignmentFlag.AlignLeft, "0")
+    painter.drawText(line, top | Qt.AlignmentFlag.AlignRight, numbers.percent(most, 0))
 
 
 def paint_share(painter: QPainter, track: QRectF, share: float | None, role: Role) -> None:

@@ -9,9 +9,10 @@ from PySide6.QtCore import (
     QRectF,
     QSize,
     Qt,
+    QTimer,
     Signal,
 )
-from PySide6.QtGui import QFontMetrics, QPainter, QPen
+from PySide6.QtGui import QFocusEvent, QFontMetrics, QKeyEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QListView,
@@ -29,6 +30,7 @@ from app.widgets import numbers, run_texts
 from app.widgets.tables import Index
 from app.widgets.text import font, visible
 
+REST_MS = 600  # ms without a key after which a model is picked; Enter picks it at once
 ENTRY = Qt.ItemDataRole.UserRole
 ICONS = {"starter": "sparkles", "imported": "box", "run": "activity"}
 
@@ -167,6 +169,11 @@ class CheckpointBox(QComboBox):
         view.setItemDelegate(_Rows(self._entries, view))
         view.setMinimumWidth(360)
         self.setView(view)
+        self._is_stepping = False  # by keys or the wheel, over models that nobody may want
+        self._resting = QTimer(self)
+        self._resting.setSingleShot(True)
+        self._resting.setInterval(REST_MS)
+        self._resting.timeout.connect(self._tell)
         self.activated.connect(self._on_activated)
 
     def set_models(self, entries: Sequence[ModelEntry]) -> None:
@@ -189,5 +196,32 @@ class CheckpointBox(QComboBox):
         entry = self.currentData(ENTRY)
         return entry if isinstance(entry, ModelEntry) else None
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        self._is_stepping = True
+        super().keyPressEvent(event)
+        self._is_stepping = False
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._resting.isActive():
+            self._tell()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self._is_stepping = True
+        super().wheelEvent(event)
+        self._is_stepping = False
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        if self._resting.isActive():
+            self._tell()
+
     def _on_activated(self, row: int) -> None:
-        self.picked.emit(self._entries.entries[row])
+        """What keys pass over on their way is not picked: only what they rest on."""
+        if self._is_stepping:
+            self._resting.start()
+        else:
+            self._tell()
+
+    def _tell(self) -> None:
+        self._resting.stop()
+        chosen = self.chosen()
+        if chosen is not None:
+            self.picked.emit(chosen)

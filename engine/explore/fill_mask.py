@@ -32,6 +32,8 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
     given = inputs(checkpoint, question)
     predictions: tuple[Prediction, ...] = ()
     actual: tuple[LabelProbability, ...] = ()
+    ranks: tuple[int, ...] = ()
+    wanted: tuple[tuple[LabelProbability, ...], ...] = ()
     if given.masked:
         way = _left_to_right if network.spec.is_causal else _all_at_once
         probabilities = softmax(way(checkpoint, given))  # [N, V]
@@ -40,12 +42,19 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
             _actual(checkpoint, row, given.described[position].id)
             for row, position in zip(probabilities, given.masked, strict=True)
         )
+        ranks = tuple(
+            _rank(checkpoint, row, given.described[position].id)
+            for row, position in zip(probabilities, given.masked, strict=True)
+        )
+        wanted = tuple(_wanted(checkpoint, row, question.wanted) for row in probabilities)
     return MaskFilled(
         to=question.number,
         tokens=given.described,
         cut=given.cut,
         predictions=predictions,
         actual=actual,
+        ranks=ranks,
+        wanted=wanted,
         causal=network.spec.is_causal,
         milliseconds=(time.perf_counter() - began) * 1000,
     )
@@ -134,4 +143,27 @@ def _actual(checkpoint: Checkpoint, row: Tensor, token_id: int) -> LabelProbabil
         return LabelProbability(label="", probability=0)
     return LabelProbability(
         label=checkpoint.tokenizer.token(token_id), probability=float(row[token_id])
+    )
+
+
+def _rank(checkpoint: Checkpoint, row: Tensor, token_id: int) -> int:
+    """From 1, among the tokens of the vocabulary; 0 where [MASK] itself was typed."""
+    if token_id == checkpoint.tokenizer.mask:
+        return 0
+    known = row[: checkpoint.tokenizer.size]
+    return 1 + int((known > row[token_id]).sum())
+
+
+def _wanted(
+    checkpoint: Checkpoint, row: Tensor, labels: tuple[str, ...]
+) -> tuple[LabelProbability, ...]:
+    """Those that the vocabulary has, with their probabilities."""
+    tokenizer = checkpoint.tokenizer
+    numbers = {label: tokenizer.id(label) for label in labels}
+    if any(tokenizer.token(number) != label for label, number in numbers.items()):
+        shown = {tokenizer.token(number): number for number in range(tokenizer.size)}
+        numbers = {label: shown[label] for label in labels if label in shown}
+    return tuple(
+        LabelProbability(label=label, probability=float(row[number]))
+        for label, number in numbers.items()
     )

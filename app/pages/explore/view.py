@@ -340,6 +340,8 @@ class ExplorePage(Page):
                 "Shift, the token alone."
             )
             self.said.setText(f"{count} {how}")
+        elif study.model is not None and not study.is_settled and not self._problem:
+            self.said.setText(self.tr("Loading the model …"))
         else:
             self.said.setText("")
         self._show_notice()

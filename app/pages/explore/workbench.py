@@ -29,7 +29,7 @@ from app.widgets.text import plain_menu_text
 _NORTH = QTabWidget.TabPosition.North
 _ACROSS = Qt.Orientation.Horizontal
 VERSION = 2  # of what is remembered; another number forgets it
-FLOATING = QSize(760, 520)  # of a panel that floats for the first time
+FLOATING = QSize(980, 640)  # of a panel that floats for the first time, if the screen has it
 LAYOUT_KEY = "explore.panels"
 WIDE = 5_000  # px that the middle would have, more than there ever are
 
@@ -163,7 +163,7 @@ class Workbench(QMainWindow):
         dock = self.docks[key]
         if place == "float":
             dock.setFloating(True)
-            dock.resize(FLOATING)
+            dock.resize(FLOATING.boundedTo(self.screen().availableSize()))
             dock.activateWindow()
         else:
             dock.setFloating(False)
@@ -177,16 +177,26 @@ class Workbench(QMainWindow):
         self.show_panel(key)
 
     def side_by_side(self) -> None:
-        """All open panels beside one another, with the same width."""
+        """All open panels beside one another, with the same width; those for which there is no
+        room are tabs of the last."""
         shown = [
             d for key, d in self.docks.items() if self.is_open(key) and d.described.place == "tab"
         ]
         for dock in shown:
             dock.setFloating(False)
             self.addDockWidget(AREAS["tab"], dock)
-        for left, right in pairwise(shown):
+        beside: list[PanelDock] = []
+        room = self.width()
+        for dock in shown:
+            room -= dock.least_width()
+            if not beside or room >= 0:
+                beside.append(dock)
+        for left, right in pairwise(beside):
             self.splitDockWidget(left, right, Qt.Orientation.Horizontal)
-        self.resizeDocks(shown, [self.width() // max(1, len(shown))] * len(shown), _ACROSS)
+        for dock in shown:
+            if dock not in beside:
+                self.tabifyDockWidget(beside[-1], dock)
+        self.resizeDocks(beside, [self.width() // max(1, len(beside))] * len(beside), _ACROSS)
         self._show_open()
 
     def reset(self) -> None:

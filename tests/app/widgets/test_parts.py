@@ -1,6 +1,7 @@
 """The small parts: text, numbers, buttons, cards, questions, pickers."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -181,3 +182,25 @@ def test_the_box_gives_what_is_chosen(qtbot) -> None:
     chosen = box.chosen()
     assert chosen is not None and chosen.name == "Starter"
     assert_accessible(box)
+
+
+def test_models_that_keys_pass_over_are_not_picked(qtbot) -> None:
+    box = CheckpointBox()
+    qtbot.addWidget(box)
+    names = [f"Model {letter}" for letter in "ABCD"]
+    first = entries()[0]
+    box.set_models([replace(first, name=name, path=Path(name)) for name in names])
+    box.choose(Path("Model A"))
+    box.show()
+    picked: list[str] = []
+    box.picked.connect(lambda entry: picked.append(entry.name))
+    for _ in range(3):
+        qtbot.keyClick(box, Qt.Key.Key_Down)
+    assert picked == [] and box._resting.isActive()
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert picked == ["Model D"]
+    qtbot.keyClick(box, Qt.Key.Key_Up)
+    box._resting.timeout.emit()
+    assert picked == ["Model D", "Model C"]
+    box.activated.emit(1)
+    assert picked[-1] == "Model C", "what a list that is open gives is chosen already"

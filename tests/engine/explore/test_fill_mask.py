@@ -122,3 +122,13 @@ def test_words_are_those_of_transformers(assets):
         for likely in guess.ranked:
             wanted = expected[guess.first, words.convert_tokens_to_ids(likely.label)]
             assert likely.probability == pytest.approx(float(wanted), abs=CLOSE)
+
+
+def test_the_typed_token_has_its_rank_among_all_and_others_are_told_on_request(tiny):
+    asked = question("a b c d", masked=(2,), top=100).model_copy(update={"wanted": ("e", "zzz")})
+    filled = fill_mask(tiny, asked)
+    labels = [one.label for one in filled.predictions[0].ranked]
+    assert filled.ranks == (labels.index("b") + 1,)
+    known = {one.label: one.probability for one in filled.predictions[0].ranked}
+    assert [(one.label, one.probability) for one in filled.wanted[0]] == [("e", known["e"])]
+    assert fill_mask(tiny, question("a [MASK]")).ranks == (0,)

@@ -112,6 +112,15 @@ class FakeExplorer(QObject):
                 )
                 for n in places
             ),
+            ranks=tuple(
+                0
+                if tokens[n].id == known.mask
+                else labels.index(tokens[n].text) + 1
+                if tokens[n].text in labels
+                else 1_234
+                for n in places
+            ),
+            wanted=tuple(() for _ in places),
             causal=causal,
         )
         self.answered.emit(answer)

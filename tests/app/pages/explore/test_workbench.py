@@ -237,3 +237,21 @@ def test_every_dock_explains_itself(bench):
 
 def test_everything_can_be_used_by_ear_and_keyboard(bench):
     assert_accessible(bench)
+
+
+def test_a_panel_floats_as_wide_as_it_needs(qtbot, bench):
+    act(bench.docks["two"].places.menu(), "Float")
+    screen = bench.screen().availableSize()
+    assert bench.docks["two"].width() >= min(960, screen.width())
+
+
+def test_side_by_side_stand_as_many_as_there_is_room_for(qtbot, bench):
+    for dock in bench.docks.values():
+        dock.panel.button.setMinimumWidth(500)
+    act(bench.menu(), "side by side")
+    one, two = bench.docks["one"], bench.docks["two"]
+    qtbot.waitUntil(lambda: two in bench.tabifiedDockWidgets(one), timeout=5000)
+    for dock in bench.docks.values():
+        dock.panel.button.setMinimumWidth(100)
+    act(bench.menu(), "side by side")
+    qtbot.waitUntil(lambda: not bench.tabifiedDockWidgets(one), timeout=5000)

@@ -53,6 +53,12 @@ class LinkFilters(QObject):
         names = _listed(state.special_names) or "[CLS], [SEP]"
         self.special.setText(self.tr("Exclude {0}").format(names))
         self.special.setAccessibleName(self.special.text())
+        for control in (self.special, self.threshold):
+            control.blockSignals(True)
+        self.special.setChecked(state.excludes_special)
+        self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
+        for control in (self.special, self.threshold):
+            control.blockSignals(False)
         share = numbers.percent(state.strongest.threshold, 0)
         self.said.setText(self.tr("Threshold {0}").format(share))
         self.left_out.setText(self.sentence())

@@ -44,7 +44,7 @@ class AttentionState(QObject):
         self.maps = AttentionMaps(study, explorer)
         self.selection = HeadSelection(self)
         self.strongest = StrongestLinks(self)
-        self.excludes_special = False
+        self.excludes_special = True  # they draw most of the attention and say little of the text
         self.block: Block | None = None  # the only one that is shown
         self.shown: tuple[np.ndarray, ...] = ()  # [S, S] of each chosen head, queries over keys
         self.tokens: tuple[Token, ...] = ()  # S of them
@@ -243,6 +243,7 @@ class AttentionState(QObject):
             whole = float(np.sum(weights[self.layer, self.head], dtype=np.float64))
             self.hidden_mass = 1 - float(np.sum(self.map, dtype=np.float64)) / max(whole, 1e-9)
         self.strongest.forget()
+        self.strongest.fit(len(self.tokens))
         self.pointed = (-1, -1)
         self.head_changed.emit()
         self.strongest.of(self.shown)

@@ -9,7 +9,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.pages.explore.panels.attention.links import MAX_LINKS, Links, Ranking, ranked
 
-THRESHOLD = 0.7  # of the attention, that is shown at first
+# Of the attention, that is shown at first, for texts of up to so many tokens: the largest share of
+# which the median head has about 70 links or fewer (docs/EXPLORE.md says how it was measured).
+THRESHOLDS = ((37, 0.7), (48, 0.6), (64, 0.5), (96, 0.35), (128, 0.25), (192, 0.15), (256, 0.1))
+LEAST_THRESHOLD = 0.05  # of longer texts
 MAX_LINES = 6_000  # of all heads together; those of one token come on top of them
 
 
@@ -24,7 +27,8 @@ class StrongestLinks(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.threshold = THRESHOLD
+        self.threshold = default_threshold(0)
+        self._is_chosen = False  # by the user
         self.drawn: tuple[Links, ...] = ()  # of each map
         self._maps: tuple[np.ndarray, ...] = ()
         self._rankings: tuple[Ranking, ...] = ()  # of each map, once they are there
@@ -41,8 +45,14 @@ class StrongestLinks(QObject):
         if maps:
             self._soon.start()
 
+    def fit(self, tokens: int) -> None:
+        """Of so many tokens draw what can be read, unless the user has chosen another share."""
+        if not self._is_chosen:
+            self.threshold = default_threshold(tokens)
+
     def set_threshold(self, threshold: float) -> None:
         """Draw the fewest links that hold this share of the attention, over 0 to 1."""
+        self._is_chosen = True
         if threshold != self.threshold:
             self.threshold = threshold
             if self._rankings:
@@ -71,3 +81,8 @@ class StrongestLinks(QObject):
     def _draw(self) -> None:
         self.drawn = tuple(ranking.holding(self.threshold) for ranking in self._rankings)
         self.changed.emit()
+
+
+def default_threshold(tokens: int) -> float:
+    """The share of the attention that is shown at first; it falls with the length of the text."""
+    return next((share for most, share in THRESHOLDS if tokens <= most), LEAST_THRESHOLD)

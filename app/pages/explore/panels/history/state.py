@@ -1,7 +1,8 @@
 """The inputs that were viewed, kept in the home between sessions.
 
-An input that rests for a moment becomes an entry; an edit makes another entry and changes none. The
-file is read and written off the window's thread, and once more at the end of the program.
+An input that rests for a moment becomes an entry; an edit makes another entry and changes none, but
+for a sentence that is typed on: it stays one entry until it is finished. The file is read and
+written off the window's thread, and once more at the end of the program.
 """
 
 import json
@@ -25,6 +26,7 @@ log = logging.getLogger("studio")
 
 REST_MS = 2_000  # ms after which an input is worth an entry
 SAVE_DELAY_MS = 500  # ms between a change and the file
+SENTENCE_ENDS = (*".!?…:;。！？", "”", ")")  # after which what is typed is another input
 MAX_ENTRIES = 200  # entries that are not pinned
 MAX_FILE_BYTES = 64_000_000  # bytes of a file that is read at all
 
@@ -66,6 +68,7 @@ class History(QObject):
         self.entries: list[Entry] = []  # the newest first
         self._file, self._notices = file, notices
         self._is_read = False
+        self._rested: Input | None = None  # what became an entry last, by resting
         self._is_due = False  # whether the file lacks something
         self._writing: background.Job | None = None
         self._resting = QTimer(self)
@@ -120,7 +123,11 @@ class History(QObject):
         known = next((e for e in self.entries if e.input == now), None)
         at = QDateTime.currentDateTime().toString(Qt.DateFormat.ISODate)
         entry = replace(known, at=at) if known is not None else Entry(now, at)
-        self._put([entry, *(e for e in self.entries if e.input != now)])
+        others = [e for e in self.entries if e.input != now]
+        if others and self._rested == others[0].input and _goes_on(others[0], now):
+            del others[0]  # the same sentence, not yet typed to its end
+        self._rested = now
+        self._put([entry, *others])
 
     # ── the file ─────────────────────────────────────────────────────────────────────────────
 
@@ -176,6 +183,16 @@ class History(QObject):
                 ),
             )
         self._notices.show(error)
+
+
+def _goes_on(entry: Entry, now: Input) -> bool:
+    """Whether more was typed after the unfinished sentence of an entry, and nothing else."""
+    before = entry.input
+    if entry.pinned or any(before.masks) or any(now.masks):
+        return False
+    last, new = before.texts[-1], now.texts[-1]
+    same = before.texts[:-1] == now.texts[:-1] and len(before.texts) == len(now.texts)
+    return same and new.startswith(last) and not last.rstrip().endswith(SENTENCE_ENDS)
 
 
 def _read(file: Path) -> list[Entry]:

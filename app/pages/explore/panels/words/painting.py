@@ -38,20 +38,20 @@ def size(columns: Sequence[Column]) -> QSize:
     return QSize(round(wide * (WIDE + GAP) - GAP), round(high))
 
 
-def paint(painter: QPainter, columns: Sequence[Column]) -> None:
-    """The columns in rows of some."""
+def paint(painter: QPainter, columns: Sequence[Column], most: float = 1.0) -> None:
+    """The columns in rows of some; bars end at the probability `most`."""
     top = 0.0
     for start in range(0, len(columns), MOST_COLUMNS):
         line = columns[start : start + MOST_COLUMNS]
         for number, column in enumerate(line):
             painter.save()
             painter.translate(number * (WIDE + GAP), top)
-            _paint_column(painter, column)
+            _paint_column(painter, column, most)
             painter.restore()
         top += max(column.height for column in line) + GAP
 
 
-def _paint_column(painter: QPainter, column: Column) -> None:
+def _paint_column(painter: QPainter, column: Column, most: float) -> None:
     left, middle = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignVCenter
     painter.setFont(paper_font(13, bold=True))
     painter.setPen(ink(Role.TEXT))
@@ -75,7 +75,7 @@ def _paint_column(painter: QPainter, column: Column) -> None:
             bar = QRectF(line.left(), line.center().y() - 4, line.width(), 8)
             painter.fillRect(bar, ink(Role.HOVER))
             if value is not None:
-                bar.setWidth(max(1.0, bar.width() * value))
+                bar.setWidth(max(1.0, bar.width() * min(1.0, value / most)))
                 painter.fillRect(bar, ink(SIDES[number]))
         top += high
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.resources import mono_font
 from app.theme import SIDES, SPACE, Role, colour
 from app.widgets import numbers
-from app.widgets.bars import chance, paint_emphasis, paint_share
+from app.widgets.bars import AXIS, chance, paint_axis, paint_emphasis, paint_share
 from app.widgets.chips import AS_STORED, painted
 
 ROW = 10 * SPACE
@@ -28,18 +28,20 @@ class PairBar:
 
 
 class PairBars(QWidget):
-    """Paints pairs of bars over a common scale from 0 to 1."""
+    """Paints pairs of bars over a common scale from 0 on."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.shown: tuple[PairBar, ...] = ()
+        self.most = 1.0
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_bars(self, bars: Sequence[PairBar]) -> None:
-        if tuple(bars) == self.shown:
+    def show_bars(self, bars: Sequence[PairBar], most: float = 1.0) -> None:
+        """Show these; a bar of the probability `most` fills its track."""
+        if (tuple(bars), most) == (self.shown, self.most):
             return
-        self.shown = tuple(bars)
+        self.shown, self.most = tuple(bars), most
         self.setAccessibleDescription(
             ", ".join(
                 f"{painted(b.label)} {told(b.first)} {told(b.second)} {difference(b)}"
@@ -50,7 +52,7 @@ class PairBars(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(60 * SPACE, len(self.shown) * ROW)
+        return QSize(60 * SPACE, len(self.shown) * ROW + AXIS)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, self.sizeHint().height())
@@ -64,6 +66,12 @@ class PairBars(QWidget):
         for number, bar in enumerate(self.shown):
             row = QRectF(0, number * ROW, self.width(), ROW)
             self._paint_row(painter, bar, row, label_width)
+        number_width = metrics.horizontalAdvance(f"< {numbers.percent(1.0, 1)}")
+        delta = metrics.horizontalAdvance("−100.0")
+        left = label_width + 4 * SPACE
+        room = self.width() - left - number_width - delta - 5 * SPACE
+        if self.shown and room > 0:
+            paint_axis(painter, QRectF(left, len(self.shown) * ROW, room, AXIS), self.most)
 
     def _paint_row(self, painter: QPainter, bar: PairBar, row: QRectF, label_width: float) -> None:
         font = mono_font()
@@ -89,7 +97,7 @@ class PairBars(QWidget):
             numbered = QRectF(line.left() + room, line.top(), number_width + SPACE, 16)
             painter.drawText(numbered, middle | Qt.AlignmentFlag.AlignRight, told(value))
             track = QRectF(line.left(), line.center().y() - 4, max(room, 0), 8)
-            paint_share(painter, track, value, role)
+            paint_share(painter, track, None if value is None else value / self.most, role)
 
 
 def told(value: float | None) -> str:

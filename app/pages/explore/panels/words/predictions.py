@@ -8,10 +8,11 @@ from app.pages.explore.panels.words import painting
 from app.pages.explore.panels.words.painting import Column
 from app.pages.explore.panels.words.pair_bars import PairBar, PairBars
 from app.pages.explore.panels.words.part import Part
-from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, TOP_COMPARED, Place, WordsState
+from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, Place, WordsState
 from app.pages.explore.precision import PRECISIONS
 from app.theme import SPACE
-from app.widgets.bars import Bar, Bars, chance
+from app.widgets import numbers
+from app.widgets.bars import Bar, Bars, chance, top_of_scale
 from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
 from app.widgets.page import Card, EmptyState, Stack
@@ -40,6 +41,8 @@ class Predictions(Part):
         self.stack.addWidget(self.nothing)
         self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.stack.addWidget(self.problem)
+        self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
+        self.stack.addWidget(self.waiting)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.stack, 1)
@@ -51,7 +54,9 @@ class Predictions(Part):
             self.problem.title.setText(query.refusal.problem)
             self.problem.text.setText(query.refusal.advice)
             self.stack.setCurrentIndex(2)
-        elif state.places() or query.is_waiting:
+        elif query.is_waiting and not state.places():
+            self.stack.setCurrentWidget(self.waiting)
+        elif state.places():
             self._show_places(state.places())
             self.stack.setCurrentIndex(0)
         else:
@@ -63,13 +68,13 @@ class Predictions(Part):
             card = PositionCard()
             self.cards.append(card)
             self._row.insertWidget(len(self.cards) - 1, card, 10, Qt.AlignmentFlag.AlignTop)
-        study = self.state.study
+        study, most = self.state.study, self._scale(places)
         for number, card in enumerate(self.cards):
             card.setVisible(number < len(places))
             if number < len(places):
                 place = places[number]
                 is_picked = place.token == study.picked
-                card.show_place(place, self._other(place), is_picked, study.mask)
+                card.show_place(place, self._other(place), is_picked, study.mask, most)
         self.note.setText(self._said(places))
         self.models.setVisible(study.is_compared)
         self.models.setText(self._models())
@@ -80,14 +85,25 @@ class Predictions(Part):
             return None
         return self.state.other(place) or Place(-1, (), None)
 
+    def _scale(self, places: tuple[Place, ...]) -> float:
+        """Where the bars of all positions end, so that they can be compared."""
+        shown = [
+            value
+            for place in places
+            for bar in pairs(place, self._other(place))
+            for value in (bar.first, bar.second)
+            if value is not None
+        ]
+        return top_of_scale(shown)
+
     def _models(self) -> str:
         first, second = (side.model.name if side.model else "" for side in self.state.study.both)
         text = self.tr(
             "Upper bars: {0}. Lower bars: {1}. Last column: second minus first, in "
-            "percentage points. –: not among the top {2} predictions, or the model "
-            "tokenises this word differently."
+            "percentage points. –: the model does not have this token, or tokenises this "
+            "word differently."
         )
-        return text.format(first, second, TOP_COMPARED)
+        return text.format(first, second)
 
     def _said(self, places: tuple[Place, ...]) -> str:
         if not places:
@@ -145,7 +161,7 @@ class Predictions(Part):
         places, study = self.state.places()[:MAX_POSITIONS], self.state.study
         if not places:
             return None
-        columns, rows = [], []
+        columns, rows, most = [], [], self._scale(self.state.places())
         for place in places:
             title = f"{place.token + 1} {place.actual.label if place.actual else study.mask}"
             bars = pairs(place, self._other(place))
@@ -166,7 +182,9 @@ class Predictions(Part):
             self.tr("prediction"),
             self.tr("probability"),
         ]
-        caption = self.tr("Probability of the top predictions at each masked position.")
+        caption = self.tr(
+            "Probability of the top predictions at each masked position, bars from 0 to {0}."
+        ).format(numbers.percent(most, 0))
         if study.is_compared:
             header.append(self.tr("probability, second model"))
             caption += f" {self._models()}"
@@ -178,7 +196,7 @@ class Predictions(Part):
             title=self.tr("Predictions for masked words"),
             caption=f"{caption} {source(study)}",
             size=painting.size(columns),
-            paint=lambda painter, _: painting.paint(painter, columns),
+            paint=lambda painter, _: painting.paint(painter, columns, most),
             table=lambda: Table(tuple(header), rows),
         )
 
@@ -198,10 +216,13 @@ class PositionCard(Card):
         for part in (self.head, self.said, self.bars, self.pairs):
             self.body.addWidget(part)
 
-    def show_place(self, place: Place, other: Place | None, picked: bool, mask: str) -> None:
+    def show_place(
+        self, place: Place, other: Place | None, picked: bool, mask: str, most: float = 1.0
+    ) -> None:
         """Show a position; the actual token stands out, at its rank or below the others.
 
-        `other` is the same place of a second model; None where nothing is compared.
+        `other` is the same place of a second model; None where nothing is compared. Bars end at
+        the probability `most`.
         """
         self.set_picked(picked)
         actual = place.actual
@@ -214,7 +235,7 @@ class PositionCard(Card):
         self.bars.setVisible(other is None)
         self.pairs.setVisible(other is not None)
         if other is not None:
-            self.pairs.show_bars(pairs(place, other))
+            self.pairs.show_bars(pairs(place, other), most)
             return
         bars = [
             Bar(likely.label, likely.probability, number == place.rank)
@@ -222,23 +243,23 @@ class PositionCard(Card):
         ]
         if actual is not None and not 0 < place.rank <= TOP:
             bars.append(Bar(actual.label, actual.probability, emphasised=True, apart=True))
-        self.bars.show_bars(bars)
+        self.bars.show_bars(bars, most)
 
     def _verdict(self, place: Place) -> str:
         assert place.actual is not None
         share = chance(place.actual.probability)
         if place.rank == 1:
             return self.tr("Token {0}: top prediction, {1}").format(place.token + 1, share)
-        if place.rank:
-            text = self.tr("Token {0}: rank {1}, {2}")
-            return text.format(place.token + 1, place.rank, share)
-        return self.tr("Token {0}: not among the predictions, {1}").format(place.token + 1, share)
+        text = self.tr("Token {0}: rank {1}, {2}")
+        return text.format(place.token + 1, numbers.count(place.rank), share)
 
 
 def pairs(place: Place, other: Place | None) -> list[PairBar]:
     """The top predictions of both models, the likeliest by either of them first, and the actual."""
     second = other or Place(-1, (), None)
-    chances = [{one.label: one.probability for one in p.likely} for p in (place, second)]
+    chances = [
+        {one.label: one.probability for one in (*p.wanted, *p.likely)} for p in (place, second)
+    ]
     for known, actual in zip(chances, (place.actual, second.actual), strict=True):
         if actual is not None:
             known[actual.label] = actual.probability

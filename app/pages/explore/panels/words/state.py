@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
@@ -24,7 +25,6 @@ from engine.messages.explore.text import LabelProbability, Token
 from engine.messages.question import Question
 
 TOP = 10
-TOP_COMPARED = 100  # so that what one model expects is nearly always found in the other's list
 MAX_POSITIONS = 24  # that are shown; each is a card
 MAX_OWN_WORDS = 50  # words of one's own
 
@@ -36,14 +36,8 @@ class Place:
     token: int
     likely: tuple[LabelProbability, ...]
     actual: LabelProbability | None
-
-    @property
-    def rank(self) -> int:
-        """Which of the predictions the actual token is, from 1; 0 where it is none of them."""
-        if self.actual is None:
-            return 0
-        labels = [one.label for one in self.likely]
-        return labels.index(self.actual.label) + 1 if self.actual.label in labels else 0
+    rank: int = 0  # of the actual token among all tokens, from 1; 0 where there is none
+    wanted: tuple[LabelProbability, ...] = ()  # what a second model names, as this one has it
 
 
 Pair = tuple[LiveQuery, LiveQuery]
@@ -65,6 +59,8 @@ class WordsState(QObject):
         self._explorer = explorer
         study.settled.connect(self._on_settled)  # before those of the questions
         self.fills = self._both(self._fill)
+        for number, query in enumerate(self.fills):
+            query.changed.connect(partial(self._on_filled, number))
         self.candidate_scores = self._both(self._score_candidates)
         self.candidate_searches = self._both(self._find_candidates)
         self.lens_queries = self._both(self._apply_lens)
@@ -87,8 +83,10 @@ class WordsState(QObject):
         if not isinstance(filled, MaskFilled):
             return ()
         return tuple(
-            Place(prediction.first, prediction.ranked, actual if actual.label else None)
-            for prediction, actual in zip(filled.predictions, filled.actual, strict=True)
+            Place(found.first, found.ranked, actual if actual.label else None, rank, wanted)
+            for found, actual, rank, wanted in zip(
+                filled.predictions, filled.actual, filled.ranks, filled.wanted, strict=True
+            )
         )
 
     def other(self, place: Place) -> Place | None:
@@ -213,8 +211,25 @@ class WordsState(QObject):
         """Nothing is asked where nothing can be predicted."""
         if not can_predict(side) or not masked_tokens(side):
             return None
-        top = TOP_COMPARED if self.study.is_compared else TOP
-        return side.asked(FillMask, top=top, exact=self.study.is_exact)
+        return side.asked(
+            FillMask, top=TOP, wanted=self._named_by_other(side), exact=self.study.is_exact
+        )
+
+    def _named_by_other(self, side: Side) -> tuple[str, ...]:
+        """What the other model predicts, so that this one's probabilities can stand beside."""
+        if not self.study.is_compared:
+            return ()
+        other = 1 - side.number
+        answer = self.fills[other].answer
+        if not isinstance(answer, MaskFilled) or answer.tokens != self.study.both[other].tokens:
+            return ()
+        labels = [one.label for p in self.places(other) for one in (*p.likely, p.actual) if one]
+        return tuple(dict.fromkeys(labels))
+
+    def _on_filled(self, number: int) -> None:
+        """The other model is asked about what this one predicts, too."""
+        if self.study.is_compared and isinstance(self.fills[number].answer, MaskFilled):
+            self.fills[1 - number].renew()
 
     def _score_candidates(self, side: Side) -> ScoreCandidates | None:
         gap = self.gap(side.number)

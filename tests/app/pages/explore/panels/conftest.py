@@ -10,6 +10,7 @@ from app.pages.explore.panels.attention.view import AttentionView
 @pytest.fixture
 def state(study, explorer) -> AttentionState:
     made = AttentionState(study, explorer)
+    made.exclude_special(False)
     made.set_seen(True)
     return made
 

@@ -9,6 +9,8 @@ from PySide6.QtCore import Qt
 
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.description import MEASURES
+from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.strongest import default_threshold
 from app.theme import Role
 from app.widgets import figure as figures
 from app.widgets.figure import ink
@@ -169,3 +171,18 @@ def test_heads_are_told_apart_by_dashes_too(view, state, weights, wait):
     drawn = figures.svg(view.figure()).decode()
     assert "stroke-dasharray" in drawn
     assert "layer 1, head 1" in drawn and "layer 3, head 2" in drawn
+
+
+def test_at_first_special_tokens_are_left_out_and_long_texts_show_less(study, explorer):
+    made = AttentionState(study, explorer)
+    assert made.excludes_special
+    shares = [default_threshold(tokens) for tokens in (5, 37, 38, 64, 128, 512)]
+    assert shares == [0.7, 0.7, 0.6, 0.5, 0.25, 0.05]
+
+
+def test_a_threshold_that_was_chosen_stays(state):
+    state.strongest.fit(100)
+    assert state.strongest.threshold == default_threshold(100)
+    state.strongest.set_threshold(0.4)
+    state.strongest.fit(10)
+    assert state.strongest.threshold == 0.4

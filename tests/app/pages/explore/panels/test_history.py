@@ -59,10 +59,10 @@ def texts(history):
 def test_an_input_that_rests_is_kept_and_an_edit_makes_another(study, history, wait, monkeypatch):
     assert texts(history) == []
     history._resting.setInterval(1)
-    look(study, wait, "the cat")
-    wait(lambda: texts(history) == ["the cat"])
-    look(study, wait, "the cat sat")
-    wait(lambda: texts(history) == ["the cat sat", "the cat"])
+    look(study, wait, "the cat.")
+    wait(lambda: texts(history) == ["the cat."])
+    look(study, wait, "the cat. sat")
+    wait(lambda: texts(history) == ["the cat. sat", "the cat."])
     study.toggle_mask(1)
     wait(lambda: len(history.entries) == 3)
     assert history.entries[0].input.masks[0] == {(0, 3)}
@@ -147,7 +147,7 @@ def test_what_cannot_be_written_is_told(study, history, workshop, wait, file):
     file.mkdir()
     history.keep_input()
     wait(lambda: workshop.notices.shown)
-    assert "could not be saved" in workshop.notices.shown[0].problem
+    assert "inputs.json is a folder" in workshop.notices.shown[0].problem
 
 
 def test_an_entry_is_compared_with_and_pinned(study, history, wait):
@@ -217,3 +217,16 @@ def test_everything_can_be_used_by_ear_and_keyboard(full, looks):
     assert "pinned" in index.data(Qt.ItemDataRole.AccessibleTextRole)
     looks("dark")
     assert not full.grab().isNull()
+
+
+def test_a_sentence_that_is_typed_with_pauses_is_one_entry(study, history, wait):
+    for text in ("a", "a dog", "a dog sat", "a dog sat.", "a dog sat. the", "a dog sat. the cat"):
+        look(study, wait, text)
+        history.keep_input()
+    assert texts(history) == ["a dog sat. the cat", "a dog sat."]
+    look(study, wait, "a dog")
+    history.keep_input()
+    look(study, wait, "a dog sat")
+    history.pin(history.entries[0], True)
+    history.keep_input()
+    assert texts(history)[:2] == ["a dog sat", "a dog"], "a pinned one stays"

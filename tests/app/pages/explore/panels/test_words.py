@@ -7,6 +7,7 @@ from app.pages.explore.panels.words.state import MAX_POSITIONS, WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import Strip, StripArea
 from app.pages.explore.study import Study
+from app.widgets.bars import top_of_scale
 from engine.messages.explore.text import LabelProbability
 
 
@@ -218,3 +219,18 @@ def test_a_figure_of_fast_guesses_says_in_what_they_were_computed(view, study, e
     view.predictions.state.query.answer = answer.model_copy(update={"computed": computed})
     caption = view.figure().caption
     assert ("Computed in fp16, within 0.01" in caption) == (computed == "float16")
+
+
+def test_the_rank_of_the_typed_word_is_told_beyond_the_list(view, study, explorer):
+    study.toggle_mask(2)
+    explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
+    assert "rank 1,234" in view.predictions.cards[0].said.whole()
+
+
+def test_bars_end_at_a_round_number_that_is_written(view, study, explorer):
+    study.toggle_mask(2)
+    answer = explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
+    assert max(one.probability for one in answer.predictions[0].ranked) == 0.5
+    assert view.predictions.cards[0].bars.most == 0.5
+    assert "from 0 to 50 %" in view.figure().caption
+    assert [top_of_scale([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
