@@ -209,7 +209,10 @@ MAPPED = Mapping(text="text", label="label")
     ],
 )
 def test_what_keeps_data_from_classification_is_named(mapping, labels, says):
-    problems = problems_of(COLUMNS, mapping, TextClassification(), labels)
+    counts = labels or {}
+    empty = {"label": counts[""]} if "" in counts else {}
+    rows = sum(counts.values())
+    problems = problems_of(COLUMNS, mapping, TextClassification(), labels, empty, rows)
     assert [says in problem.problem for problem in problems] == ([True] if says else [])
 
 
