@@ -99,6 +99,8 @@ class TrainState(QObject):
         assert data is not None and isinstance(data.source, StoredData)
 
         def done(entry: DataEntry) -> None:
+            if self.choices.data is None or self.choices.data.source != data.source:
+                return  # other data was chosen meanwhile
             said = edit.sentence.replace("{version}", str(entry.version))
             undo = Adjustment(said, lambda now: now.with_data(data))
             self.adjust(self.choices.with_data(data_of(entry)), undo)
@@ -194,6 +196,8 @@ class TrainState(QObject):
 
     def obstacle(self, step: Step) -> str:
         """Why the wizard cannot go past this step; empty where it can."""
+        if step is Step.DATA and self.editing.is_busy:
+            return self.tr("Making a new version of the data set…")
         return self._invalid.get(step, "") or obstacle(self.choices, step)
 
     def fixes(self, step: Step) -> list[Fix]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app import drops
 from app.pages.train.adjusting import AdjustmentLine, FixButtons
@@ -88,10 +88,14 @@ class TrainPage(Page):
         self.next = buttons.primary(self.tr("&Next"), self._on_next)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
-        row.addWidget(self.why, 1)
-        row.addWidget(self.fixes)
-        row.addWidget(self.back)
-        row.addWidget(self.next)
+        said = QVBoxLayout()
+        said.setSpacing(2 * SPACE)
+        said.addWidget(self.why)
+        said.addWidget(self.fixes, 0, Qt.AlignmentFlag.AlignLeft)
+        row.addLayout(said, 1)
+        bottom = Qt.AlignmentFlag.AlignBottom
+        row.addWidget(self.back, 0, bottom)
+        row.addWidget(self.next, 0, bottom)
         return row
 
     # ── called by the window ─────────────────────────────────────────────────────────────────

@@ -99,6 +99,7 @@ def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
     with qtbot.waitSignal(state.editing.ended):
         state.apply(fix)
         assert state.fixes(Step.DATA) == [], "one at a time"
+        assert state.obstacle(Step.DATA) == "Making a new version of the data set…"
     assert state.obstacle(Step.DATA) == ""
     made = state.choices.data
     assert made is not None and made.spec is not None
@@ -110,3 +111,19 @@ def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
     assert state.adjustment.sentence == "Version 2 skips the rows in which “label” is empty."
     state.undo_adjustment()
     assert state.choices.data is not None and state.choices.data.source.folder == folder  # type: ignore[union-attr]
+
+
+def test_data_that_is_chosen_while_a_version_is_made_stays_chosen(
+    state: TrainState, qtbot: QtBot, make_data: MakeData, sentences: Path
+) -> None:
+    folder = make_data("holes", holes=2)
+    with qtbot.waitSignal(state.lists.changed):
+        state.lists.read()
+    choose_all(state, qtbot)
+    entries = {entry.folder: entry for entry in state.lists.datasets or ()}
+    state.choose_data(entries[folder])
+    with qtbot.waitSignal(state.editing.ended):
+        state.apply(state.fixes(Step.DATA)[0])
+        state.choose_data(entries[sentences])
+    assert state.choices.data is not None and state.choices.data.source.folder == sentences  # type: ignore[union-attr]
+    assert state.adjustment is None
