@@ -141,15 +141,13 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteL
         own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
     )
     special = special_names(stated.config, SPECIAL)
-    spaced = before.get("add_prefix_space")
-    if not stated.is_generic:
-        spaced = stated.config.get("add_prefix_space", spaced)
+    spaced = stated.flag("add_prefix_space", before.get("add_prefix_space") is True)
     read = ByteLevelBpe(
         tokens,
         _pairs(model["merges"], own, path),
         special=special,
         added=_flagged(added, special, stated),
-        spaced=spaced is True,
+        spaced=spaced,
     )
     return framed(read, content.get("post_processor"))
 

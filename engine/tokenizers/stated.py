@@ -55,6 +55,11 @@ class Stated:
         """Whether the class that is named has no steps of its own: then tokenizer.json says all."""
         return self.tokenizer in GENERIC
 
+    def flag(self, key: str, in_file: bool) -> bool:
+        """A setting of a tokenizer.json, or what the class that is named takes in its place."""
+        said = None if self.is_generic else self.config.get(key)
+        return said if isinstance(said, bool) else in_file
+
     @property
     def has_segments(self) -> bool | None:
         """Whether the network is told which text a token is of; None: not said."""

@@ -213,10 +213,10 @@ def _special(
 ) -> tuple[str, str, str, str, str]:
     """The special tokens: as they are named, or as the file uses them, or by their usual names."""
     model, padding = content["model"], content.get("padding")
-    number, known = model.get("unk_id"), set(tokens)
+    is_scored, known = isinstance(model.get("vocab"), list), set(tokens)
     used = [
         padding.get("pad_token") if isinstance(padding, dict) else None,
-        tokens[number] if type(number) is int else model.get("unk_token"),
+        tokens[model["unk_id"]] if is_scored else model.get("unk_token"),
         frame.cls if frame else None,
         frame.sep if frame else None,
         None,

@@ -110,10 +110,8 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
     special = special_names(stated.config, (pad, names[model["unk_id"]], cls, sep, mask))
     if special[1] != names[model["unk_id"]] or count < len(names):
         return None
-    lowercase, accents = "Lowercase" in steps, "StripAccents" not in steps
-    if not stated.is_generic:
-        lowercase = bool(stated.config.get("do_lower_case", lowercase))
-        accents = bool(stated.config.get("keep_accents", accents))
+    lowercase = stated.flag("do_lower_case", "Lowercase" in steps)
+    accents = stated.flag("keep_accents", "StripAccents" not in steps)
     read = Unigram(
         tokens,
         tuple(score for _, score in scored),

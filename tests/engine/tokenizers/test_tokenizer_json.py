@@ -1,6 +1,7 @@
 """A tokenizer.json is carried out as the library carries it out, whatever its steps are."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, pre_tokenizers, trainers
 
-from engine.errors import BadCheckpoint
+from engine.errors import BadCheckpoint, StudioError
 from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.tokenizer_json import TokenizerJson
@@ -415,3 +416,77 @@ def test_single_bytes_need_no_merges(tmp_path):
     assert [t.text for t in ours.encode("é a").tokens][1:-1] == ["\\xc3", "\\xa9", "▁", "a"]
     ours.save(tmp_path)
     assert Tokenizer.from_folder(tmp_path).fingerprint == ours.fingerprint
+
+
+# ── files that somebody spoiled ──────────────────────────────────────────────────────────────
+
+ODD = (None, True, -1, 10**12, 0.5, "", "x" * 200, [], {}, [[]], {"type": "NFC"}, "\ud800", "[CLS]")
+
+
+def places(value: Any, path: tuple = ()) -> list[tuple]:
+    """The way to every value in a JSON."""
+    if not isinstance(value, dict | list):
+        return [path]
+    few = list(value.items() if isinstance(value, dict) else enumerate(value))[:6]
+    return [path, *(place for key, one in few for place in places(one, (*path, key)))]
+
+
+def spoiled(whole: Any, rng: random.Random) -> Any:
+    whole = json.loads(json.dumps(whole))
+    *parents, last = rng.choice([place for place in places(whole) if place])
+    inside = whole
+    for key in parents:
+        inside = inside[key]
+    if rng.random() < 0.2 and isinstance(inside, dict):
+        del inside[last]
+    else:
+        inside[last] = rng.choice(ODD)
+    return whole
+
+
+SMALL = {
+    "added_tokens.json": {"[NEW]": SIZE},
+    "special_tokens_map.json": {"mask_token": {"content": "[MASK]"}, "cls_token": "[CLS]"},
+    "tokenizer_config.json": {
+        "tokenizer_class": "BertTokenizer",
+        "do_lower_case": True,
+        "added_tokens_decoder": {str(SIZE): {"content": "[NEW]", "lstrip": True}},
+        "additional_special_tokens": ["quick"],
+        "model_input_names": ["input_ids"],
+    },
+}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_spoiled_folder_is_read_or_refused_and_nothing_else(tmp_path, seed):
+    rng = random.Random(seed)
+    folders = [
+        byte_level(tmp_path / "bytes", TEXTS, 300),
+        sentence_pieces(tmp_path / "pieces", TEXTS, 100),
+    ]
+    kinds = [wordpiece(**parts) for parts in VARIANTS.values()]
+    kinds += [json.loads((one / "tokenizer.json").read_text("utf-8")) for one in folders]
+    kinds += [kind | {"normalizer": {"type": "NFKC"}} for kind in kinds[-2:]]
+    for number in range(40):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if rng.random() < 0.7:
+            write(folder, "tokenizer.json", spoiled(rng.choice(kinds), rng))
+        else:
+            plain(folder)
+            for name, content in SMALL.items():
+                write(folder, name, spoiled(content, rng) if rng.random() < 0.6 else content)
+        try:
+            tokenizer = Tokenizer.from_folder(folder)
+            for text in ("", TEXTS[1], "a [MASK] b"):
+                assert all(0 <= i < tokenizer.size for i in tokenizer.encode(text, text).ids)
+            tokenizer.words([["a", "b"]])
+        except StudioError:
+            pass
+
+
+def test_a_setting_that_is_null_is_not_said(tmp_path):
+    folder = sentence_pieces(tmp_path / "pieces", TEXTS, 100)
+    config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    write(folder, "tokenizer_config.json", config | {"do_lower_case": None, "keep_accents": None})
+    assert Tokenizer.from_folder(folder).lowercase
