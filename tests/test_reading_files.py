@@ -18,15 +18,23 @@ OWN = {  # files in which a read is of what the system or the program itself hol
     "engine/training/memory.py": "/proc",
 }
 READS = {"read_text", "read_bytes"}
+LIBRARIES = {"np.load", "np.memmap", "pq.ParquetFile", "safe_open", "load_file"}
 
 
 def reads_in(file: Path) -> list[int]:
-    """The lines with `open(…)` for reading, `read_text()` and `read_bytes()`."""
+    """The lines with `open(…)` for reading, `read_text()` and `read_bytes()`.
+
+    And those in which a library opens a file that was not looked at by `regular(…)`.
+    """
     found = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Attribute) and node.func.attr in READS:
+            found.append(node.lineno)
+        if ast.unparse(node.func) in LIBRARIES and not ast.unparse(node.args[0]).startswith(
+            "regular("
+        ):
             found.append(node.lineno)
         if isinstance(node.func, ast.Name) and node.func.id == "open":
             mode = node.args[1] if len(node.args) > 1 else ast.Constant("r")

@@ -9,6 +9,7 @@ import typer
 
 from engine.atomic_write import sha256
 from engine.messages.events import Measured
+from engine.regular_file import regular
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.reproducibility import (
     WEIGHTS,
@@ -119,7 +120,10 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
         return True
     from safetensors import safe_open
 
-    with safe_open(here / WEIGHTS, "np") as one, safe_open(there / WEIGHTS, "np") as other:
+    with (
+        safe_open(regular(here / WEIGHTS), "np") as one,
+        safe_open(regular(there / WEIGHTS), "np") as other,
+    ):
         names, known = list(one.keys()), set(other.keys())
         missing = sorted(set(names) ^ known)
         if missing:

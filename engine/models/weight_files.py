@@ -20,7 +20,7 @@ from engine.checkpoints.tf1.names import is_turned, published_name
 from engine.errors import BadCheckpoint
 from engine.models.pickled import read_pickled
 from engine.phrases import phrase
-from engine.regular_file import open_regular
+from engine.regular_file import open_regular, regular
 from engine.untrusted import AGAIN, check_content, json_object, plain_file, shown
 
 LARGEST_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
@@ -143,7 +143,7 @@ def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
             phrase("{path} is not a safetensors file, or it is incomplete.", path=path.name), AGAIN
         )
     try:
-        handle = opened.enter_context(safe_open(path, "pt", backend="pread"))
+        handle = opened.enter_context(safe_open(regular(path), "pt", backend="pread"))
         slices = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118
         shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
         dtypes = {name: str(part.get_dtype()) for name, part in slices.items()}

@@ -30,6 +30,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import regular
 from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import Inputs, max_tokens
@@ -122,8 +123,8 @@ class QuestionAnsweringLearner(Learner):
             with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
                 _write(rows, cutter, writer, new, progress)
             packed = Packed.open(folder)
-        owners = np.load(folder / OWNERS, allow_pickle=False)
-        targets = np.load(folder / PLACES, allow_pickle=False)
+        owners = np.load(regular(folder / OWNERS), allow_pickle=False)
+        targets = np.load(regular(folder / PLACES), allow_pickle=False)
         known = targets if rows.answers is not None else None
         return QuestionExamples(packed, known, rows=rows, owners=owners, cut_windows=cutter)
 

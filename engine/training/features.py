@@ -24,6 +24,7 @@ from engine.models.network import Network
 from engine.models.probe import chosen, heights
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
+from engine.regular_file import regular
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
@@ -42,7 +43,7 @@ class CachedFeatures:
     """Hidden states at some heights for all inputs, read from disk as they are needed."""
 
     def __init__(self, files: list[Path], lengths: np.ndarray) -> None:
-        self._maps = [np.load(file, mmap_mode="r") for file in files]
+        self._maps = [np.load(regular(file), mmap_mode="r") for file in files]
         self._offsets = np.concatenate([[0], np.cumsum(lengths)])
 
     def padded(self, rows: np.ndarray, width: int) -> Tensor:

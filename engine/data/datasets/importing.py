@@ -21,6 +21,7 @@ from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.phrases import joined, phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import regular
 from engine.spec.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Reading, Split
 
 SPEC, DATA = "spec.json", "data.parquet"
@@ -246,7 +247,7 @@ def _write(
 ) -> None:
     """Copy the collected rows to their place, with their splits."""
     names = np.array(SPLITS, dtype=object)
-    source = pq.ParquetFile(collected.rows)
+    source = pq.ParquetFile(regular(collected.rows))
     schema = source.schema_arrow.append(pa.field("_split", pa.string()))
     first = 0
     with source, pq.ParquetWriter(folder / DATA, schema, compression="zstd") as writer:

@@ -91,7 +91,9 @@ class Dataset:
             if {*spec.columns, "_line", "_split"} - names:
                 raise _damaged(folder)
             self._check_groups()
-            self._shared = pq.ParquetFile(folder / DATA, read_dictionary=list(spec.columns))
+            self._shared = pq.ParquetFile(
+                regular(folder / DATA), read_dictionary=list(spec.columns)
+            )
             self._splits = self._read_splits()  # int8 [rows], an index into SPLITS
         except BROKEN as error:
             raise _damaged(folder) from error

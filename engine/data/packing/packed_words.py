@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from engine.atomic_write import whole_folder
 from engine.data.packing.packed import GrowingArray, Packed, Writer, ready
 from engine.progress import ProgressCallback
+from engine.regular_file import regular
 from engine.tokenizers.tokenizer import Tokenizer
 
 AT_ONCE = 500  # sentences
@@ -48,7 +49,9 @@ def pack_words(
         with whole_folder(folder) as new:
             _write(sentences, total, tokenizer, max_length, new, progress)
         packed = Packed.open(folder)
-    firsts, starts = (np.load(folder / name, allow_pickle=False) for name in (FIRSTS, STARTS))
+    firsts, starts = (
+        np.load(regular(folder / name), allow_pickle=False) for name in (FIRSTS, STARTS)
+    )
     return PackedWords(packed, firsts, starts)
 
 

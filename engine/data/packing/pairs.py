@@ -20,6 +20,7 @@ from engine.data.packing.sentences import sentences
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.regular_file import regular
 from engine.tokenizers.batches import batches
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -74,7 +75,7 @@ def pack_pairs(
         kept = folder.with_name("sentences")
         if (known := ready(kept)) is None:
             known = _tokenise(texts, tokenizer, kept, progress, total)
-        starts = np.load(kept / "documents.npy", mmap_mode="r", allow_pickle=False)
+        starts = np.load(regular(kept / "documents.npy"), mmap_mode="r", allow_pickle=False)
         drawn = _Drawer(known, starts, max_length - 3, following, np.random.default_rng(seed))
         classes = array("b")
         with whole_folder(folder) as new:
@@ -96,7 +97,7 @@ def pack_pairs(
                     ),
                 )
         packed = Packed.open(folder)
-    return packed, np.load(folder / "classes.npy", allow_pickle=False)
+    return packed, np.load(regular(folder / "classes.npy"), allow_pickle=False)
 
 
 def _tokenise(
