@@ -124,7 +124,7 @@ class _Rows(QStyledItemDelegate):
         painter.setPen(theme.colour(Role.TEXT))
         metrics = painter.fontMetrics()
         room = line.width() - kind_width
-        title = metrics.elidedText(visible(command.title)[:300], Qt.TextElideMode.ElideRight, room)
+        title = metrics.elidedText(visible(command.title)[:300], Qt.TextElideMode.ElideMiddle, room)
         painter.drawText(line, middle | Qt.AlignmentFlag.AlignLeft, title)
         left = metrics.horizontalAdvance(title) + 3 * SPACE
         if command.hint and room - left > 60:

@@ -18,7 +18,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QMainWindow,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -37,6 +36,7 @@ from app.widgets.drop_overlay import DropOverlay
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
 from app.widgets.navigation import Navigation
+from app.widgets.page_stack import PageStack
 from app.widgets.screen import keep_within, resize_within, room
 from app.widgets.status_bar import StatusBar
 
@@ -161,7 +161,7 @@ class MainWindow(QMainWindow):
             [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()], len(PAGES)
         )
         self.navigation.asked.connect(self.go)
-        self.stack = QStackedWidget()
+        self.stack = PageStack()
         self.banners = Banners(studio.notices, self.stack)
         self._news = RunNews(studio, self)
         self.status = StatusBar()

@@ -102,7 +102,7 @@ class Bars(QWidget):
         painter.setPen(colour(Role.TEXT))
         middle = Qt.AlignmentFlag.AlignVCenter
         label = QFontMetricsF(font).elidedText(
-            _line(bar.label), Qt.TextElideMode.ElideRight, label_width + 1
+            _line(bar.label), Qt.TextElideMode.ElideMiddle, label_width + 1
         )
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignLeft | AS_STORED, label)
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, chance(bar.probability))

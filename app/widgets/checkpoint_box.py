@@ -138,7 +138,7 @@ class _Rows(QStyledItemDelegate):
             painter.setFont(font("strong" if style == "strong" else "small"))
             painter.setPen(theme.colour(role if usable or style == "small" else Role.DISABLED))
             cut = painter.fontMetrics().elidedText(
-                text[:500], Qt.TextElideMode.ElideRight, room.width()
+                text[:500], Qt.TextElideMode.ElideMiddle, room.width()
             )
             painter.drawText(room, align | Qt.AlignmentFlag.AlignLeft, cut)
         painter.restore()

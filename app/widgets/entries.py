@@ -134,7 +134,7 @@ class _Cards(QStyledItemDelegate):
         metrics = QFontMetricsF(title_font)
         mark_width = self._mark_width(font, entry.mark)
         room = inner.width() - (mark_width + self.GAP if entry.mark else 0)
-        title = metrics.elidedText(card_line(entry.title), Qt.TextElideMode.ElideRight, room)
+        title = metrics.elidedText(card_line(entry.title), Qt.TextElideMode.ElideMiddle, room)
         painter.setFont(title_font)
         painter.setPen(colour(Role.TEXT))
         painter.drawText(inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, title)

@@ -1,6 +1,14 @@
 """What all tables and models of rows have in common."""
 
-from PySide6.QtCore import QCoreApplication, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import (
+    QCoreApplication,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    Qt,
+)
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QTableView
 
 Index = QModelIndex | QPersistentModelIndex
@@ -10,6 +18,7 @@ NOWHERE = QModelIndex()  # the parent of all rows of a flat model
 def dress(table: QTableView, name: str) -> None:
     """Name a table and give it our habits: whole rows, one line each, Tab leads out of it."""
     table.setAccessibleName(name)
+    table.installEventFilter(_Copier(table))
     table.setTabKeyNavigation(False)
     table.setWordWrap(False)
     table.setShowGrid(False)
@@ -22,3 +31,18 @@ def dress(table: QTableView, name: str) -> None:
     corner = table.findChild(QAbstractButton)
     if isinstance(corner, QAbstractButton):
         corner.setAccessibleName(QCoreApplication.translate("tables", "Corner of the table"))
+
+
+class _Copier(QObject):
+    """Copies a cell as it is, where its model has that as EditRole: with its line breaks."""
+
+    def eventFilter(self, table: QObject, event: QEvent) -> bool:
+        is_copy = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
+        if not is_copy or not event.matches(QKeySequence.StandardKey.Copy):  # type: ignore[attr-defined]
+            return False
+        assert isinstance(table, QTableView)
+        cell = table.currentIndex().data(Qt.ItemDataRole.EditRole)
+        if cell is None:
+            return False
+        QGuiApplication.clipboard().setText(str(cell))
+        return True

@@ -1,9 +1,11 @@
 """Text on the window: always plain, never taken as markup."""
 
+from textwrap import wrap
 from typing import Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
+from PySide6.QtGui import Qt as RichQt
 from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
 
 import engine.visible
@@ -14,6 +16,7 @@ TextStyle = Literal[
     "body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"
 ]
 
+TOOLTIP_WIDTH = 90  # characters of a line
 SIZES = {"title": 1.7, "heading": 1.2, "small": 0.9}  # of the window's text
 WEIGHTS = {
     "title": QFont.Weight.DemiBold,
@@ -119,8 +122,15 @@ def visible(text: str) -> str:
 
 
 def tooltip(text: str) -> str:
-    """`text` for `setToolTip`, which would take it as markup: escaped, and cut."""
+    """`text` for `setToolTip`, cut and in short lines.
+
+    Qt would take what looks like markup as such, so that alone is escaped: a screen reader reads
+    the tooltip of a widget that has no other description.
+    """
     shown = visible(text)[:1000]
+    lines = [part for line in shown.split("\n") for part in wrap(line, TOOLTIP_WIDTH) or [""]]
+    if not RichQt.mightBeRichText(shown):
+        return "\n".join(lines)
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\n", "<br>")):
         shown = shown.replace(character, entity)
     return f"<qt>{shown}</qt>"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, QRect, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QScreen
-from PySide6.QtWidgets import QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app import window as frame
 from app.notices import Notices
@@ -311,3 +311,20 @@ def test_notices_lie_over_the_page_and_never_move_it(qtbot, window: MainWindow) 
     window.resize(window.width() + 60, window.height() + 40)
     qtbot.waitUntil(lambda: window.banners.geometry().bottom() > low)
     assert page(window, window.current).size() == window.stack.size()
+
+
+def test_the_keyboard_stays_with_the_page_when_its_button_goes(qtbot, window: MainWindow) -> None:
+    shown = page(window, window.current)
+    parts = [QPushButton(name) for name in "abc"]
+    for part in parts:
+        shown.layout().addWidget(part)
+    qtbot.waitUntil(lambda: all(part.isVisible() for part in parts))
+    for part, after in zip(parts, (*parts[1:], None), strict=True):
+        part.setFocus()
+        assert window.focusWidget() is part
+        if part is parts[0]:
+            part.setEnabled(False)
+        else:
+            part.hide()
+        assert after is None or window.focusWidget() is after
+    assert not window.navigation.isAncestorOf(window.focusWidget() or window)

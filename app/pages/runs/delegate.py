@@ -73,7 +73,7 @@ def _paint_text(painter: QPainter, place: QRectF, star: bool, text: str) -> None
         resources.icon("star", Role.WARN).paint(painter, square.toRect())
         place = place.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
     painter.setPen(theme.colour(Role.TEXT))
-    shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(place.width()))
+    shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, int(place.width()))
     painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 

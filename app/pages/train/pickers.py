@@ -189,6 +189,6 @@ def _text(painter: QPainter, text_font: QFont, role: Role, place: QRectF, text: 
     metrics = QFontMetricsF(text_font)
     painter.setFont(text_font)
     painter.setPen(theme.colour(role))
-    shown = metrics.elidedText(card_line(text), Qt.TextElideMode.ElideRight, place.width())
+    shown = metrics.elidedText(card_line(text), Qt.TextElideMode.ElideMiddle, place.width())
     place.setHeight(metrics.height())
     painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)

@@ -115,7 +115,7 @@ class _StepButton(QAbstractButton):
         painter.drawText(title, Qt.AlignmentFlag.AlignLeft, self.text())
         painter.setFont(font("small"))
         painter.setPen(theme.colour(Role.MUTED))
-        choice = small.elidedText(self._choice, Qt.TextElideMode.ElideRight, room)
+        choice = small.elidedText(self._choice, Qt.TextElideMode.ElideMiddle, room)
         below = QRectF(left, title.bottom(), room, small.height())
         painter.drawText(below, Qt.AlignmentFlag.AlignLeft, choice)
         used = max(strong.horizontalAdvance(self.text()), small.horizontalAdvance(choice))

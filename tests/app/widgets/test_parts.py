@@ -5,16 +5,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QAbstractTableModel, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QTableView, QVBoxLayout, QWidget
 
 from app.library import ModelEntry
 from app.widgets import buttons, dialogs, numbers
+from app.widgets.bars import Bar, Bars
 from app.widgets.buttons import Segments
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.dialogs import Choice
 from app.widgets.page import Card, EmptyState, Page, clear
 from app.widgets.switch import Switch
+from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip, visible
 from engine.messages.reports import CheckpointInfo
 from tests.app.accessible import assert_accessible, name_of
@@ -35,6 +38,8 @@ def test_hidden_characters_are_made_visible() -> None:
 
 def test_a_tooltip_shows_what_it_is_given(qtbot) -> None:
     assert tooltip("<b>a</b>\nb & c") == "<qt>&lt;b&gt;a&lt;/b&gt;<br>b &amp; c</qt>"
+    assert tooltip("a < b\nc & d") == "a < b\nc & d"  # as a screen reader reads it
+    assert max(len(line) for line in tooltip("word " * 60).splitlines()) <= 90
     assert plain_menu_text("R&D\nx") == "R&&D x"
 
 
@@ -204,3 +209,38 @@ def test_models_that_keys_pass_over_are_not_picked(qtbot) -> None:
     assert picked == ["Model D", "Model C"]
     box.activated.emit(1)
     assert picked[-1] == "Model C", "what a list that is open gives is chosen already"
+
+
+class Cell(QAbstractTableModel):
+    """One cell, painted in one line."""
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 1
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 1
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
+        known = {Qt.ItemDataRole.DisplayRole: "a⏎b", Qt.ItemDataRole.EditRole: "a\nb"}
+        return known.get(Qt.ItemDataRole(role))
+
+
+def test_a_cell_is_copied_with_its_line_breaks(qtbot) -> None:
+    table, cell = QTableView(), Cell()
+    qtbot.addWidget(table)
+    table.setModel(cell)
+    dress(table, "Cells")
+    table.setCurrentIndex(cell.index(0, 0))
+    qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "a\nb"
+
+
+def test_names_that_begin_alike_are_told_apart_where_they_are_cut(qtbot) -> None:
+    painted = []
+    for end in ("first", "second"):
+        bars = Bars("Labels")
+        qtbot.addWidget(bars)
+        bars.show_bars([Bar("the same beginning of a long name, the " + end, 0.5)])
+        bars.resize(220, 60)
+        painted.append(bars.grab().toImage())
+    assert painted[0] != painted[1]

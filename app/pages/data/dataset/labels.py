@@ -64,6 +64,8 @@ class LabelsModel(QAbstractTableModel):
         match role, index.column():
             case Qt.ItemDataRole.DisplayRole, 0:
                 return one_line(label[:100]) if label else self.tr("(empty)")
+            case Qt.ItemDataRole.EditRole, 0:
+                return label
             case Qt.ItemDataRole.ToolTipRole, 0:
                 return tooltip(label)
             case Qt.ItemDataRole.DisplayRole, 1:
@@ -83,6 +85,7 @@ class LabelBars(QTableView):
     def __init__(self) -> None:
         super().__init__()
         dress(self, self.tr("Label counts"))
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many begin alike
         self.verticalHeader().hide()
         self.horizontalHeader().hide()
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

@@ -46,6 +46,8 @@ class RowsModel(QAbstractTableModel):
                 return self._split(self._cell(index))
             case Qt.ItemDataRole.DisplayRole:
                 return one_line(self._cell(index))
+            case Qt.ItemDataRole.EditRole:
+                return self._cell(index)
             case Qt.ItemDataRole.ToolTipRole:
                 return tooltip(self._cell(index))
             case Qt.ItemDataRole.ForegroundRole if self._is_aside(index.column()):

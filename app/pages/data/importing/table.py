@@ -45,6 +45,8 @@ class PreviewModel(QAbstractTableModel):
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return one_line(self._cell(index))
+            case Qt.ItemDataRole.EditRole:
+                return self._cell(index)
             case Qt.ItemDataRole.ToolTipRole:
                 return tooltip(self._cell(index))
             case Qt.ItemDataRole.ForegroundRole if not self._is_used(index.column()):
