@@ -26,7 +26,8 @@ from app import resources, theme
 from app.library import ModelEntry
 from app.theme import SPACE, Role
 from app.translation import tr
-from app.widgets import numbers, run_texts
+from app.widgets import numbers
+from app.widgets.model_texts import past_of, score_of
 from app.widgets.tables import Index
 from app.widgets.text import font, visible
 
@@ -79,17 +80,9 @@ class Checkpoints(QAbstractListModel):
         said = [size_in_words(entry)] if entry.info else []
         if entry.info and entry.info.labels:
             said.append(self.tr("%Ln label(s)", "", len(entry.info.labels)))
-        if entry.score is not None:
-            said.append(run_texts.score(entry.metric, entry.score))
-        if entry.data:
-            said.append(visible(entry.data))
-        if entry.origin == "run":
-            said.append(
-                self.tr("best checkpoint, step {0}").format(numbers.count(entry.step))
-                if entry.best
-                else self.tr("step {0}").format(numbers.count(entry.step))
-            )
-        return " · ".join(said)
+        best = self.tr("best checkpoint") if entry.best else ""
+        said += [part for part in (score_of(entry), best, *past_of(entry)) if part]
+        return visible(" · ".join(said))
 
 
 def size_in_words(entry: ModelEntry) -> str:

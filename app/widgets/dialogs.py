@@ -55,8 +55,17 @@ class Dialog(QDialog):
         default = next((b for b in self.findChildren(QPushButton) if b.isDefault()), None)
         if enters and event.modifiers() & Qt.KeyboardModifier.ControlModifier and default:
             default.click()
+        elif event.key() == Qt.Key.Key_F1:
+            self._show_help()
         else:
             super().keyPressEvent(event)
+
+    def _show_help(self) -> None:
+        """The page about what has the keyboard, where it has one."""
+        from app.widgets.help import help_for, open_help  # it is shown in a dialog, too
+
+        if key := help_for(self.focusWidget(), ""):
+            open_help(key, self)
 
     def _focus_first_field(self) -> None:
         """Or, where nothing has the keyboard yet and there is none, the first that can have it."""

@@ -58,7 +58,7 @@ class HelpButton(QToolButton):
 def open_help(key: str, owner: QWidget) -> "HelpWindow":
     """Show a page in the window for them, which stays open beside the program's."""
     window = owner.window()
-    while (outer := window.parentWidget()) is not None:
+    while (outer := window.parentWidget()) is not None and not window.isModal():
         window = outer.window()  # a floating panel belongs to the program's window
     existing = window.findChild(HelpWindow)
     shown = existing if existing is not None else HelpWindow(window)

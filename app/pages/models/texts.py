@@ -5,6 +5,7 @@ from app.tasks import part_of
 from app.translation import tr
 from app.widgets import moments, numbers, run_texts
 from app.widgets.entries import Entry
+from app.widgets.model_texts import past_of
 from app.widgets.text import TextStyle
 from engine.checkpoints.families import BERT, FAMILIES
 from engine.messages.reports import CheckpointInfo
@@ -37,19 +38,12 @@ def entry_of(model: ModelEntry) -> Entry:
     return Entry(
         model.path,
         model.name,
-        " · ".join(part for part in (*_past(model), size, *_line(model.info)) if part),
+        " · ".join(part for part in (*past_of(model), size, *_line(model.info)) if part),
         {"starter": "sparkles", "imported": "box", "run": "activity"}[model.origin],
         figure=figure,
         unit=unit,
         mark=_mark(model),
     )
-
-
-def _past(model: ModelEntry) -> list[str]:
-    """Where a model comes from, by which those of one size are told apart."""
-    step = tr("step {0}").format(numbers.count(model.step)) if model.step else ""
-    saved = tr("saved {0}").format(moments.day(model.saved)) if model.saved else ""
-    return [model.data, step, saved]
 
 
 def _line(info: CheckpointInfo) -> list[str]:

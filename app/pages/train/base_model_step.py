@@ -17,6 +17,7 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.facts import Facts
+from app.widgets.model_texts import past_of, score_of
 from app.widgets.page import Card, scrolling
 from app.widgets.text import Text
 from engine.checkpoints.outline import outline, parameters
@@ -96,13 +97,15 @@ class BaseModelStep(QWidget):
             self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),
             self.tr("{0} parameters").format(numbers.short(info.parameters)),
             self._origin(entry),
+            score_of(entry),
+            *past_of(entry),
         ]
         chosen = self._state.choices.model
         estimate = self._state.estimate.found if chosen and chosen.path == entry.path else None
         return Pick(
             entry.path,
             entry.name,
-            " · ".join(facts),
+            " · ".join(fact for fact in facts if fact),
             verdict=verdict_word(estimate) if estimate else "",
             warns=estimate is not None and verdict(estimate) != "fits",
         )
@@ -114,7 +117,8 @@ class BaseModelStep(QWidget):
             case "imported":
                 return self.tr("imported")
             case "run":
-                return self.tr("run checkpoint, step {0}").format(numbers.count(entry.step))
+                best, other = self.tr("best checkpoint"), self.tr("latest checkpoint")
+                return best if entry.best else other
 
     def _on_picked(self, path: object) -> None:
         for entry in self._state.lists.models or ():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from app.widgets.bars import Bar, Bars
 from app.widgets.buttons import Segments
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.dialogs import Choice
+from app.widgets.model_texts import past_of, score_of
 from app.widgets.page import Card, EmptyState, Page, clear
 from app.widgets.switch import Switch
 from app.widgets.tables import NOWHERE, Index, dress
@@ -187,6 +189,24 @@ def test_the_box_gives_what_is_chosen(qtbot) -> None:
     chosen = box.chosen()
     assert chosen is not None and chosen.name == "Starter"
     assert_accessible(box)
+
+
+def test_checkpoints_of_equal_runs_are_told_apart_wherever_one_is_chosen(qtbot) -> None:
+    base = entries()[1]
+    trained = replace(
+        base,
+        data="films",
+        metric="validation_accuracy",
+        score=0.793,
+        saved=datetime(2020, 5, 17, tzinfo=UTC),
+    )
+    assert score_of(trained) == "79.3 % acc" and score_of(base) == ""
+    assert past_of(trained) == ["films", "step 120", "saved 17 May 2020"]
+    box = CheckpointBox()
+    qtbot.addWidget(box)
+    box.set_models([trained])
+    said = box.itemData(0, Qt.ItemDataRole.AccessibleTextRole)
+    assert "79.3 % acc · best checkpoint · films · step 120" in said
 
 
 def test_models_that_keys_pass_over_are_not_picked(qtbot) -> None:

@@ -14,6 +14,7 @@ from app.pages.runs.run.checkpoints_tab import CheckpointTable, Column
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.widgets.form import SpecForm
+from app.widgets.help import HelpWindow
 from engine.spec.changes import changes
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run, question
@@ -95,6 +96,13 @@ def test_a_branch_is_made_from_a_checkpoint_with_what_was_changed(
     form.set_value({"learning_rate": 3e-5})
     said = [label.text() for label in asked.findChildren(QLabel)]
     assert "Learning rate 3e-5 instead of 5e-5." in said
+    rate = form.fields["learning_rate"].controls()[0]
+    rate.show()
+    rate.setFocus()
+    qtbot.keyClick(rate, Qt.Key.Key_F1)
+    helped = asked.findChild(HelpWindow)
+    assert helped.view.shown() == "setting-TrainingSpec.learning_rate"
+    helped.close()
     asked.buttons["branch"].click()
     qtbot.waitUntil(lambda: bool(wished))
     name, step, job = wished[0]
