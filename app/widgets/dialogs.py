@@ -146,7 +146,8 @@ class Question(Dialog):
             row.addWidget(button)
             self.buttons[choice.key] = button
         area = Fitting(asked)
-        asked.setMinimumWidth(min(LEAST_WIDTH, room(self).width() - 12 * SPACE))
+        least = max(LEAST_WIDTH, inside.minimumSize().width())
+        asked.setMinimumWidth(min(least, room(self).width() - 12 * SPACE))
         asked.setMaximumWidth(MOST_WIDTH)
         column = QVBoxLayout(self)
         column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)

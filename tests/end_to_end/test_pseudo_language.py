@@ -48,7 +48,19 @@ SIZE = (1280, 800)
 STEPS = 24  # of each run
 NAMES = (  # what no language translates
     *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
-    *("Hugging Face", "ONNX", "PyTorch", "CUDA", "Ctrl", "CSV", "TSV", "JSONL", "CoNLL", "SQuAD"),
+    *(
+        "Hugging Face",
+        "ONNX",
+        "PyTorch",
+        "CUDA",
+        "Ctrl",
+        "CSV",
+        "TSV",
+        "JSONL",
+        "JSON",
+        "CoNLL",
+        "SQuAD",
+    ),
     *(
         "WordPiece",
         "SHA-256",
