@@ -7,17 +7,17 @@ import json
 import sys
 from typing import Any, TextIO
 
-from engine.visible import UNSEEN, visible
+from engine.visible import UNSEEN, one_line
 
 
-def say(text: object = "") -> None:
-    """Print what was asked for."""
-    _print(visible(str(text)), sys.stdout)
+def say(*lines: object) -> None:
+    """Print what was asked for; a line end within a line is written out, as a name may have one."""
+    _print("\n".join(one_line(str(line)) for line in lines), sys.stdout)
 
 
-def remark(text: object) -> None:
-    """Print beside it, on stderr, what is noticed or wrong."""
-    _print(visible(str(text)), sys.stderr)
+def remark(*lines: object) -> None:
+    """Print beside it, on stderr, what is noticed or wrong, line by line as `say`."""
+    _print("\n".join(one_line(str(line)) for line in lines), sys.stderr)
 
 
 def say_json(value: Any) -> None:

@@ -82,6 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
             return WRONG_INPUT
         remark(
             "bert-studio: unexpected error in BERT Studio. Please report this bug with the "
-            f"lines below.\n{traceback.format_exc()}"
+            "lines below.",
+            *traceback.format_exc().splitlines(),
         )
         return BUG

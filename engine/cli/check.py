@@ -17,7 +17,6 @@ from engine.phrases import phrase
 from engine.spec.dataset import Split
 from engine.spec.tasks import TASKS
 from engine.terminal import say, say_json
-from engine.visible import one_line
 
 
 def check(
@@ -41,7 +40,7 @@ def check(
     for key, value in facts.items():
         if key not in ("ok", "notes"):
             shown = ", ".join(value) if isinstance(value, list) else value
-            said = json.dumps(shown) if isinstance(shown, dict) else one_line(str(shown))
+            said = json.dumps(shown) if isinstance(shown, dict) else shown
             say(f"{key}: {said}")
     for note in facts["notes"]:
         say(f"note: {note}")

@@ -58,7 +58,7 @@ def cluster(
             ),
             phrase("Give the job a larger batch, or take fewer processes."),
         )
-    say(script(RunFolder.create(into.absolute(), wanted).path, nodes, each))
+    say(*script(RunFolder.create(into.absolute(), wanted).path, nodes, each).splitlines())
 
 
 def script(folder: Path, nodes: int, processes: int) -> str:

@@ -100,7 +100,7 @@ def evaluate(
     if as_json:
         say_json(report.to_json() | {"loading": predictor.loading.besides()})
         return
-    say("\n".join(report.lines()))
+    say(*report.lines())
 
 
 predict_command = with_options(predict, INPUT_COLUMNS.parameters())

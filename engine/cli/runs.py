@@ -98,7 +98,7 @@ def batch(
             for place, token in enumerate(row.tokens[: row.length])
         ]
         padding = len(row.tokens) - row.length
-        say(f"\n{number}. {row.wanted}".rstrip())
+        say("", f"{number}. {row.wanted}".rstrip())
         say(" ".join(words) + (f" and {padding} x {row.tokens[-1]}" if padding else ""))
 
 

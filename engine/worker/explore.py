@@ -74,7 +74,7 @@ def respond(line: Line, desk: "Desk") -> None:
             desk.tell(Refused(to=line.number, problem=problem, advice=advice, details=details))
             return
         details = traceback.format_exc()
-        remark(details)
+        remark(*details.splitlines())
         desk.tell(refusal(line.number, error, details))
 
 

@@ -109,7 +109,7 @@ def _failed(error: Exception) -> Ended:
             details=understood.details or ("" if understood is error else details),
         )
     shown = f"{type(error).__name__}: {error}"[:300]
-    remark(details)
+    remark(*details.splitlines())
     return Ended(
         outcome="failed",
         problem=phrase("Something went wrong in BERT Studio: {error}", error=shown),

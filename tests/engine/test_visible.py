@@ -28,10 +28,12 @@ def test_what_steers_a_terminal_is_written_out() -> None:
 def test_the_terminal_gets_no_foreign_escape_sequence(capsys: pytest.CaptureFixture[str]) -> None:
     say(HOSTILE)
     remark(HOSTILE)
+    remark("two", "lines\nin three")
     say_json({"name": HOSTILE, "emoji": "😀"})
     out, err = capsys.readouterr()
     said, told = out.splitlines()
-    assert said == err.strip() == WRITTEN
+    assert err.splitlines() == [WRITTEN, "two", r"lines\nin three"]
+    assert said == WRITTEN
     assert json.loads(told) == {"name": HOSTILE, "emoji": "😀"}
     assert told.isprintable() and "😀" in told
 
