@@ -162,11 +162,17 @@ def npy(array: np.ndarray) -> bytes:
 
 
 def csv_text(table: Table, separator: str = ",", raw: bool = False) -> str:
-    """A table as text with a header; numbers keep all their digits.
+    """A table as text with a header; numbers have the nine digits that float32 holds.
 
     Texts that a spreadsheet would run as formulas are escaped, but for `raw`.
     """
-    return table_text(table.header, table.rows, separator, raw)
+    rows = ([_float32(cell) for cell in row] for row in table.rows)
+    return table_text(table.header, rows, separator, raw)
+
+
+def _float32(cell: object) -> object:
+    """A number of a figure without digits that mean nothing; read back it is the same float32."""
+    return float(f"{cell:.9g}") if isinstance(cell, float) else cell
 
 
 def _written(write: Callable[[QBuffer], None]) -> bytes:

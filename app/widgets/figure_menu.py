@@ -77,6 +77,11 @@ class FigureButton(QToolButton):
                 lambda at, widget=widget: self._open(widget, at)
             )
 
+    def refresh(self) -> None:
+        """What there was not when the menu opened may be there now, as an exact answer is."""
+        if self._figure is None and self.menu().isVisible():
+            self._on_menu()
+
     def save(self, key: str, path: Path, shown: Figure) -> None:
         """Write the figure to `path` in the form `key`, whole or not at all, and say so."""
         content = FORMS[key][1]

@@ -12,6 +12,8 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 
 BOUND = 0.01  # by which a probability may differ
+LOG_BOUND = 0.05  # by which the logarithm of any probability may differ: small ones, ratios, ranks
+TINY = 1e-30  # below which a probability is as good as 0
 TIE = 0.001  # tokens that are nearer to one another than this may change places
 NUMBERS = 0.01  # by which a number may differ, of the largest, or of 1
 TOP_TOKENS = 5  # tokens that must come first in both
@@ -98,6 +100,8 @@ def agrees(quick: Predictions, exact: Predictions) -> bool:
     if quick.task is not None and exact.task is not None:
         scale = max(1.0, float(exact.task.abs().max())) if exact.is_number else 1.0
         bound = NUMBERS * scale if exact.is_number else BOUND
+        if not exact.is_number and not logs_are_near(quick.task, exact.task):
+            return False
         return float((quick.task - exact.task).abs().max()) <= bound
     return True
 
@@ -107,7 +111,17 @@ def same_tokens(quick: Tensor, exact: Tensor) -> bool:
     first = exact.topk(min(TOP_TOKENS, len(exact))).indices
     others = quick.topk(len(first)).indices
     near = float((quick[first] - exact[first]).abs().max()) <= BOUND
-    return near and float((exact[first] - exact[others]).abs().max()) <= TIE
+    return (
+        near
+        and logs_are_near(quick, exact)
+        and float((exact[first] - exact[others]).abs().max()) <= TIE
+    )
+
+
+def logs_are_near(quick: Tensor, exact: Tensor) -> bool:
+    """Whether every probability is the same but for a factor near to 1, also the smallest."""
+    apart = quick.clamp_min(TINY).log() - exact.clamp_min(TINY).log()
+    return float(apart.abs().max()) <= LOG_BOUND
 
 
 def attention_agrees(quick: Predictions, exact: Predictions) -> bool:

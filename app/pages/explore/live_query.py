@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from app.explorer import Explorer
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
+from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
 from engine.messages.question import Answer, Question, Refused, Working
 
 
@@ -61,6 +62,15 @@ class LiveQuery(QObject):
     def ask(self) -> None:
         """Ask about the study as it is now, whoever looks."""
         self._ask(self._made())
+
+    def be_exact(self) -> bool:
+        """Whether the answer is exact; where it is a fast one, the exact one is asked for now."""
+        answer, question = self.answer, self._question
+        if not isinstance(answer, PreciseAnswer) or answer.computed == "float32":
+            return True
+        if isinstance(question, PreciseQuestion) and not question.exact:
+            self._ask(question.model_copy(update={"exact": True}))
+        return False
 
     def _ask_if_due(self) -> None:
         """A question that is answered, or awaited, already is not asked again."""

@@ -33,8 +33,9 @@ class PrecisionSwitch(QWidget):
             tooltip(
                 self.tr(
                     "Predictions in fp32. When off, a lower precision is used where it is faster "
-                    "and agrees on built-in texts: probabilities within 0.01, the same top five "
-                    "tokens. Attention and analyses are always exact."
+                    "and agrees on built-in texts: every probability within 5 % of itself and "
+                    "within 0.01, the same top five tokens. Attention, analyses and whatever is "
+                    "saved are always exact."
                 )
             )
         )

@@ -204,3 +204,11 @@ def test_the_dialog_proposes_a_name(qtbot, button, tmp_path, monkeypatch):
     dialog = button.findChild(QFileDialog) or button.window().findChild(QFileDialog)
     assert dialog.selectedFiles()[0].endswith("head-3@2x.png")
     dialog.close()
+
+
+def test_numbers_have_the_digits_that_float32_holds() -> None:
+    values = np.random.default_rng(1).random(200).astype(np.float32)
+    text = figure.csv_text(Table(("value",), [(float(value),) for value in values]))
+    told = text.split()[1:]
+    assert all(np.float32(word) == value for word, value in zip(told, values, strict=True))
+    assert max(len(word.lstrip("0.").split("e")[0]) for word in told) <= 9

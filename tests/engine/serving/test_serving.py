@@ -9,7 +9,15 @@ from engine.explore.attention import weights
 from engine.models.checkpoint import load
 from engine.serving import serving
 from engine.serving.network import packed_network
-from engine.serving.quantization_check import BOUND, TIE, agrees, predict, same_tokens
+from engine.serving.quantization_check import (
+    BOUND,
+    LOG_BOUND,
+    TIE,
+    agrees,
+    logs_are_near,
+    predict,
+    same_tokens,
+)
 from engine.serving.quantized_matmul import present
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
@@ -135,3 +143,13 @@ def test_every_head_is_compared(kind, tmp_path):
     assert agrees(predict(checkpoint, text), said)
     other = replace(said, task=said.task + 0.02 * max(1, float(said.task.abs().max())))
     assert not agrees(other, said)
+
+
+def test_a_small_probability_may_not_differ_by_a_factor():
+    exact = torch.tensor([0.5, 0.2, 0.1, 0.05, 0.04, 1e-5, 1e-9])
+    doubled, near = exact.clone(), exact.clone()
+    doubled[5] *= 2  # by 0.00001, which is far below BOUND
+    near[5:] *= 1 + LOG_BOUND / 2
+    assert not same_tokens(doubled, exact) and not logs_are_near(doubled, exact)
+    assert same_tokens(near, exact)
+    assert logs_are_near(torch.tensor([0.0, 1.0]), torch.tensor([0.0, 1.0]))

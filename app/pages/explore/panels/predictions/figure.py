@@ -6,6 +6,7 @@ from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.predictions.state import PredictionsState
+from app.pages.explore.precision import PRECISIONS
 from app.theme import Role
 from app.translation import tr
 from app.widgets.bars import chance
@@ -21,7 +22,9 @@ NAMED_DIFFERENCES = 5  # differences that a sentence names
 
 
 def figure_of(state: PredictionsState) -> Figure | None:
-    """The answer of one side as bars; None while there is none."""
+    """The exact answer of one side as bars; None while there is none."""
+    if not state.query.be_exact():  # it is there in a moment
+        return None
     answer, model = state.answer, state.side.model
     if answer is None:
         return None
@@ -76,11 +79,15 @@ def differences(first: Predicted, second: Predicted) -> list[str]:
 
 
 def _table(answer: Predicted, rows: list[tuple[str, float]]) -> Table:
+    precision = PRECISIONS[answer.computed]
     if answer.predictions or not answer.spans:
-        return Table(("label", "value"), rows)
+        return Table(("label", "value", "precision"), [(*row, precision) for row in rows])
     return Table(
-        ("text", "label", "start", "end", "probability"),
-        [(one.text, one.label, one.start, one.end, one.probability) for one in answer.spans],
+        ("text", "label", "start", "end", "probability", "precision"),
+        [
+            (one.text, one.label, one.start, one.end, one.probability, precision)
+            for one in answer.spans
+        ],
     )
 
 

@@ -67,6 +67,8 @@ class PredictionsView(Panel):
             title.setVisible(compared)
         self.sides[1].setVisible(compared)
         self.keep[1].setVisible(compared)
+        for keep in self.keep:
+            keep.refresh()
         self.difference.setVisible(first.study.is_compared)
         self.difference.setText(self._difference(compared))
 

@@ -158,6 +158,10 @@ class Predictions(Part):
         ).format(self.state.study.mask)
 
     def figure(self) -> Figure | None:
+        """Of exact answers alone: of fast ones there is none until the exact ones are there."""
+        exact = [query.be_exact() for query in self.state.fills]  # each is asked
+        if not all(exact):
+            return None
         places, study = self.state.places()[:MAX_POSITIONS], self.state.study
         if not places:
             return None
@@ -188,9 +192,8 @@ class Predictions(Part):
         if study.is_compared:
             header.append(self.tr("probability, second model"))
             caption += f" {self._models()}"
-        if self.state.precision:
-            text = self.tr("Computed in {0}, within 0.01 of exact probabilities.")
-            caption += f" {text.format(PRECISIONS[self.state.precision])}"
+        header.append(self.tr("precision"))
+        rows = [[*row, PRECISIONS["float32"]] for row in rows]
         return Figure(
             name="predictions",
             title=self.tr("Predictions for masked words"),

@@ -98,12 +98,6 @@ class WordsState(QObject):
         return next((one for one in self.places(1) if one.token == number), None)
 
     @property
-    def precision(self) -> str:
-        """The precision in which a prediction that is shown was computed, where not float32."""
-        found = [one.answer.computed for one in self.fills if isinstance(one.answer, MaskFilled)]
-        return next((kind for kind in found if kind != "float32"), "")
-
-    @property
     def milliseconds(self) -> float:
         filled = self.query.answer
         return filled.milliseconds if isinstance(filled, MaskFilled) else 0

@@ -95,6 +95,7 @@ class WordsView(Panel):
         part = self.shown.currentWidget()
         assert isinstance(part, Part)
         part.show_state()
+        self.keep.refresh()
 
     def figure(self) -> Figure | None:
         part = self.shown.currentWidget()

@@ -242,7 +242,7 @@ def test_an_answer_is_kept_as_a_figure(page, home, explorer, wait):
     )
     made = figure_of(state)
     assert made.array.tolist() == [0.75, 0.25]
-    assert made.table().rows == [("good", 0.75), ("<b>bad</b>", 0.25)]
+    assert made.table().rows == [("good", 0.75, "fp32"), ("<b>bad</b>", 0.25, "fp32")]
     drawing = figure.svg(made).decode()
     assert "75.0 %" in drawing
     assert "&lt;b&gt;bad&lt;/b&gt;" in drawing

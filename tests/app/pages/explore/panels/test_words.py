@@ -212,15 +212,6 @@ def test_the_mask_has_the_name_that_the_model_gives_it(view, monkeypatch):
     assert "type <mask> in the text" in view.predictions.nothing.text.text()
 
 
-@pytest.mark.parametrize("computed", ["float32", "float16"])
-def test_a_figure_of_fast_guesses_says_in_what_they_were_computed(view, study, explorer, computed):
-    study.toggle_mask(1)
-    answer = explorer.fill(explorer.asked[-1], "cat", "dog")
-    view.predictions.state.query.answer = answer.model_copy(update={"computed": computed})
-    caption = view.figure().caption
-    assert ("Computed in fp16, within 0.01" in caption) == (computed == "float16")
-
-
 def test_the_rank_of_the_typed_word_is_told_beyond_the_list(view, study, explorer):
     study.toggle_mask(2)
     explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
@@ -234,3 +225,20 @@ def test_bars_end_at_a_round_number_that_is_written(view, study, explorer):
     assert view.predictions.cards[0].bars.most == 0.5
     assert "from 0 to 50 %" in view.figure().caption
     assert [top_of_scale([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
+
+
+def test_what_is_saved_is_exact_and_says_so(view, study, explorer):
+    study.toggle_mask(2)
+    asked = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
+    view.predictions.state.query._question = asked
+    quick = explorer.fill(asked, "dog").model_copy(update={"computed": "bfloat16"})
+    view.predictions.state.query.answer = quick
+    assert view.figure() is None, "a fast answer is not saved"
+    exact = explorer.of_kind("fill_mask")[-1]
+    assert exact.exact and exact.number > asked.number
+    assert view.figure() is None and explorer.of_kind("fill_mask")[-1] is exact, "asked once"
+    explorer.fill(exact, "dog", "mat")
+    table = view.figure().table()
+    assert table.header[-1] == "precision"
+    assert {row[-1] for row in table.rows} == {"fp32"}
+    assert "bf16" not in view.figure().caption
