@@ -100,6 +100,8 @@ def _made(run: Run, work: Path, models: dict[str, Path]) -> dict[str, Any]:
         "parameters": prepared.parameters,
         "steps": prepared.steps,
         "metric": name,
+        "usual_answer": prepared.usual_answer,
+        "usual_share": round(prepared.usual_share, 4),
         "best": round(best, 4),
         "last": round(scores[-1], 4),
         "seconds": round(seconds, 1),

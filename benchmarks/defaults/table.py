@@ -21,9 +21,11 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parents[1])]
 
+from engine.spec.features import Features  # noqa: E402
 from engine.spec.model import BertSpec, bert  # noqa: E402
-from engine.spec.recommended import Situation, recommended  # noqa: E402
+from engine.spec.recommended import PROBE_RATES, Situation, recommended  # noqa: E402
 from engine.spec.tasks import TASKS  # noqa: E402
+from engine.spec.training import TrainingSpec  # noqa: E402
 
 STORED = HERE / "runs.jsonl"
 NETWORKS: dict[str, BertSpec] = {"tiny": bert(2, 128), "starter": bert(4, 256)}
@@ -56,7 +58,10 @@ class Grid:
 
     @property
     def recommended(self) -> Cell:
-        """The cell that the program recommends."""
+        """The cell that the program recommends; a probe has the settings of its own."""
+        if self.way.startswith("probe"):
+            rate = PROBE_RATES[self.way.split()[1]]
+            return rate, Features().epochs, TrainingSpec().warmup_ratio, 32
         found = recommended(
             Situation(
                 task=TASKS[self.task].facts,
@@ -98,7 +103,7 @@ def read(file: Path = STORED) -> list[Line]:
 
 
 def grids(lines: Iterable[Line]) -> list[Grid]:
-    """The runs by model, set, way and rows; probes have values of their own and are left out."""
+    """The runs by model, set, way and rows."""
     found: dict[tuple[str, str, str, int], list[Line]] = defaultdict(list)
     for line in lines:
         found[line["model"], line["way"], line["set"], line["rows"]].append(line)
@@ -129,7 +134,7 @@ def table(every: Iterable[Grid]) -> Iterator[str]:
             f"| {grid.name} | {_said(cell)} | {_score(grid, cell) if there else 'not measured'} "
             f"| {_score(grid, grid.best)} at {_said(grid.best)} "
             f"| {_score(grid, paper) if paper else '–'} "
-            f"| {grid.lost(cell) if there else float('nan'):.3f} | {grid.allowed:.3f} |"
+            f"| {format(grid.lost(cell), '.3f') if there else '–'} | {grid.allowed:.3f} |"
         )
 
 

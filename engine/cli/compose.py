@@ -88,7 +88,7 @@ def compose(
         assign(raw, assignment)
     if raw["base_model"]["kind"] == "scratch" and not _names_causal(assignments):
         raw["base_model"]["model"]["causal"] = raw["task"].get("objective") == "clm"
-    job = take_recommended(_validated(raw), given=raw.get("training", {}))
+    job = take_recommended(_validated(raw), raw.get("training", {}), raw.get("features", {}))
     say_json_text(job.model_dump_json(indent=1))
 
 

@@ -10,8 +10,16 @@ from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read
 from engine.data.lengths import lengths_in_dataset, lengths_in_file
 from engine.spec.dataset import DataSource, StoredData
+from engine.spec.features import Features
 from engine.spec.job import BaseModelSource, FromScratch, JobSpec
-from engine.spec.recommended import RECOMMENDED, Network, Recommended, Situation, recommended
+from engine.spec.recommended import (
+    RECOMMENDED,
+    Network,
+    Recommended,
+    Situation,
+    probe_rate,
+    recommended,
+)
 from engine.spec.training import TrainingSpec
 from engine.terminal import remark
 from engine.tokenizers.tokenizer import Tokenizer
@@ -26,8 +34,12 @@ class Start(NamedTuple):
     vocabulary: Path | None
 
 
-def take_recommended(job: JobSpec, given: Collection[str]) -> JobSpec:
+def take_recommended(
+    job: JobSpec, given: Collection[str], of_probe: Collection[str] = ()
+) -> JobSpec:
     """The job with the recommended settings but for those that were `given`; stderr says why.
+
+    `of_probe` names what was given of the features.
 
     Raises StudioError where the data or the base model cannot be read.
     """
@@ -37,7 +49,11 @@ def take_recommended(job: JobSpec, given: Collection[str]) -> JobSpec:
         if name in found.reasons:
             title = TrainingSpec.model_fields[name].title
             remark(f"{title} {value:g}: {found.reasons[name]}")
-    return job.model_copy(update={"training": job.training.model_copy(update=taken)})
+    features = job.features
+    if "learning_rate" not in of_probe:
+        features = probe_rate(Features(), features)
+    training = job.training.model_copy(update=taken)
+    return job.model_copy(update={"training": training, "features": features})
 
 
 def recommended_for(job: JobSpec) -> Recommended:

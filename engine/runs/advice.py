@@ -15,7 +15,7 @@ from typing import Any
 from engine.messages.events import Ended, Event, Measured, Prepared
 from engine.phrases import Phrase, phrase
 from engine.spec.job import FromScratch, JobSpec
-from engine.spec.recommended import measured_rate, way_of
+from engine.spec.recommended import recommended_rate, way_of
 from engine.spec.task import Metric
 from engine.spec.training import TrainingSpec
 
@@ -295,7 +295,7 @@ def _usual_rate(m: Measurements) -> float | None:
         return None
     fresh = isinstance(m.job.base_model, FromScratch)
     way = way_of(m.job.task.facts, fresh, bool(m.job.training.lora_rank))
-    return measured_rate(way, m.prepared.layer_weights)
+    return recommended_rate(way, m.prepared.layer_weights)
 
 
 def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:

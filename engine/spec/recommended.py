@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from engine.phrases import phrase
+from engine.spec.features import Features
 from engine.spec.task import TaskFacts
 from engine.spec.training import TrainingSpec
 
@@ -16,10 +17,14 @@ Way = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-traini
 
 
 class Rate(NamedTuple):
-    """A learning rate, and the largest network that it is for, in weights of all layers."""
+    """A learning rate, and the largest network that it is for, in weights of all layers.
+
+    One that was not measured was put between those that were and the paper's.
+    """
 
     largest: float
     rate: float
+    is_measured: bool = True
 
 
 class Epochs(NamedTuple):
@@ -29,22 +34,22 @@ class Epochs(NamedTuple):
     epochs: int
 
 
-MEASURED = 15e6  # weights of all layers; larger networks were not measured
+TINY, SMALL, LARGEST = 1e6, 5e6, 15e6  # weights: up to 2 layers of 128, 4 of 256, 6 of 384
+# What is not here, further pre-training and larger networks, has the paper's values.
 RATES: dict[Way, tuple[Rate, ...]] = {
-    "fine-tuning": (Rate(1e6, 5e-4), Rate(5e6, 3e-4), Rate(MEASURED, 1e-4)),
-    "LoRA": (Rate(MEASURED, 3e-3),),
-    "from scratch": (Rate(MEASURED, 5e-4),),
-    "pre-training": (Rate(MEASURED, 5e-4),),
-    "pre-training from scratch": (Rate(MEASURED, 1e-3),),
+    "fine-tuning": (Rate(TINY, 5e-4), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4, is_measured=False)),
+    "LoRA": (Rate(TINY, 3e-3), Rate(LARGEST, 1e-3, is_measured=False)),
+    "from scratch": (Rate(TINY, 5e-4), Rate(LARGEST, 3e-4, is_measured=False)),
+    "pre-training from scratch": (Rate(TINY, 1e-3), Rate(LARGEST, 5e-4, is_measured=False)),
 }
 EPOCHS: dict[Way, tuple[Epochs, ...]] = {
-    "fine-tuning": (Epochs(300, 10), Epochs(10_000, 5), Epochs(math.inf, 3)),
-    "LoRA": (Epochs(300, 10), Epochs(math.inf, 5)),
-    "from scratch": (Epochs(300, 10), Epochs(math.inf, 5)),
-    "pre-training": (Epochs(math.inf, 1),),
+    "fine-tuning": (Epochs(1_500, 10), Epochs(10_000, 5), Epochs(math.inf, 3)),
+    "LoRA": (Epochs(1_500, 10), Epochs(math.inf, 5)),
+    "from scratch": (Epochs(1_500, 10), Epochs(math.inf, 5)),
     "pre-training from scratch": (Epochs(math.inf, 3),),
 }
 USUAL_ROWS = 1000  # where their number is not known
+PROBE_RATES: dict[str, float] = {"bilstm": 1e-3, "linear": 1e-2}
 BATCH_SIZE, WARMUP = 32, 0.1
 RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
 SHORTEST = 16  # tokens
@@ -94,9 +99,10 @@ class Situation:
         return fresh or self.task.training
 
     @property
-    def is_measured(self) -> bool:
-        """Whether networks of this size were measured."""
-        return self.network is not None and layer_weights(self.network) <= MEASURED
+    def is_in_table(self) -> bool:
+        """Whether the table has networks of this size, trained in this way."""
+        weights = layer_weights(self.network) if self.network is not None else math.inf
+        return rate_for(self.way, weights) is not None
 
 
 @dataclass(frozen=True)
@@ -112,16 +118,24 @@ def recommended(situation: Situation) -> Recommended:
     length, why_length = _length(situation)
     found: dict[str, float] = {"max_length": length}
     reasons = {"max_length": why_length}
-    if situation.is_measured:
+    if situation.is_in_table:
         found["learning_rate"], reasons["learning_rate"] = _rate(situation)
         found["epochs"], reasons["epochs"] = _epochs(situation)
         found |= {"batch_size": BATCH_SIZE, "warmup_ratio": WARMUP}
-    elif situation.network is not None:
+    elif situation.network is not None and situation.way in RATES:
         reasons["learning_rate"] = phrase(
             "As in the paper, for models of the size of BERT-Base and larger."
         )
     told = {name: reason for name, reason in reasons.items() if reason}
     return Recommended(situation.paper.model_copy(update=found), told)
+
+
+def probe_rate(before: Features, now: Features) -> Features:
+    """Features with the rate that suits another probe, unless the rate was set."""
+    followed = before.learning_rate == now.learning_rate == PROBE_RATES[before.probe]
+    if now.probe == before.probe or not followed:
+        return now
+    return now.model_copy(update={"learning_rate": PROBE_RATES[now.probe]})
 
 
 def layer_weights(network: Network) -> int:
@@ -130,12 +144,18 @@ def layer_weights(network: Network) -> int:
     return network.layers * of_layer
 
 
-def measured_rate(way: Way, weights: int) -> float | None:
+def recommended_rate(way: Way, weights: int) -> float | None:
     """The recommended learning rate for a network whose layers have so many weights.
 
-    None where networks of this size were not measured.
+    None where the table has no networks of this size.
     """
-    return next((one.rate for one in RATES[way] if weights <= one.largest), None)
+    found = rate_for(way, weights)
+    return None if found is None else found.rate
+
+
+def rate_for(way: Way, weights: float) -> Rate | None:
+    """The entry of the table for a network of this size; None where there is none."""
+    return next((one for one in RATES.get(way, ()) if weights <= one.largest), None)
 
 
 def way_of(task: TaskFacts, from_scratch: bool, lora: bool) -> Way:
@@ -150,9 +170,13 @@ def way_of(task: TaskFacts, from_scratch: bool, lora: bool) -> Way:
 def _rate(situation: Situation) -> tuple[float, str]:
     network = situation.network
     assert network is not None
-    rate = measured_rate(situation.way, layer_weights(network))
-    assert rate is not None
-    return rate, phrase(
+    found = rate_for(situation.way, layer_weights(network))
+    assert found is not None
+    if not found.is_measured:
+        return found.rate, phrase(
+            "Between what was measured for smaller models and what is usual for larger ones."
+        )
+    return found.rate, phrase(
         "Measured to be good for models of this size ({n} layer(s), hidden size {hidden}).",
         n=network.layers,
         hidden=network.hidden_size,

@@ -24,6 +24,7 @@ from engine.errors import StudioError
 from engine.spec.dataset import StoredData
 from engine.spec.features import Features
 from engine.spec.job import JobSpec
+from engine.spec.recommended import probe_rate
 from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 from engine.validation import describe_validation
@@ -145,6 +146,7 @@ class TrainState(QObject):
         features: Features = NO_PROBE,
     ) -> None:
         choices = self.choices.with_training(training).with_task(task)
+        features = probe_rate(self.choices.features, features)
         self.set(replace(choices, hardware=hardware, features=features))
 
     def reset_advanced(self) -> None:

@@ -158,6 +158,11 @@ def test_a_job_takes_the_recommended_settings_where_no_option_says_otherwise(
     assert job.training.max_length == 16, "the texts are short"
     assert "Learning rate 0.0003: " in printed.err and "Epochs" not in printed.err
 
+    probe = ("--set=features.vectors=last", "--set=features.probe=linear")
+    for own, rate in (((), 1e-2), (("--set=features.learning_rate=0.001",), 1e-3)):
+        printed = output(capsys, "job", "--data", data, *probe, *own)
+        assert JobSpec.model_validate_json(printed).features.learning_rate == rate
+
     given = output(capsys, "job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
     spec = JobSpec.model_validate_json(given).training
     assert spec == TrainingSpec(learning_rate=7e-5), "nothing is known of that model"

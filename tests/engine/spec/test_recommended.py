@@ -4,14 +4,17 @@ import math
 
 import pytest
 
+from engine.spec.features import Features
 from engine.spec.model import bert
 from engine.spec.recommended import (
     EPOCHS,
-    MEASURED,
+    LARGEST,
+    PROBE_RATES,
     RATES,
     RECOMMENDED,
     Situation,
     layer_weights,
+    probe_rate,
     recommended,
 )
 from engine.spec.tasks import TASKS
@@ -30,7 +33,8 @@ def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind: str) -> 
     facts = TASKS[kind].facts
     found = recommended(Situation(facts, network=BASE, rows=500))
     assert found.training == facts.training
-    assert found.reasons["learning_rate"].startswith("As in the paper")
+    if facts.head is not None:
+        assert found.reasons["learning_rate"].startswith("As in the paper")
     assert recommended(Situation(facts)).training == facts.training, "nor has one that is unknown"
 
 
@@ -43,17 +47,38 @@ def test_smaller_networks_learn_at_higher_rates() -> None:
 
 
 def test_fewer_rows_have_more_epochs_and_each_reason_says_how_many_updates() -> None:
-    rows = (50, 1_000, 100_000)
+    rows = (50, 3_000, 100_000)
     found = [recommended(Situation(TEXT, network=SMALL, rows=count)) for count in rows]
     epochs = [one.training.epochs for one in found]
     assert epochs == sorted(epochs, reverse=True) and len({*epochs}) == 3
-    updates = 32 * int(epochs[1])
-    assert found[1].reasons["epochs"].endswith(f"epochs over 1,000 rows are {updates} updates.")
+    updates = 94 * int(epochs[1])
+    assert found[1].reasons["epochs"].endswith(f"epochs over 3,000 rows are {updates} updates.")
+
+
+def test_a_rate_that_was_not_measured_does_not_say_so() -> None:
+    said = [
+        recommended(Situation(TEXT, network=one)).reasons["learning_rate"]
+        for one in (TINY, SMALL, bert(6, 384))
+    ]
+    assert all(one.startswith("Measured") for one in said[:2])
+    assert said[2].startswith("Between what was measured")
 
 
 def test_adapters_learn_at_a_higher_rate_than_all_weights() -> None:
     alone, adapted = (Situation(TEXT, network=SMALL, lora=lora) for lora in (False, True))
     assert recommended(adapted).training.learning_rate > recommended(alone).training.learning_rate
+
+
+def test_another_probe_has_its_own_rate_unless_the_user_has_set_one() -> None:
+    lstm, linear = Features(vectors="last"), Features(vectors="last", probe="linear")
+    assert lstm.learning_rate == PROBE_RATES[lstm.probe]
+    found = probe_rate(lstm, linear)
+    assert found == linear.model_copy(update={"learning_rate": PROBE_RATES["linear"]})
+    back = found.model_copy(update={"probe": "bilstm"})
+    assert probe_rate(found, back) == lstm
+    own = lstm.model_copy(update={"learning_rate": 2e-3})
+    other = own.model_copy(update={"probe": "linear"})
+    assert probe_rate(own, other) == other
 
 
 @pytest.mark.parametrize("typical, length", [(3, 16), (45, 48), (64, 64), (65, 80), (900, 256)])
@@ -79,7 +104,7 @@ def test_the_tables_go_from_small_to_large() -> None:
     assert RATES.keys() == EPOCHS.keys()
     for rates in RATES.values():
         assert [one.largest for one in rates] == sorted(one.largest for one in rates)
-        assert rates[-1].largest == MEASURED
+        assert rates[-1].largest == LARGEST
     for epochs in EPOCHS.values():
         assert [one.most for one in epochs] == sorted(one.most for one in epochs)
         assert epochs[-1].most == math.inf

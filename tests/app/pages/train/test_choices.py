@@ -28,15 +28,15 @@ def test_each_task_keeps_its_own_settings_when_another_is_chosen() -> None:
 def test_what_the_user_has_not_set_is_recommended_for_model_and_data() -> None:
     choices = chosen(SENTENCE)
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
-    fewer = dataset().model_copy(update={"rows": {"train": 300}})
-    other = replace(choices, model=larger, data=replace(data(), spec=fewer))
+    more = dataset().model_copy(update={"rows": {"train": 5000}})
+    other = replace(choices, model=larger, data=replace(data(), spec=more))
     assert other.training.learning_rate < choices.training.learning_rate
-    assert other.training.epochs > choices.training.epochs
+    assert other.training.epochs < choices.training.epochs
 
     by_hand = set_by_user(choices, learning_rate=7e-5)
-    other = replace(by_hand, model=larger, data=replace(data(), spec=fewer))
+    other = replace(by_hand, model=larger, data=replace(data(), spec=more))
     assert other.training.learning_rate == 7e-5
-    assert other.training.epochs > choices.training.epochs, "that one was not set"
+    assert other.training.epochs < choices.training.epochs, "that one was not set"
 
     followed = set_by_user(by_hand, learning_rate=choices.defaults.learning_rate)
     assert followed.set_by_user == {}, "the recommended value follows what is chosen"

@@ -1,0 +1,102 @@
+"""The recommended settings are as good as what was measured, and advice fits how runs went."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from engine.messages.events import Prepared
+from engine.runs.advice import LEARNED_NOTHING, Advice, Measurements, advices
+from engine.spec.dataset import FileData
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.spec.recommended import layer_weights
+from engine.spec.tasks import task_of
+from engine.spec.training import TrainingSpec
+
+SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "defaults"
+NAMES = {path.stem for path in SCRIPTS.glob("*.py")}
+CLEARLY = 0.1  # above what is reached without learning
+
+sys.path.insert(0, str(SCRIPTS))
+table, plan = import_module("table"), import_module("plan")
+sys.path.remove(str(SCRIPTS))
+for one in NAMES & set(sys.modules):
+    del sys.modules[one]
+
+LINES = table.read()
+GRIDS = table.grids(LINES)
+COMPARED = [grid for grid in GRIDS if len(grid.cells) > 1 and grid.recommended in grid.cells]
+
+
+@pytest.mark.parametrize("grid", COMPARED, ids=lambda grid: grid.name)
+def test_the_recommended_values_lose_at_most_a_point_or_the_spread_of_seeds(grid) -> None:
+    assert grid.lost(grid.recommended) <= grid.allowed
+
+
+def test_the_recommended_values_were_measured_on_every_set_and_in_every_way() -> None:
+    found = {(grid.model, grid.way, grid.data) for grid in COMPARED}
+    assert {data for model, way, data in found if way == "all weights"} >= set(plan.LABELLED)
+    assert sum(model == "starter" for model, *_ in found) >= 3
+    assert {way for _, way, _ in found} >= {"all weights", "LoRA", "from scratch", "probe linear"}
+
+
+@pytest.mark.parametrize("grid", COMPARED, ids=lambda grid: grid.name)
+def test_the_recommended_values_are_no_worse_than_those_of_the_paper(grid) -> None:
+    paper = next((cell for cell in grid.cells if cell[:2] == plan.PAPER), None)
+    if paper is not None:
+        assert grid.score(grid.recommended) >= grid.score(paper)
+
+
+def said_of(line) -> list[Advice]:
+    """What a run is told at its end."""
+    job = JobSpec(
+        name="run",
+        task=task_of(line["task"]),
+        base_model=FromCheckpoint(path=Path("model")),
+        data=FileData(path=Path("data")),
+        training=TrainingSpec(
+            learning_rate=line["rate"], epochs=line["epochs"], batch_size=line["batch"]
+        ),
+    )
+    prepared = Prepared(
+        steps=line["steps"],
+        parameters=line["parameters"],
+        examples=line["examples"],
+        device="cpu",
+        threads=1,
+        best_metric=f"validation_{line['metric']}",
+        higher_is_better=line["metric"] != "loss",
+        usual_answer=line["usual_answer"],
+        usual_share=line["usual_share"],
+        layer_weights=layer_weights(table.NETWORKS[line["model"]]),
+    )
+    curves = {
+        name: [(step, value) for step, value in points if value is not None]
+        for name, points in line["curves"].items()
+    }
+    return advices(Measurements(job, prepared, curves, is_over=True))
+
+
+def without_learning(line) -> float:
+    return line["usual_share"] if line["metric"] == "accuracy" else 0.0
+
+
+ALL_WEIGHTS = [line for line in LINES if line["way"] == "all weights" and line["metric"] != "loss"]
+LEARNED = [line for line in ALL_WEIGHTS if line["best"] > without_learning(line) + CLEARLY]
+NOT_LEARNED = [line for line in ALL_WEIGHTS if line["best"] <= without_learning(line)]
+
+
+@pytest.mark.parametrize("line", LEARNED, ids=lambda line: line["key"])
+def test_a_run_that_learned_is_not_told_that_it_has_not(line) -> None:
+    assert not {advice.name for advice in said_of(line)} & LEARNED_NOTHING
+
+
+@pytest.mark.parametrize("line", NOT_LEARNED, ids=lambda line: line["key"])
+def test_a_run_that_learned_nothing_is_told_so_and_what_to_try(line) -> None:
+    first = said_of(line)[0]
+    assert first.name in LEARNED_NOTHING and first.change
+
+
+def test_some_runs_learned_and_some_did_not() -> None:
+    assert len(LEARNED) > 20 and len(NOT_LEARNED) >= 3
