@@ -30,7 +30,7 @@ def test_the_summary_says_what_is_learned_and_how_long() -> None:
     said = summary(chosen(SENTENCE))
     assert said == (
         "Fine-tune “little” on “films” (2 label(s), all weights)."
-        " 10 epoch(s) over 900 rows, batch size 32, learning rate 1e-4."
+        " 10 epoch(s) over 900 rows, batch size 32, learning rate 5e-4."
         " Validated on 100 rows; the best checkpoint is kept."
     )
     quick = chosen(PAIR).with_quick_trial(True)
