@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from app import background, commands, drops
 from app.closing import ask_to_close
+from app.early import EarlyPages
 from app.machine import Machine, look_at_machine
 from app.news import RunNews
 from app.palette import Palette
@@ -130,6 +131,7 @@ PAGES: list[PageEntry] = [
         "explore",
     ),
 ]
+EARLY = ("train", "explore")  # pages that take long to make
 LOWER: list[PageEntry] = [
     PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _help),
     PageEntry(
@@ -164,6 +166,7 @@ class MainWindow(QMainWindow):
         self.stack = PageStack()
         self.banners = Banners(studio.notices, self.stack)
         self._news = RunNews(studio, self)
+        self.early = EarlyPages(EARLY, self._make_early, self)
         self.status = StatusBar()
         self.status.run_asked.connect(
             lambda run: studio.go.emit("runs", {"run": run} if run else None)
@@ -199,6 +202,7 @@ class MainWindow(QMainWindow):
         self.studio.dispatcher.begin()
         self.studio.running.refresh()
         self.studio.explorer.start()
+        self.early.begin()
         background.run(self, lambda: look_at_machine(self.studio.home.root), self._on_machine_seen)
 
     # ── going about ──────────────────────────────────────────────────────────────────────────
@@ -268,6 +272,11 @@ class MainWindow(QMainWindow):
         self.pages[key] = page
         self.stack.addWidget(page)
         return page
+
+    def _make_early(self, key: str) -> None:
+        """Make a page that is not shown yet; the first visit then shows it at once."""
+        if key in self.entries and key not in self.pages:
+            self._make(key)
 
     def _title(self, entry: PageEntry) -> str:
         return in_language(entry.title)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, QRect, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QScreen
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QUrl
+from PySide6.QtGui import QCursor, QDropEvent, QScreen
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app import window as frame
@@ -328,3 +328,32 @@ def test_the_keyboard_stays_with_the_page_when_its_button_goes(qtbot, window: Ma
             part.hide()
         assert after is None or window.focusWidget() is after
     assert not window.navigation.isAncestorOf(window.focusWidget() or window)
+
+
+def test_pages_that_take_long_are_made_while_nobody_does_anything(
+    qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
+    window.early._look()
+    window.early._look()
+    assert "train" in window.pages and not page(window, "train").isVisible()
+    assert page(window, "train").arguments == [] and window.current == "home"
+    window.go("train", {"data": "x"})
+    assert page(window, "train").arguments == [{"data": "x"}]
+
+
+def test_no_page_is_made_while_somebody_types_or_points(
+    qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = iter(range(100))
+    monkeypatch.setattr(QCursor, "pos", lambda: QPoint(next(places), 1))
+    for _ in range(3):
+        window.early._look()
+    monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
+    line = QLineEdit()
+    page(window, "home").layout().addWidget(line)
+    qtbot.waitUntil(line.isVisible)
+    line.setFocus()
+    for _ in range(3):
+        window.early._look()
+    assert set(window.pages) == {"home"}
