@@ -402,7 +402,12 @@ def test_pretraining_has_other_ticks_and_the_masking_in_advanced(
     settings = page.settings
     assert settings.fine_tuning.isHidden() and not settings.pre_training.isHidden()
     rate = settings.pre_training.fields["learning_rate"].segments  # type: ignore[attr-defined]
-    assert [b.text() for b in rate.group.buttons()][1:] == ["1e-4", "3e-4", "5e-4", "Other"]
+    assert [b.text() for b in rate.group.buttons()] == [
+        "Recommended: 5e-4",
+        "1e-4",
+        "3e-4",
+        "Other",
+    ]
     assert rate.choice() == 0
     assert not settings.task_card.isHidden()
     settings.tasks["pretraining"].fields["mlm_probability"].put(0.2)
