@@ -5,6 +5,7 @@
     python3 dev.py run ARGS    the same program with a command: run fill "Paris is in [MASK]."
     python3 dev.py test        all checks and tests: style, types, structure, tests, real windows
     python3 dev.py test ARGS   only pytest, with ARGS: test tests/engine -k mask
+    python3 dev.py test --long only the tests that repeat a fault hundreds of times
     python3 dev.py doctor      what this machine has: Python, torch, GPU, Qt, system packages
     python3 dev.py pictures    make the pictures of docs/pictures anew
     python3 dev.py texts       count the texts of the program; texts de makes or renews the file

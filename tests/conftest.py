@@ -32,6 +32,19 @@ def picture_of(name: str) -> Path:
     return ARTIFACTS / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[-150:]}.png"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the tests marked long, and no others")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out either the tests that repeat a fault hundreds of times, or all others."""
+    wanted = bool(config.getoption("--long"))
+    left_out = [item for item in items if (item.get_closest_marker("long") is not None) != wanted]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Keep a picture of every window that is shown when a test fails."""

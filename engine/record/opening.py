@@ -186,12 +186,19 @@ def _opened(path: Path, backups: Path, restores: bool) -> Record:
                 if file is not None:
                     set_fact(session, name, file.name)
             waiting, taken = fact(session, "set_aside"), fact(session, "restored")
-    except BaseException:
+    except BaseException as error:
         record.close()
+        if _says_read_only(error) and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
+            raise Damaged from error  # the file itself says so, in its first bytes
         raise
     record.set_aside = path.with_name(waiting) if waiting else None
     record.restored = backups / taken if taken else None
     return record
+
+
+def _says_read_only(error: BaseException) -> bool:
+    cause = getattr(error.__cause__, "orig", None)
+    return bool(getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY)
 
 
 def set_aside(path: Path) -> None:

@@ -1,0 +1,156 @@
+"""Files of the home with bytes changed at random: nothing ends the start, nothing sound is lost.
+
+Each mutant is made from its number alone, so a failure can be repeated. A few run every time, and
+hundreds with --long.
+"""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.settings import Settings
+from engine.atomic_write import verify, whole_folder
+from engine.errors import BadCheckpoint
+from engine.home import Home
+from engine.record.backups import back_up
+from engine.record.checking import NewerRecord
+from engine.record.opening import open_record
+from engine.record.rebuild import rebuild, refill
+from engine.record.runs import all_runs, set_notes
+from engine.runs.folder import RunFolder
+from tests.engine.runs import fake_worker
+
+
+def times(few: int, many: int) -> pytest.MarkDecorator:
+    """So many mutants always, and so many with --long."""
+    long = pytest.param(many, marks=[pytest.mark.long, pytest.mark.timeout(7200)])
+    return pytest.mark.parametrize("count", [few, long])
+
+
+def mutant(content: bytes, number: int) -> bytes:
+    """The content with bits flipped, pieces cut out, doubled, or filled with zeros or 0xff."""
+    dice = random.Random(number)
+    bad = bytearray(content)
+    for _ in range(dice.choice((1, 1, 2, 8))):
+        place = dice.randrange(len(bad) or 1) if dice.random() < 0.7 else dice.randrange(120)
+        place = min(place, max(len(bad) - 1, 0))
+        length = dice.choice((1, 4, 64, 4096))
+        match dice.randrange(5):
+            case 0 | 1 if bad:
+                bad[place] ^= 1 << dice.randrange(8)
+            case 2:
+                del bad[place : place + length]
+            case 3:
+                bad[place : place + length] = bytes([dice.choice((0, 255))]) * length
+            case _:
+                bad[place:place] = bad[place : place + length]
+    return bytes(bad)
+
+
+def train(home: Home, *names: str) -> None:
+    for name in names:
+        assert fake_worker.main(RunFolder.create(home.runs / name, fake_worker.job())) == 0
+
+
+@times(25, 1000)
+def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home: Home, count: int) -> None:
+    train(home, "one", "two")
+    rebuild(home)
+    record = open_record(home.record, home.backups)
+    with record.session() as session:
+        set_notes(session, "one", "kept")
+    back_up(home.record, home.backups, "daily")
+    record.close()
+    good = home.record.read_bytes()
+    refused = 0
+    for number in range(count):
+        for old in home.root.glob("studio.db*"):
+            old.unlink()
+        bad = mutant(good, number)
+        home.record.write_bytes(bad)
+        try:
+            record = open_record(home.record, home.backups)
+        except NewerRecord:
+            assert home.record.read_bytes() == bad
+            refused += 1
+            continue
+        refill(record, home)
+        with record.read() as session:
+            runs = {run.id: run for run in all_runs(session)}
+        record.close()
+        assert set(runs) >= {"one", "two"}, number
+        asides = home.root.glob("studio.db.corrupt-*")
+        assert all(aside.read_bytes() == bad for aside in asides), number
+    assert refused <= count / 50  # where only the number of the version was hit
+
+
+@times(100, 2000)
+@pytest.mark.usefixtures("qapp")
+def test_damaged_settings_are_set_aside_and_the_defaults_taken(tmp_path: Path, count: int) -> None:
+    file = tmp_path / "settings.json"
+    settings = Settings(file)
+    settings.keep("page", "runs")
+    settings.flush()
+    good = file.read_bytes()
+    for number in range(count):
+        file.write_bytes(mutant(good, number))
+        opened = Settings(file)
+        assert opened.place("page", "home"), number
+        assert not opened.was_damaged or file.with_name("settings.json.bad").is_file(), number
+
+
+@times(200, 5000)
+def test_every_changed_byte_of_a_checkpoint_is_found(tmp_path: Path, count: int) -> None:
+    with whole_folder(tmp_path / "step-00000001") as inside:
+        (inside / "model.safetensors").write_bytes(random.Random(1).randbytes(3000))
+        (inside / "config.json").write_text('{"a": 1}')
+        (inside / "resume").mkdir()
+        (inside / "resume" / "progress.json").write_text('{"step": 1}')
+    folder = tmp_path / "step-00000001"
+    files = [f for f in sorted(folder.rglob("*")) if f.is_file()]
+    good = {file: file.read_bytes() for file in files}
+    listed = json.loads(good[folder / "manifest.json"])
+    for number in range(count):
+        file = files[number % len(files)]
+        bad = mutant(good[file], number)
+        file.write_bytes(bad)
+        found = False
+        try:
+            verify(folder)
+        except BadCheckpoint:
+            found = True
+        if not found and bad != good[file]:  # a manifest may still say the same
+            assert file.name == "manifest.json", number
+            assert json.loads(bad).items() >= listed.items(), number
+        file.write_bytes(good[file])
+
+
+FILES: dict[str, Callable[[RunFolder], Path]] = {
+    "spec": lambda run: run.spec_file,
+    "events": lambda run: run.events_file,
+    "manifest": lambda run: run.checkpoint_folders()[-1] / "manifest.json",
+}
+
+
+@times(20, 500)
+@pytest.mark.parametrize("kind", FILES)
+def test_a_damaged_run_folder_is_listed_and_hides_no_other(
+    home: Home, kind: str, count: int
+) -> None:
+    train(home, "bad", "good")
+    file = FILES[kind](RunFolder(home.runs / "bad"))
+    good = file.read_bytes()
+    for number in range(count):
+        file.write_bytes(mutant(good, number))
+        for old in home.root.glob("studio.db*"):
+            old.unlink()
+        record = open_record(home.record, home.backups)
+        refill(record, home)
+        with record.read() as session:
+            runs = {run.id: run for run in all_runs(session)}
+        record.close()
+        assert set(runs) == {"bad", "good"}, number
+        assert runs["good"].state == "finished", number
