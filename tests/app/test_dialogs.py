@@ -2,13 +2,14 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QScreen
-from PySide6.QtWidgets import QLineEdit, QMainWindow, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QMainWindow, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import closing, palette
@@ -31,6 +32,7 @@ from app.widgets.dialogs import FIELDS, Dialog, Question
 from app.widgets.help import open_help
 from app.widgets.screen import room
 from engine.shipped import starter_model
+from engine.spec.job import FromCheckpoint
 from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
 from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.runs import fake_worker
@@ -276,4 +278,21 @@ def test_a_branch_that_would_train_nothing_cannot_be_started(stage: Stage, qtbot
     ask_to_branch(stage.window, stage.checkpoints(), stage.row.steps)
     dialog = stage.window.findChildren(Question)[0]
     assert not dialog.buttons["branch"].isEnabled()
+    dialog.reject()
+
+
+def test_deleting_a_run_names_what_else_hangs_on_it(
+    stage: Stage,
+    make_run: MakeRun,  # noqa: F811
+) -> None:
+    base = FromCheckpoint(path=stage.row.folder / "checkpoints" / "step-00000020")
+    job = fake_worker.job("Later").model_copy(update={"base_model": base})
+    for name, outcome in (("Later", "stopped"), ("Done", "finished")):
+        row = read_row(stage.studio.record, make_run(name, outcome=outcome, job=job))
+        assert row is not None
+        stage.runs.rows[row.id] = replace(row, name=name)
+    questions.ask_to_delete(stage.window, stage.runs, [stage.row])
+    dialog = stage.window.findChildren(Question)[0]
+    said = " ".join(label.text() for label in dialog.findChildren(QLabel))
+    assert "can no longer begin: “Later”." in said and "trash" in said
     dialog.reject()
