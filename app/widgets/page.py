@@ -193,6 +193,7 @@ class EmptyState(QWidget):
         column.addStretch()
         self.picture = Picture(icon, 28, disc=True)
         column.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
+        self._above = self.picture.sizeHint().height() + 3 * SPACE  # px over the title
         self.title = Text(title, "heading")
         self.text = Text(text, "muted")
         for label in (self.title, self.text):
@@ -217,18 +218,12 @@ class EmptyState(QWidget):
     def minimumSizeHint(self) -> QSize:
         """Without the picture, which goes where there is no room for it."""
         hint = super().minimumSizeHint()
-        return QSize(
-            hint.width(), hint.height() - (0 if self.picture.isHidden() else self._above())
-        )
+        return QSize(hint.width(), hint.height() - (0 if self.picture.isHidden() else self._above))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         room = self.height() - self.minimumSizeHint().height()
-        self.picture.setVisible(room >= self._above())
-
-    def _above(self) -> int:
-        """px of the picture and what is between it and the title."""
-        return self.picture.sizeHint().height() + 3 * SPACE
+        self.picture.setVisible(room >= self._above)
 
 
 class Stack(QStackedWidget):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt
+from PySide6.QtCore import QCoreApplication, QLocale, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -112,5 +112,5 @@ def difference(bar: PairBar) -> str:
     points = (bar.second - bar.first) * 100
     sign = "+" if points > 0 else "−" if points < 0 else "±"
     return QCoreApplication.translate("PairBars", "{0}{1}").format(
-        sign, numbers.decimal(abs(points), 1) if abs(points) >= 0.05 else "0.0"
+        sign, QLocale().toString(abs(points), "f", 1)
     )

@@ -3,6 +3,8 @@
 import pytest
 from PySide6.QtCore import Qt
 
+from app.pages.explore.panels.words import pair_bars
+from app.pages.explore.panels.words.pair_bars import PairBar
 from app.pages.explore.panels.words.state import MAX_POSITIONS, WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import Strip, StripArea
@@ -242,3 +244,8 @@ def test_what_is_saved_is_exact_and_says_so(view, study, explorer):
     assert table.header[-1] == "precision"
     assert {row[-1] for row in table.rows} == {"fp32"}
     assert "bf16" not in view.figure().caption
+
+
+def test_a_small_difference_is_told_in_points():
+    assert pair_bars.difference(PairBar("a", 0.042, 0.043)) == "+0.1"
+    assert pair_bars.difference(PairBar("a", 0.042, 0.04199)) == "−0.0"
