@@ -14,6 +14,8 @@ from engine.spec.fields import branch_fields
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from engine.spec.training import TrainingSpec
 
+FORM_WIDTH = 640  # px
+
 
 def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
     """Ask for a name and for changes, then make the branch."""
@@ -31,6 +33,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         values=job.training.model_dump(),
         others=job.training.model_dump(),
     )
+    form.setMinimumWidth(FORM_WIDTH)  # narrower, its usual values are cut off
     said = Text("", "strong")
 
     def wanted() -> JobSpec:
