@@ -44,7 +44,7 @@ from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-SIZE = (1280, 820)
+SIZE = (1280, 800)
 THEMES = ("light", "dark")
 FINISHED, STOPPED, FAILED, LIVE = "Speeches by era", "A slower rate", "Reviews", "Words of speeches"
 TEXT = "He was elected [MASK] of the United States in 1860."
