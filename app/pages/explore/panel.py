@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QEvent, QSize
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.explorer import Explorer
@@ -43,14 +43,22 @@ class Panel(QWidget):
     def __init__(self, queries: Sequence[LiveQuery] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._queries = tuple(queries)
+        self._heights: dict[int, int] = {}  # needed at some widths, until something in it changes
         self.corner: QHBoxLayout | None = None  # takes “?” and the menu, if it has room for them
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._heights.clear()
+        return super().event(event)
 
     def heightForWidth(self, width: int) -> int:
         """The least: an area that scrolls would else give a panel the height that it likes best."""
         layout = self.layout()
         if layout is None:
             return super().heightForWidth(width)
-        return layout.totalMinimumHeightForWidth(width)
+        if width not in self._heights:  # Qt asks again and again, and it takes milliseconds
+            self._heights[width] = layout.totalMinimumHeightForWidth(width)
+        return self._heights[width]
 
     def minimumSizeHint(self) -> QSize:
         """With lines broken at the width that the panel has, not at the least it could have."""
