@@ -231,11 +231,12 @@ def _too_small(label: QLabel) -> bool:
 def faults(seen: Iterable[Seen], known: re.Pattern[str], theirs: Container[str] = ()) -> list[str]:
     """What of these could not be translated, each once.
 
-    Whole texts of the user are `theirs`; where tokens are shown, so are single words.
+    Whole texts of the user are `theirs`, with single spaces; where tokens are shown, so are single
+    words.
     """
     left = set()
     for each in seen:
-        whole = unescape(TAG.sub("", each.text)).strip()
+        whole = " ".join(unescape(TAG.sub("", each.text)).split())
         words = untranslated(each.text, known) if whole not in theirs else ""
         if each.where.startswith(TOKENS) and all(word in theirs for word in words.split()):
             continue

@@ -15,6 +15,7 @@ import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from app.closing import ask_to_close
+from app.pages.explore.view import EXAMPLE
 from app.pages.runs import questions
 from app.pages.runs.run.branch_question import ask_to_branch
 from app.running import RunningRun
@@ -98,6 +99,7 @@ THEIRS = (  # what belongs to the user, or comes with the sample
         "unbelievable",
         "Starter",
         "step-",
+        EXAMPLE,
         TEXT,
         WORDS,
         FIRST,
@@ -125,7 +127,7 @@ KNOWN = re.compile("|".join((*PATTERNS, *map(re.escape, NOT_TRANSLATED))))
 def theirs() -> frozenset[str]:
     """Whole texts that belong to the user: cells of the sample, and tokens of the starter."""
     with sample_data().open(encoding="utf-8", newline="") as file:
-        cells = {cell.strip() for row in csv.reader(file) for cell in row}
+        cells = {" ".join(cell.split()) for row in csv.reader(file) for cell in row}
     tokens = (starter_model() / "vocab.txt").read_text("utf-8").split("\n")
     return frozenset({*cells, *tokens, *(token.removeprefix("##") for token in tokens)})
 
