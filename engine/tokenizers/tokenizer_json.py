@@ -215,8 +215,8 @@ def _special(
     model, padding = content["model"], content.get("padding")
     is_scored, known = isinstance(model.get("vocab"), list), set(tokens)
     used = [
-        padding.get("pad_token") if isinstance(padding, dict) else None,
-        tokens[model["unk_id"]] if is_scored else model.get("unk_token"),
+        name_of(padding.get("pad_token"), "") if isinstance(padding, dict) else None,
+        tokens[model["unk_id"]] if is_scored else name_of(model.get("unk_token"), ""),
         frame.cls if frame else None,
         frame.sep if frame else None,
         None,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.atomic_write import UMASK
 from engine.home import Home
 from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE, environment
@@ -31,7 +32,8 @@ raise SystemExit(opening.run_window())
 
 def run(umask: str, *arguments: str) -> None:
     command = [sys.executable, "-c", WITH_UMASK, umask, sys.executable, *arguments]
-    done = subprocess.run(command, cwd=CODE, env=environment(), capture_output=True, text=True)
+    own = {name: value for name, value in environment().items() if name != UMASK}
+    done = subprocess.run(command, cwd=CODE, env=own, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

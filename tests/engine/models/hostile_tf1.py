@@ -312,7 +312,7 @@ for name, spoil, says in (
     (
         "markup",
         _entries(lambda e: e.update({b"<b>\n\x1b" + b"x" * 900: as_field(4, NEGATIVE)})),
-        "<b>��xxx",
+        r"<b>\n\x1bxxx",
     ),
 ):
     CASES[f"entry_{name}"] = (spoil, says)

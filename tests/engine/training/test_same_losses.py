@@ -28,6 +28,7 @@ from engine.runs.groups import expand
 from engine.spec.dataset import FileData, Mapping, Reading
 from engine.spec.features import Features
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.tasks.pair_classification import PairClassification
 from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from tests.engine.training import small
@@ -43,7 +44,8 @@ def pair_classification(folder: Path, **training: object) -> JobSpec:
         reading=Reading(format="csv"),
         mapping=Mapping(text="text", pair="ending0", label="sad"),
     )
-    return small.classifying(folder, **training).model_copy(update={"data": data})
+    update = {"data": data, "task": PairClassification()}
+    return small.classifying(folder, **training).model_copy(update=update)
 
 
 def learning(task: str) -> Callable[..., JobSpec]:
