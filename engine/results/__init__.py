@@ -1,0 +1,1 @@
+"""What a model said of rows: kept row by row, measured, and held against other answers."""

@@ -1,0 +1,181 @@
+"""The predictions of a model for rows, one record for each, in one file.
+
+A file is Parquet, whole or absent, and holds the rows themselves: it can be shown, filtered and
+exported when the data set is gone. Its metadata say what it was made from.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pydantic import Field, ValidationError
+
+from engine.atomic_write import disk_errors_for, write_file
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.regular_file import regular
+from engine.spec import Spec
+from engine.spec.dataset import Mapping as ColumnMapping
+from engine.spec.dataset import SplitName
+
+FACTS = b"bert-studio"  # the key of the facts in the metadata of the file
+CELL = "cell:"  # begins the name of a column of the rows themselves
+GROUP_ROWS = 20_000
+
+COLUMNS: dict[str, pa.DataType] = {
+    "row": pa.int64(),  # number of the row in its part, from 0
+    "line": pa.int64(),  # of the file that it was imported from; 0: not known
+    "gold": pa.string(),  # as a person reads it; null where nobody has labelled the row
+    "predicted": pa.string(),  # likewise
+    "probability": pa.float32(),  # of what was predicted; null where the task has none
+    "loss": pa.float32(),  # null without gold
+    "score": pa.float32(),  # 1 right, 0 wrong, or between (F1 of the row); null: no gold
+    "scores": pa.list_(pa.float32()),  # probability of each label, in the order of the facts
+    "details": pa.string(),  # what only this task has, as JSON; "" where there is nothing
+}
+RECORD = pa.schema(list(COLUMNS.items()))
+
+
+class PredictionFacts(Spec):
+    """What predictions were made from.
+
+    Args:
+        task: the kind of the task.
+        labels: in the order of `scores`: classes, labels or tags; empty for other tasks.
+        part: of the stored data set; "file" for rows of a file.
+        source: name of the data set, or of the file.
+        fingerprint: of the data set; "" for a file.
+        mapping: which columns of the rows hold what.
+        model: name of the run or of the model.
+        step: of the checkpoint; None where the model has none.
+        made: when, in UTC.
+        metrics: of all rows together, by name; empty where no row has a label.
+        settings: what else belongs to the answers: thresholds, temperature, answer lengths.
+    """
+
+    task: str
+    labels: tuple[str, ...] = ()
+    part: SplitName | Literal["file"]
+    source: str
+    fingerprint: str = ""
+    mapping: ColumnMapping
+    model: str
+    step: int | None = None
+    made: datetime
+    metrics: dict[str, float] = Field(default_factory=dict)
+    settings: dict[str, float] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for rows: their facts, and a table with the columns of RECORD and the cells."""
+
+    facts: PredictionFacts
+    table: pa.Table
+
+    @classmethod
+    def of(
+        cls,
+        facts: PredictionFacts,
+        record: Mapping[str, Any],
+        cells: Mapping[str, Sequence[str]],
+    ) -> Self:
+        """From the columns of RECORD, by name, and those of the rows; all of one length.
+
+        A column of RECORD that is not given is null, or "" for `details`.
+        """
+        count = len(record["row"])
+        empty = {"details": pa.array([""] * count, pa.string())}
+        columns = {
+            field.name: pa.array(record[field.name], field.type, from_pandas=True)
+            if field.name in record
+            else empty.get(field.name, pa.nulls(count, field.type))
+            for field in RECORD
+        }
+        columns |= {CELL + name: pa.array(column, pa.string()) for name, column in cells.items()}
+        return cls(facts, pa.table(columns))
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns of the rows themselves."""
+        return tuple(
+            name.removeprefix(CELL) for name in self.table.column_names if name.startswith(CELL)
+        )
+
+    def cells(self, column: str) -> "pa.ChunkedArray[pa.StringScalar]":
+        """A column of the rows themselves, string [rows]."""
+        return self.table[CELL + column]
+
+    def numbers(self, column: str) -> NDArray[np.float32]:
+        """A column of RECORD with numbers, float32 [rows]; NaN where there is none."""
+        values: NDArray[np.float32] = (
+            self.table[column].cast(pa.float32()).to_numpy(zero_copy_only=False)
+        )
+        return values
+
+    @cached_property
+    def scores(self) -> NDArray[np.float32]:
+        """Probability of each label, float32 [rows, labels], in the order of the facts.
+
+        Only where every row has as many scores as there are labels.
+        """
+        flat = pc.list_flatten(self.table["scores"]).to_numpy(zero_copy_only=False)
+        scores: NDArray[np.float32] = flat.reshape(len(self), -1)
+        return scores
+
+    @cached_property
+    def is_labelled(self) -> bool:
+        """Whether some row has gold."""
+        return int(self.table["gold"].null_count) < len(self)
+
+    def write(self, path: Path) -> None:
+        """Write the file whole or not at all. Raises StudioError where the disk refuses it."""
+        facts = self.facts.model_dump_json().encode("utf-8")
+        table = self.table.replace_schema_metadata({FACTS: facts})
+        content = io.BytesIO()
+        pq.write_table(table, content, compression="zstd", row_group_size=GROUP_ROWS)
+        with disk_errors_for(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(path, content.getvalue())
+
+
+def read_predictions(path: Path) -> Predictions:
+    """Predictions as `Predictions.write` wrote them.
+
+    Raises StudioError where the file cannot be read, or is another one.
+    """
+    try:
+        table = pq.read_table(regular(path))
+        facts = PredictionFacts.model_validate_json((table.schema.metadata or {})[FACTS])
+    except FileNotFoundError as error:
+        raise StudioError(
+            phrase("There are no predictions: {name} is missing.", name=path.name),
+            phrase("Evaluate the model again."),
+        ) from error
+    except (OSError, KeyError, ValidationError, pa.ArrowException) as error:
+        raise _damaged(path) from error
+    if any(
+        name.name not in table.column_names or table.schema.field(name.name).type != name.type
+        for name in RECORD
+    ):
+        raise _damaged(path)
+    return Predictions(facts, table)
+
+
+def _damaged(path: Path) -> StudioError:
+    return StudioError(
+        phrase("The predictions in {name} cannot be read.", name=path.name),
+        phrase("Delete the file and evaluate the model again."),
+    )
