@@ -194,6 +194,12 @@ class DatasetSpec(Spec):
 
     name: str
     version: int = Field(ge=1)
+    made_from: int | None = Field(
+        None, ge=1, description="The version that it was derived from; None: imported from files."
+    )
+    changes: tuple[PhraseField, ...] = Field(
+        (), description="What is different from `made_from`, a phrase for each change."
+    )
     sources: dict[Source, tuple[Path, ...]] = Field(
         description="The files it was imported from: those with all rows, or those of each split."
     )

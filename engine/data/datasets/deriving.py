@@ -1,41 +1,87 @@
-"""A new version of a data set from an older one: without some rows, or with other labels."""
+"""A new version of a data set from an older one: without some rows, or with other cells."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from collections.abc import Mapping as Table
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.atomic_write import whole_folder
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import words_of
+from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import label_notes, write_version
-from engine.data.datasets.row_writer import RowWriter
+from engine.data.datasets.row_writer import ABOUT_EMPTY_CELLS, RowWriter
 from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
+from engine.data.formats.lines import Cancelled
 from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
-from engine.phrases import phrase
-from engine.spec.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split
+from engine.phrases import Phrase, joined, phrase
+from engine.progress import ProgressCallback, no_progress
+from engine.spec.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What is changed in single rows; rows are numbers of the old version, from 0.
+
+    A row keeps its place, and those that are not named stay as they are.
+    """
+
+    dropped: AbstractSet[int] = frozenset()
+    cells: Table[int, Table[str, str]] = field(default_factory=dict)
+    """By row and column, the cell that stands there now."""
+    splits: Table[int, SplitName] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+    """What was done, in phrases: they stand in the new version."""
+
+
+NO_EDITS = Edits()
 
 
 def derive(
-    folder: Path, into: Path, version: int, mapping: Mapping, cleaning: Cleaning
+    folder: Path,
+    into: Path,
+    version: int,
+    mapping: Mapping,
+    cleaning: Cleaning = NO_CLEANING,
+    edits: Edits = NO_EDITS,
+    progress: ProgressCallback = no_progress,
+    cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
-    """Write the version in `folder` anew as `into`, with these columns, cleaned.
+    """Write the version in `folder` anew as `into`, with these columns, cleaned and edited.
 
-    Rows keep their splits and lines; the files it was imported from are not read.
+    Rows keep their splits and lines where no edit says otherwise; the files it was imported from
+    are not read. `progress` is told rows.
 
-    Raises StudioError where the version cannot be read, or no row is left for training.
+    Raises:
+        StudioError: where the version cannot be read, or no row is left for training.
+        Cancelled: soon after `cancelled()` is true.
     """
     old = open_dataset(folder)
-    remarks, tags = Remarks(), _Tags()
+    columns = old.spec.columns
+    remarks, changes, tags = Remarks(), Remarks(), _Tags()
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
     with whole_folder(into) as made:
         place = made / "rows.parquet"
-        with RowWriter(place, old.spec.columns, mapping, Split(), cleaning) as writer:
-            for line, split, row in _rows(old):
-                if not writer.lacks(row, remarks, line):
-                    writer.append(row, line, split, path, remarks)
+        with RowWriter(place, columns, mapping, Split(), cleaning) as writer:
+            for number, (line, split, row) in enumerate(_rows(old)):
+                if number % READ_ROWS == 0:
+                    progress(number, len(old))
+                    if cancelled is not None and cancelled():
+                        raise Cancelled
+                if number in edits.dropped:
+                    continue
+                if number in edits.cells:
+                    cells = edits.cells[number]
+                    row = tuple(cells.get(n, c) for n, c in zip(columns, row, strict=True))
+                if number in edits.splits:
+                    split = SPLITS.index(edits.splits[number])
+                if not writer.lacks(row, changes, line):
+                    writer.append(row, line, split, path, remarks, changes)
                     if mapping.tags is not None:
-                        tags.add(row[old.spec.columns.index(mapping.tags)])
+                        tags.add(row[columns.index(mapping.tags)])
         collected = writer.collected(old.spec.source_sha256, [], tags.counted())
         if not (collected.given == SPLITS.index("train")).any():
             raise StudioError(
@@ -43,15 +89,46 @@ def derive(
             )
         notes = dict.fromkeys(
             (
-                *old.spec.notes,
+                *_lasting(old.spec),
                 *remarks.sentences(),
                 *label_notes(collected.labels or collected.spans),
             )
         )
-        update = {"version": version, "mapping": mapping, "notes": tuple(notes)}
-        update |= {"cleaning": _both(old.spec.cleaning, cleaning)}
-        spec = old.spec.model_copy(update=update)
-        return write_version(made, spec, collected, collected.given)
+        update = {
+            "version": version,
+            "made_from": old.spec.version,
+            "changes": (
+                *_columns_changed(old.spec.mapping, mapping),
+                *changes.sentences(),
+                *edits.changes,
+            ),
+            "mapping": mapping,
+            "notes": tuple(notes),
+            "cleaning": _both(old.spec.cleaning, cleaning),
+        }
+        return write_version(
+            made, old.spec.model_copy(update=update), collected, collected.given, cancelled
+        )
+
+
+def _lasting(spec: DatasetSpec) -> list[str]:
+    """The notes of a version without those that are made anew: on its labels and empty cells."""
+    anew = set(label_notes(spec.labels or spec.spans))
+    return [note for note in spec.notes if note not in anew and not _says(note, ABOUT_EMPTY_CELLS)]
+
+
+def _says(note: str, about: tuple[str, ...]) -> bool:
+    """Whether a note is made of one of these phrases."""
+    args = note.args.values() if isinstance(note, Phrase) else ()
+    return note in about or any(isinstance(arg, str) and _says(arg, about) for arg in args)
+
+
+def _columns_changed(before: Mapping, then: Mapping) -> list[str]:
+    """That other columns are in use than before, where they are."""
+    if before == then:
+        return []
+    old, new = (joined(", ", [f"“{name}”" for name in m.columns]) for m in (before, then))
+    return [phrase("The columns in use are {new}; before: {old}.", new=new, old=old)]
 
 
 def _rows(dataset: Dataset) -> Iterator[tuple[int, int, tuple[str, ...]]]:

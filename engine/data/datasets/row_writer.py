@@ -23,6 +23,7 @@ GROUP_CHARACTERS = 32_000_000
 MAX_SPAN_TYPES = 1_000  # of spans; whoever has more took something else for tags
 FREE = -1  # a row whose split is still to be drawn
 FIRST_ROWS = 2_000  # by which columns are told apart
+NO_TEXT, NO_LABEL = ABOUT_EMPTY_CELLS = (phrase("Row without text"), phrase("Row without label"))
 
 
 class Collected(NamedTuple):
@@ -93,11 +94,20 @@ class RowWriter:
         return len(self._given)
 
     def append(
-        self, row: tuple[str, ...], line: int, given: int, path: Path, remarks: Remarks
+        self,
+        row: tuple[str, ...],
+        line: int,
+        given: int,
+        path: Path,
+        remarks: Remarks,
+        changes: Remarks | None = None,
     ) -> None:
-        """Append a row of the split `given`, unless a column says another, and count it."""
+        """Append a row of the split `given`, unless a column says another, and count it.
+
+        `changes` is told what was changed in the row; None: `remarks` is.
+        """
         if self._label is not None:
-            row = self._with_plain_label(row, remarks, line)
+            row = self._with_plain_label(row, remarks if changes is None else changes, line)
             label = row[self._label]
             self._label_numbers.append(self._numbers.setdefault(label, len(self._numbers)))
         self._note_empty(row, remarks, line)
@@ -154,9 +164,9 @@ class RowWriter:
                 continue
             self._empty.setdefault(name, []).append(len(self))
             if place == self._text:
-                remarks.saw(phrase("Row without text"), line)
+                remarks.saw(NO_TEXT, line)
             elif place == self._label:
-                remarks.saw(phrase("Row without label"), line)
+                remarks.saw(NO_LABEL, line)
 
     def _split_of(self, cell: str, path: Path, line: int) -> int:
         split = split_named(cell)

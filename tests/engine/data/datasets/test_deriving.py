@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from engine.data.columns.fit import likely_task, problems_of_dataset
-from engine.data.datasets.deriving import derive
+from engine.data.datasets.collecting import NO_CLEANING
+from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
+from engine.phrases import phrase
 from engine.spec.dataset import Cleaning, DatasetSpec, Mapping, Split
 
 
@@ -34,7 +37,9 @@ def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
     assert (new.version, new.cleaning, new.empty) == (2, cleaning, {})
     assert new.labels == {"0": 20, "1": 16} and new.fingerprint != old.fingerprint
     assert problems_of_dataset(new, likely_task(new.mapping, new.labels)) == []
-    assert any("skipped: 4 times" in note for note in new.notes)
+    assert (new.made_from, old.made_from, old.changes) == (1, None, ())
+    assert [change for change in new.changes if "skipped: 4 times" in change]
+    assert not [note for note in new.notes if "Row without label" in note]  # as the older one says
     before, after = (open_dataset(tmp_path / "x" / version) for version in ("1", "2"))
     after.verify()
     assert after.spec == new and before.spec == old
@@ -50,7 +55,40 @@ def test_another_column_becomes_the_label(tmp_path):
     new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, mapping, Cleaning())
     assert likely_task(new.mapping, new.labels).kind == "regression"
     assert new.rows == old.rows
+    assert new.changes == ("The columns in use are “text”, “score”; before: “text”, “label”.",)
     assert set(new.label_for.values()) == {"label"}
+
+
+def test_rows_are_edited_one_by_one(tmp_path):
+    rows = [f"a film {n},{'good' if n % 2 else 'bad'}" for n in range(20)]
+    old = imported(tmp_path, "films.csv", ["text,label", *rows])
+    before = open_dataset(tmp_path / "x" / "1").page(0, 20)
+    edits = Edits(
+        dropped={0, 7},
+        cells={3: {"label": "bad"}, 4: {"text": "another film"}},
+        splits={5: "test"},
+        changes=(phrase("Everything was edited."),),
+    )
+    new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, old.mapping, NO_CLEANING, edits)
+    after = open_dataset(tmp_path / "x" / "2").page(0, 20)
+    before[3]["label"], before[4]["text"], before[5]["_split"] = "bad", "another film", "test"
+    assert after == [row for number, row in enumerate(before) if number not in (0, 7)]
+    assert new.changes == edits.changes and new.labels == {"bad": 10, "good": 8}
+
+
+def test_deriving_can_be_cancelled(tmp_path):
+    old = imported(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
+    told: list[tuple[int, int]] = []
+    with pytest.raises(Cancelled):
+        derive(
+            tmp_path / "x" / "1",
+            tmp_path / "x" / "2",
+            2,
+            old.mapping,
+            progress=lambda done, total: told.append((done, total)),
+            cancelled=lambda: True,
+        )
+    assert told == [(0, 8)] and not (tmp_path / "x" / "2").exists()
 
 
 def test_tags_are_counted_anew(tmp_path):
