@@ -109,20 +109,27 @@ def check_room(path: Path, needed: int) -> None:
 
 
 def write_file(path: Path, content: bytes, shared: bool = False) -> None:
-    """Replace `path` by `content`, or leave it as it was.
+    """Replace `path` by `content`, or leave it as it was; `shared` as `whole_file` has it."""
+    with whole_file(path, shared) as temporary, open(temporary, "r+b") as file:
+        file.write(content)
 
-    Only the user may read it, unless it is `shared`: an output with the rights that the user's own
-    files get.
+
+@contextmanager
+def whole_file(path: Path, shared: bool = False) -> Iterator[Path]:
+    """Yield an empty file to fill; afterwards it stands at `path`, complete and durable.
+
+    When the block raises, `path` stays as it was. Only the user may read it, unless it is `shared`:
+    an output with the rights that the user's own files get.
     """
     temporary = path.with_name(f".{path.name}.tmp-{secrets.token_hex(4)}")
     try:
         with disk_errors_for(path):
-            with open(temporary, "xb", opener=_private) as file:
-                file.write(content)
-                if shared and os.name == "posix":
-                    os.fchmod(file.fileno(), 0o666 & ~_umask_of_user())
-                file.flush()
-                os.fsync(file.fileno())
+            with open(temporary, "xb", opener=_private):
+                pass
+            yield temporary
+            if shared and os.name == "posix":
+                os.chmod(temporary, 0o666 & ~_umask_of_user())
+            _flush(temporary)
             os.replace(temporary, path)
             _flush(path.parent)
     finally:

@@ -1,0 +1,162 @@
+"""Rows written as a table that other programs read: CSV, TSV, JSON Lines, Parquet, Excel.
+
+Rows come as Arrow tables, a few thousand at a time, and are never all in memory. A file appears
+whole or not at all. Texts that a spreadsheet would run as formulas are made harmless.
+"""
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.atomic_write import whole_file
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.spreadsheet import escaped
+
+AT_ONCE = 2_000  # rows that are Python objects at a time
+EXCEL_ROWS = 1_048_575  # below the header
+EXCEL_COLUMNS = 16_384
+EXCEL_CHARACTERS = 32_767  # of a cell
+
+Tables = Iterable[pa.Table]
+
+
+def write_table(path: Path, schema: pa.Schema, tables: Tables, raw: bool = False) -> None:
+    """Write the rows of all `tables`, which have this schema, as the suffix of `path` says.
+
+    Lists and structs are nested in JSON Lines and Parquet, and are JSON in a cell elsewhere. With
+    `raw`, cells of CSV and TSV stay as they are, also those that a spreadsheet would run.
+
+    Raises StudioError where the suffix is not known, the rows do not fit into the format, or the
+    disk refuses the file.
+    """
+    write = TABLE_WRITERS[known_suffix(path, TABLE_WRITERS)]
+    with whole_file(path, shared=True) as file:
+        write(file, schema, tables, raw)
+
+
+def known_suffix(path: Path, suffixes: Iterable[str]) -> str:
+    """The suffix of `path` in lower case. Raises StudioError where it is none of `suffixes`."""
+    if path.suffix.lower() not in (known := list(suffixes)):
+        raise StudioError(
+            phrase(
+                "The name {out} ends with none of {suffixes}.",
+                out=path.name,
+                suffixes=", ".join(known),
+            ),
+            phrase("Choose one of them."),
+        )
+    return path.suffix.lower()
+
+
+def records(tables: Tables) -> Iterator[dict[str, Any]]:
+    """Every row by the names of its columns; numbers that are not finite become None."""
+    for table in tables:
+        for first in range(0, table.num_rows, AT_ONCE):
+            for row in table.slice(first, AT_ONCE).to_pylist():
+                yield {name: _finite(value) for name, value in row.items()}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _cell(value: Any) -> Any:
+    """What holds several things as JSON."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _write_delimited(delimiter: str) -> "Writer":
+    def write(file: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
+        with open(file, "w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out, delimiter=delimiter)  # noqa: TID251 - cells are escaped here
+            writer.writerow(schema.names if raw else map(escaped, schema.names))
+            for row in records(tables):
+                cells = map(_cell, row.values())
+                writer.writerow(cells if raw else map(escaped, cells))
+
+    return write
+
+
+def _write_lines(file: Path, _: pa.Schema, tables: Tables, __: bool) -> None:
+    with open(file, "w", encoding="utf-8", newline="\n") as out:
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in records(tables))
+
+
+def _write_parquet(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None:
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _write_excel(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None:
+    """One sheet, its first row frozen. A text is a text there, whatever it begins with."""
+    from xlsxwriter import Workbook
+
+    if len(schema) > EXCEL_COLUMNS:
+        raise _does_not_fit(
+            phrase("There are {count:,} columns, more than a sheet holds.", count=len(schema))
+        )
+    options = {
+        "constant_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+    }
+    with Workbook(file, options) as book:
+        sheet = book.add_worksheet()
+        sheet.freeze_panes(1, 0)
+        _write_excel_row(sheet, 0, schema.names, schema.names)
+        for number, row in enumerate(records(tables), 1):
+            if number > EXCEL_ROWS:
+                raise _does_not_fit(
+                    phrase(
+                        "There are more than {rows:,} rows, which is all that a sheet holds.",
+                        rows=EXCEL_ROWS,
+                    )
+                )
+            _write_excel_row(sheet, number, list(map(_cell, row.values())), schema.names)
+
+
+def _write_excel_row(sheet: Any, number: int, cells: Sequence[Any], names: Sequence[str]) -> None:
+    for column, cell in enumerate(cells):
+        if isinstance(cell, str) and len(cell) > EXCEL_CHARACTERS:
+            raise _does_not_fit(
+                phrase(
+                    "The text in row {row}, column “{column}”, has {count:,} characters, and a "
+                    "cell holds {most:,}.",
+                    row=number,
+                    column=names[column],
+                    count=len(cell),
+                    most=EXCEL_CHARACTERS,
+                )
+            )
+        if isinstance(cell, bool):
+            sheet.write_boolean(number, column, cell)
+        elif isinstance(cell, int | float):
+            sheet.write_number(number, column, cell)
+        elif cell:
+            sheet.write_string(number, column, cell)
+
+
+def _does_not_fit(why: str) -> StudioError:
+    return StudioError(
+        phrase("The rows do not fit into an Excel file. {why}", why=why),
+        phrase("Choose CSV or Parquet."),
+    )
+
+
+Writer = Callable[[Path, pa.Schema, Tables, bool], None]
+TABLE_WRITERS: dict[str, Writer] = {
+    ".csv": _write_delimited(","),
+    ".tsv": _write_delimited("\t"),
+    ".jsonl": _write_lines,
+    ".parquet": _write_parquet,
+    ".xlsx": _write_excel,
+}
