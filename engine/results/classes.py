@@ -1,0 +1,178 @@
+"""Classification in pictures: which label is taken for which, and how well each is found.
+
+C labels, as `engine.results.labels` numbers them. Rows without gold are left out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.results.conditions import Conditions, LabelIs
+from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, wilson
+from engine.results.labels import codes, is_multi_label, labelled, labels, members
+from engine.results.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often gold (rows) was predicted as what (columns), int64 [C, C].
+
+    Of predictions with several labels for a row, how often gold and predicted label occur
+    together.
+    """
+
+    labels: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+    @property
+    def by_row(self) -> NDArray[np.float64]:
+        """As shares of the gold label, float64 [C, C]; 0 where no row has it."""
+        return _ratio(self.counts, self.counts.sum(axis=1, keepdims=True))
+
+    @property
+    def by_column(self) -> NDArray[np.float64]:
+        """As shares of the predicted label, float64 [C, C]; 0 where it was never predicted."""
+        return _ratio(self.counts, self.counts.sum(axis=0, keepdims=True))
+
+    def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:
+        """The rows of a cell; of a whole row or column of the matrix where one is None."""
+        found: Conditions = ()
+        if gold is not None:
+            found += (LabelIs(side="gold", label=self.labels[gold]),)
+        if predicted is not None:
+            found += (LabelIs(side="predicted", label=self.labels[predicted]),)
+        return found
+
+
+@dataclass(frozen=True)
+class LabelFigures:
+    """One label against all others; precision, recall and F1 are NaN with nothing to divide by."""
+
+    label: str
+    precision: Interval  # Wilson
+    recall: Interval  # Wilson
+    f1: Interval  # bootstrap over rows
+    support: int  # rows that have it
+    predicted: int  # rows for which it was predicted
+    right: int  # rows of both kinds
+
+    @property
+    def missed(self) -> Conditions:
+        """The rows that have it and for which it was not predicted."""
+        return self._where(gold=True, predicted=False)
+
+    @property
+    def wrongly_predicted(self) -> Conditions:
+        """The rows for which it was predicted and that do not have it."""
+        return self._where(gold=False, predicted=True)
+
+    @property
+    def found(self) -> Conditions:
+        """The rows that have it and for which it was predicted."""
+        return self._where(gold=True, predicted=True)
+
+    @property
+    def having(self) -> Conditions:
+        """The rows that have it."""
+        return (LabelIs(side="gold", label=self.label),)
+
+    def _where(self, gold: bool, predicted: bool) -> Conditions:
+        return (
+            LabelIs(side="gold", label=self.label, holds=gold),
+            LabelIs(side="predicted", label=self.label, holds=predicted),
+        )
+
+
+def confusion(predictions: Predictions) -> Confusion:
+    """The confusion matrix; for several labels of a row, the co-occurrence of gold and predicted.
+
+    A row for which nothing was predicted is in no cell.
+    """
+    names = labels(predictions)
+    if is_multi_label(predictions):
+        gold, predicted = (
+            members(predictions, side)[labelled(predictions)].astype(np.float64)
+            for side in ("gold", "predicted")
+        )
+        return Confusion(names, np.rint(gold.T @ predicted).astype(np.int64))
+    gold_codes, predicted_codes = codes(predictions, "gold"), codes(predictions, "predicted")
+    usable = (gold_codes >= 0) & (predicted_codes >= 0)
+    pairs = gold_codes[usable] * len(names) + predicted_codes[usable]
+    counts = np.bincount(pairs, minlength=len(names) ** 2).astype(np.int64)
+    return Confusion(names, counts.reshape(len(names), len(names)))
+
+
+def label_figures(predictions: Predictions, seed: int = 0) -> tuple[LabelFigures, ...]:
+    """Each label against all others, in the order of `labels`."""
+    rows = labelled(predictions)
+    gold, predicted = (members(predictions, side)[rows] for side in ("gold", "predicted"))
+    right = (gold & predicted).sum(axis=0)
+    support, given = gold.sum(axis=0), predicted.sum(axis=0)
+    return tuple(
+        LabelFigures(
+            label=label,
+            precision=wilson(int(right[n]), int(given[n])),
+            recall=wilson(int(right[n]), int(support[n])),
+            f1=f1_interval(int(right[n]), int(given[n]), int(support[n]), int(rows.sum()), seed),
+            support=int(support[n]),
+            predicted=int(given[n]),
+            right=int(right[n]),
+        )
+        for n, label in enumerate(labels(predictions))
+    )
+
+
+def f1_interval(right: int, predicted: int, support: int, rows: int, seed: int = 0) -> Interval:
+    """F1 of one label among N rows, 2 right / (predicted + support), by a bootstrap over rows."""
+    if not predicted + support:
+        return UNKNOWN
+    kinds = np.array([[1, 1, 1], [0, 1, 0], [0, 0, 1], [0, 0, 0]])  # right, predicted, support
+    times = [right, predicted - right, support - right, rows - predicted - support + right]
+    return bootstrap_counts(kinds, times, f1_of_sums, seed=seed)
+
+
+def f1_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """F1 from how many are right, predicted and gold, float64 [..., 3]; NaN with none of them."""
+    with np.errstate(invalid="ignore"):
+        found: NDArray[np.float64] = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
+    return found
+
+
+def macro_f1_interval(predictions: Predictions, seed: int = 0) -> Interval:
+    """The mean F1 of the labels that occur, gold or predicted, by a bootstrap over rows.
+
+    Of predictions with several labels for a row, the mean over all labels, of which one that does
+    not occur counts as 0; as `engine.evaluation` has both.
+    """
+    rows, count = labelled(predictions), len(labels(predictions))
+    if is_multi_label(predictions):
+        gold, predicted = (members(predictions, side)[rows] for side in ("gold", "predicted"))
+        parts = np.hstack([gold & predicted, predicted, gold])
+        different, times = np.unique(parts, axis=0, return_counts=True)
+        return bootstrap_counts(different, times, _macro(count, of_all=True), seed=seed)
+    counts = confusion(predictions).counts
+    one = np.eye(count)
+    gold_of, predicted_of = np.nonzero(counts)
+    right = one[gold_of] * (gold_of == predicted_of)[:, None]
+    different = np.hstack([right, one[predicted_of], one[gold_of]])
+    return bootstrap_counts(different, counts[gold_of, predicted_of], _macro(count), seed=seed)
+
+
+def _macro(
+    count: int, of_all: bool = False
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    def figure(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        parts = sums.reshape(len(sums), 3, count)
+        f1 = f1_of_sums(np.moveaxis(parts, 1, 2))  # [B, C]
+        occurs = ~np.isnan(f1)
+        whole = np.full(len(f1), count) if of_all else occurs.sum(axis=1)
+        mean: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(whole, 1)
+        return mean
+
+    return figure
+
+
+def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)

@@ -1,0 +1,347 @@
+"""Which rows of predictions are meant: conditions that pictures, slices, lists and exports share.
+
+A condition is plain data. It says which rows it holds for, and says itself in a sentence; several
+hold together. An interval of numbers has its lower end and not its upper one, so that neighbours
+part the rows.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
+
+from engine.errors import StudioError
+from engine.phrases import Phrase, phrase
+from engine.results.labels import Side, labels, members
+from engine.results.predictions import Predictions
+from engine.results.row_figures import Figure, Numbers, figure, numbers_in
+from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
+from engine.spec import Spec
+
+LISTED_ROWS = 3  # numbers of rows that a sentence names
+IN_WORD = r"\pL\pM\pN_"
+
+
+class LabelIs(Spec):
+    """The gold or the predicted label is this one, or, of several, is among them."""
+
+    kind: Literal["label"] = "label"
+    side: Side
+    label: str
+    holds: bool = True  # False: it is not
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        known = labels(predictions)
+        if self.label not in known:
+            return np.full(len(predictions), not self.holds)
+        has: NDArray[np.bool_] = members(predictions, self.side)[:, known.index(self.label)]
+        return has if self.holds else ~has
+
+    @property
+    def sentence(self) -> Phrase:
+        if self.side == "gold":
+            return (
+                phrase("gold is “{label}”", label=self.label)
+                if self.holds
+                else phrase("gold is not “{label}”", label=self.label)
+            )
+        return (
+            phrase("predicted is “{label}”", label=self.label)
+            if self.holds
+            else phrase("predicted is not “{label}”", label=self.label)
+        )
+
+
+class Outcome(Spec):
+    """The prediction is right, or is not wholly right; a row without gold is neither."""
+
+    kind: Literal["outcome"] = "outcome"
+    right: bool
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        score = figure(predictions, "score")
+        return score >= 1 if self.right else score < 1
+
+    @property
+    def sentence(self) -> Phrase:
+        return (
+            phrase("the prediction is right") if self.right else phrase("the prediction is wrong")
+        )
+
+
+class Between(Spec):
+    """A number of the row is at least `least` and below `most`; None: has no such end."""
+
+    kind: Literal["between"] = "between"
+    figure: Figure
+    least: float | None = None
+    most: float | None = None
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        return _within(figure(predictions, self.figure), self.least, self.most)
+
+    @property
+    def sentence(self) -> Phrase:
+        return _range(FIGURE_NAMES[self.figure], self.least, self.most)
+
+
+class ScoreBetween(Spec):
+    """The probability of one label is at least `least` and below `most`."""
+
+    kind: Literal["label_score"] = "label_score"
+    label: str
+    least: float | None = None
+    most: float | None = None
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        names = predictions.facts.labels
+        if self.label not in names:
+            return np.zeros(len(predictions), dtype=bool)
+        scores = predictions.scores[:, names.index(self.label)]
+        return _within(scores, self.least, self.most)
+
+    @property
+    def sentence(self) -> Phrase:
+        name = phrase("the probability of “{label}”", label=self.label)
+        return _range(name, self.least, self.most)
+
+
+class CellIs(Spec):
+    """The cell of a column is this text."""
+
+    kind: Literal["cell"] = "cell"
+    column: str
+    value: str
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        return _bools(pc.equal(_cells(predictions, self.column), pa.scalar(self.value)))
+
+    @property
+    def sentence(self) -> Phrase:
+        return phrase("“{column}” is “{value}”", column=self.column, value=self.value)
+
+
+class CellContains(Spec):
+    """The cell of a column contains this text; upper and lower case are the same."""
+
+    kind: Literal["contains"] = "contains"
+    column: str
+    text: str
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        cells = _cells(predictions, self.column)
+        return _bools(pc.match_substring(cells, self.text, ignore_case=True))
+
+    @property
+    def sentence(self) -> Phrase:
+        return phrase("“{column}” contains “{text}”", column=self.column, text=self.text)
+
+
+class CellHasWord(Spec):
+    """A word stands in the cell of a column, or begins it; upper and lower case are the same."""
+
+    kind: Literal["word"] = "word"
+    column: str
+    word: str
+    first: bool = False
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        before = rf"^[^{IN_WORD}]*" if self.first else rf"(^|[^{IN_WORD}])"
+        pattern = rf"{before}{_quoted(self.word)}($|[^{IN_WORD}])"
+        cells = _cells(predictions, self.column)
+        return _bools(pc.match_substring_regex(cells, pattern, ignore_case=True))
+
+    @property
+    def sentence(self) -> Phrase:
+        if self.first:
+            return phrase("“{column}” begins with “{word}”", column=self.column, word=self.word)
+        return phrase("“{column}” has the word “{word}”", column=self.column, word=self.word)
+
+
+class CellMatches(Spec):
+    """A regular expression is found in the cell of a column, in the syntax of RE2."""
+
+    kind: Literal["matches"] = "matches"
+    column: str
+    pattern: str
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        """Raises StudioError for a pattern that is no regular expression."""
+        try:
+            found = pc.match_substring_regex(_cells(predictions, self.column), self.pattern)
+        except pa.ArrowInvalid as error:
+            raise StudioError(
+                phrase("“{pattern}” is not a valid regular expression.", pattern=self.pattern),
+                phrase("Check its brackets; look-ahead and back-references are not supported."),
+            ) from error
+        return _bools(found)
+
+    @property
+    def sentence(self) -> Phrase:
+        return phrase("“{column}” matches {pattern}", column=self.column, pattern=self.pattern)
+
+
+class CellBetween(Spec):
+    """The number in the cell of a column is at least `least` and below `most`."""
+
+    kind: Literal["cell_between"] = "cell_between"
+    column: str
+    least: float | None = None
+    most: float | None = None
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        numbers = numbers_in(_cells(predictions, self.column))
+        return _within(numbers, self.least, self.most)
+
+    @property
+    def sentence(self) -> Phrase:
+        return _range(phrase("“{column}”", column=self.column), self.least, self.most)
+
+
+class Rows(Spec):
+    """The rows with these numbers, as the column `row` has them."""
+
+    kind: Literal["rows"] = "rows"
+    rows: tuple[int, ...]
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        wanted = pa.array(self.rows, pa.int64())
+        return _bools(pc.is_in(predictions.table["row"], value_set=wanted))
+
+    @property
+    def sentence(self) -> Phrase:
+        if len(self.rows) <= LISTED_ROWS:
+            return phrase("the row is one of {rows}", rows=", ".join(map(str, self.rows)))
+        return phrase("the row is one of {n} that were selected", n=len(self.rows))
+
+
+class HasSpan(Spec):
+    """The row has a span of this kind, and of these types; None: any."""
+
+    kind: Literal["span"] = "span"
+    error: SpanKind | None = None
+    gold: str | None = None  # type of the gold span
+    predicted: str | None = None
+
+    def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
+        return rows_with_spans(predictions, self.error, self.gold, self.predicted)
+
+    @property
+    def sentence(self) -> Phrase:
+        name = phrase("span") if self.error is None else ERROR_NAMES[self.error]
+        match self.gold, self.predicted:
+            case None, None:
+                return phrase("the row has a {name}", name=name)
+            case str(gold), None:
+                return phrase("the row has a {name}: gold “{gold}”", name=name, gold=gold)
+            case None, str(predicted):
+                return phrase(
+                    "the row has a {name}: predicted “{predicted}”", name=name, predicted=predicted
+                )
+        return phrase(
+            "the row has a {name}: gold “{gold}”, predicted “{predicted}”",
+            name=name,
+            gold=self.gold,
+            predicted=self.predicted,
+        )
+
+
+Condition = Annotated[
+    LabelIs
+    | Outcome
+    | Between
+    | ScoreBetween
+    | CellIs
+    | CellContains
+    | CellHasWord
+    | CellMatches
+    | CellBetween
+    | Rows
+    | HasSpan,
+    Field(discriminator="kind"),
+]
+Conditions = tuple[Condition, ...]
+CONDITIONS: TypeAdapter[Conditions] = TypeAdapter(Conditions)
+"""Conditions as JSON has them, and back: `dump_json`, `validate_json`."""
+
+FIGURE_NAMES: dict[Figure, Phrase] = {
+    "probability": phrase("probability"),
+    "loss": phrase("loss"),
+    "score": phrase("score of the row"),
+    "words": phrase("length in words"),
+    "characters": phrase("length in characters"),
+    "gold": phrase("gold number"),
+    "predicted": phrase("predicted number"),
+    "residual": phrase("residual"),
+    "margin": phrase("margin"),
+    "no_answer": phrase("no-answer score"),
+}
+
+
+def mask(predictions: Predictions, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
+    """The rows for which all conditions hold, bool [rows]; all rows where there is no condition.
+
+    Raises StudioError where a condition names a column that is not there, or a pattern that is no
+    regular expression.
+    """
+    found = np.ones(len(predictions), dtype=bool)
+    for condition in conditions:
+        found &= condition.mask(predictions)
+    return found
+
+
+def sentence(conditions: Sequence[Condition]) -> Phrase:
+    """The conditions in words, joined with “and”; “all rows” where there is none."""
+    if not conditions:
+        return phrase("all rows")
+    *others, said = (condition.sentence for condition in conditions)
+    for other in reversed(others):
+        said = phrase("{first} and {rest}", first=other, rest=said)
+    return said
+
+
+def _within(numbers: Numbers, least: float | None, most: float | None) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = ~np.isnan(numbers)
+    if least is not None:
+        found &= numbers >= least
+    if most is not None:
+        found &= numbers < most
+    return found
+
+
+def _range(name: Phrase, least: float | None, most: float | None) -> Phrase:
+    match least, most:
+        case None, None:
+            return phrase("{name} is known", name=name)
+        case float(low), None:
+            return phrase("{name} is at least {least:.4g}", name=name, least=low)
+        case None, float(high):
+            return phrase("{name} is below {most:.4g}", name=name, most=high)
+    return phrase(
+        "{name} is at least {least:.4g} and below {most:.4g}", name=name, least=least, most=most
+    )
+
+
+def _cells(predictions: Predictions, column: str) -> "pa.ChunkedArray[pa.StringScalar]":
+    if column not in predictions.columns:
+        raise StudioError(
+            phrase("These predictions have no column “{column}”.", column=column),
+            phrase(
+                "Choose one of these columns: {columns}.", columns=", ".join(predictions.columns)
+            ),
+        )
+    return predictions.cells(column)
+
+
+def _quoted(text: str) -> str:
+    r"""A text as RE2 takes it literally; unlike `re.escape`, it knows \Q … \E."""
+    return r"\Q" + text.replace(r"\E", r"\E\\E\Q") + r"\E"
+
+
+def _bools(found: Any) -> NDArray[np.bool_]:
+    flags: NDArray[np.bool_] = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    return flags

@@ -1,0 +1,162 @@
+"""What each threshold of a label would give: precision and recall, ROC, and the best threshold.
+
+N rows, P different scores of them. A row is predicted to have the label where its score is at
+least the threshold.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.results.conditions import Conditions, ScoreBetween
+from engine.results.labels import labelled, labels, members
+from engine.results.predictions import Predictions
+from engine.results.row_figures import Numbers
+
+DRAWN_POINTS = 2_000  # of a curve; more than a picture has columns of pixels
+
+
+class AtThreshold(NamedTuple):
+    """What one threshold gives."""
+
+    threshold: float
+    precision: float
+    recall: float
+    f1: float
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Counts at each threshold, from the highest to the lowest, each [P]."""
+
+    label: str
+    thresholds: Numbers  # as precise as the scores
+    true_positives: NDArray[np.int64]  # rows at or above the threshold that have the label
+    false_positives: NDArray[np.int64]  # and those that do not
+    positives: int  # rows that have the label
+    negatives: int
+
+    @property
+    def precision(self) -> NDArray[np.float64]:
+        """Share of the rows at or above each threshold that have the label, float64 [P]."""
+        return self.true_positives / (self.true_positives + self.false_positives)
+
+    @property
+    def recall(self) -> NDArray[np.float64]:
+        """Share of the rows with the label that are at or above it, float64 [P]; NaN for none."""
+        return _share(self.true_positives, self.positives)
+
+    @property
+    def false_positive_rate(self) -> NDArray[np.float64]:
+        """Share of the other rows that are at or above it, float64 [P]; NaN for none."""
+        return _share(self.false_positives, self.negatives)
+
+    @property
+    def f1(self) -> NDArray[np.float64]:
+        """F1 at each threshold, float64 [P]."""
+        given = self.true_positives + self.false_positives
+        return 2 * self.true_positives / (given + self.positives)
+
+    @property
+    def average_precision(self) -> float:
+        """Precision weighted by the recall that it adds, as scikit-learn has it; NaN for none."""
+        if not self.positives:
+            return float("nan")
+        gained = np.diff(self.true_positives, prepend=0) / self.positives
+        return float((gained * self.precision).sum())
+
+    @property
+    def auc(self) -> float:
+        """The area below the ROC curve by trapezoids; NaN where one side has no row.
+
+        The probability that a row with the label scores higher than one without (Hanley and McNeil
+        1982).
+        """
+        if not self.positives or not self.negatives:
+            return float("nan")
+        width = np.diff(self.false_positives, prepend=0).astype(np.float64)
+        height = self.true_positives - np.diff(self.true_positives, prepend=0) / 2
+        return float((width * height).sum() / (self.positives * self.negatives))
+
+    @property
+    def best(self) -> AtThreshold | None:
+        """The highest threshold with the highest F1; None without rows that have the label."""
+        if not self.positives:
+            return None
+        return self.at(float(self.thresholds[int(np.argmax(self.f1))]))
+
+    def at(self, threshold: float) -> AtThreshold:
+        """What any threshold gives; precision is NaN where no row is at or above it."""
+        reached = int((self.thresholds >= threshold).sum())
+        right, wrong = (
+            (int(self.true_positives[reached - 1]), int(self.false_positives[reached - 1]))
+            if reached
+            else (0, 0)
+        )
+        nan = float("nan")
+        return AtThreshold(
+            threshold,
+            right / (right + wrong) if reached else nan,
+            right / self.positives if self.positives else nan,
+            2 * right / (right + wrong + self.positives) if right + wrong + self.positives else nan,
+        )
+
+    def drawn(self, points: int = DRAWN_POINTS) -> "Curve":
+        """The curve at no more than so many of its thresholds, the first and last among them."""
+        if len(self.thresholds) <= points:
+            return self
+        kept = np.unique(np.linspace(0, len(self.thresholds) - 1, points).astype(np.int64))
+        return Curve(
+            self.label,
+            self.thresholds[kept],
+            self.true_positives[kept],
+            self.false_positives[kept],
+            self.positives,
+            self.negatives,
+        )
+
+    def above(self, threshold: float) -> Conditions:
+        """The rows at or above a threshold."""
+        return (ScoreBetween(label=self.label, least=threshold),)
+
+    def below(self, threshold: float) -> Conditions:
+        """The rows below a threshold."""
+        return (ScoreBetween(label=self.label, most=threshold),)
+
+
+def label_curve(predictions: Predictions, label: str) -> Curve:
+    """The curve of one label of a classification, or of several labels for a row.
+
+    Args:
+        label: one of the labels in the facts.
+    """
+    rows = labelled(predictions)
+    scores = predictions.scores[rows, predictions.facts.labels.index(label)]
+    truth = members(predictions, "gold")[rows, labels(predictions).index(label)]
+    return curve(scores, truth, label)
+
+
+def curve(scores: Numbers, truth: NDArray[np.bool_], label: str = "") -> Curve:
+    """The curve of N scores, [N], and whether each row has the label, bool [N].
+
+    Rows with equal scores are taken together; a score of NaN is below all others.
+    """
+    ranked = np.where(np.isnan(scores), -np.inf, scores)
+    order = np.argsort(-ranked, kind="stable")
+    falling = ranked[order]
+    last = np.flatnonzero(np.append(falling[1:] != falling[:-1], True)[: len(falling)])
+    hits = np.cumsum(truth[order])[last]
+    return Curve(
+        label=label,
+        thresholds=falling[last],
+        true_positives=hits.astype(np.int64),
+        false_positives=(last + 1 - hits).astype(np.int64),
+        positives=int(truth.sum()),
+        negatives=int((~truth).sum()),
+    )
+
+
+def _share(counts: NDArray[np.int64], whole: int) -> NDArray[np.float64]:
+    return counts / whole if whole else np.full(len(counts), np.nan)

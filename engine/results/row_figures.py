@@ -1,0 +1,157 @@
+"""One number for each row of predictions, by name: what rows are selected, sorted and drawn by.
+
+Each is [rows], NaN where a row has none, and is computed once for a table of predictions: float32
+where the file has it, so that 0.7 is as much as a stored 0.7, else float64.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Literal, TypeVar, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.results.predictions import Predictions
+
+Found = TypeVar("Found")
+Numbers = NDArray[np.float32] | NDArray[np.float64]
+Figure = Literal[
+    "probability",
+    "loss",
+    "score",
+    "words",
+    "characters",
+    "gold",
+    "predicted",
+    "residual",
+    "margin",
+    "no_answer",
+]
+WORD = r"[^\s\p{Z}]+"
+NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"  # as engine/data/columns/numbers.py has it
+
+
+def once(function: Callable[[Predictions], Found]) -> Callable[[Predictions], Found]:
+    """A function of predictions that computes its result once for each of them."""
+    name = f"{function.__module__}.{function.__qualname__}"
+
+    @wraps(function)
+    def kept(predictions: Predictions) -> Found:
+        held = vars(predictions)
+        if name not in held:
+            held[name] = function(predictions)
+        return cast(Found, held[name])
+
+    return kept
+
+
+def figure(predictions: Predictions, name: Figure) -> Numbers:
+    """One number for each row, [rows]."""
+    return FIGURES[name](predictions)
+
+
+def numbers_in(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.float64]:
+    """The number in each cell, float64 [rows]; NaN where there is none."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    is_number = pc.match_substring_regex(trimmed, NUMBER)
+    written = pc.replace_substring(pc.if_else(is_number, trimmed, None), ",", ".")
+    numbers: NDArray[np.float64] = written.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+@once
+def details(predictions: Predictions) -> list[dict[str, Any]]:
+    """What only the task of each row has; {} where there is nothing."""
+    return [json.loads(one) if one else {} for one in predictions.table["details"].to_pylist()]
+
+
+def text_columns(predictions: Predictions) -> tuple[str, ...]:
+    """The columns with the texts of the rows that are there."""
+    return tuple(name for name in predictions.facts.mapping.texts if name in predictions.columns)
+
+
+def _recorded(name: str) -> Callable[[Predictions], Numbers]:
+    return once_named(name, lambda predictions: predictions.numbers(name))
+
+
+def once_named(
+    name: str, function: Callable[[Predictions], Numbers]
+) -> Callable[[Predictions], Numbers]:
+    """`once` for a function that is made for a name."""
+    function.__qualname__ = f"{function.__qualname__}:{name}"
+    return once(function)
+
+
+def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]:
+    """How often `pattern` stands in the texts of each row; None: how many characters they have."""
+
+    def count(predictions: Predictions) -> NDArray[np.float64]:
+        counts = np.zeros(len(predictions), dtype=np.float64)
+        for column in text_columns(predictions):
+            cells: Any = pc.coalesce(predictions.cells(column), pa.scalar(""))
+            found = (
+                pc.utf8_length(cells)
+                if pattern is None
+                else pc.count_substring_regex(cells, pattern)
+            )
+            counts += found.to_numpy(zero_copy_only=False)
+        return counts
+
+    return once_named(name, count)
+
+
+@once
+def _gold(predictions: Predictions) -> NDArray[np.float64]:
+    return numbers_in(predictions.table["gold"])
+
+
+@once
+def _predicted(predictions: Predictions) -> NDArray[np.float64]:
+    """The predicted number in full precision where it is kept, else as it is written."""
+    if predictions.facts.task == "regression":
+        return pc.list_element(predictions.table["scores"], 0).to_numpy().astype(np.float64)
+    return numbers_in(predictions.table["predicted"])
+
+
+@once
+def _residual(predictions: Predictions) -> NDArray[np.float64]:
+    """Predicted less gold."""
+    return _predicted(predictions) - _gold(predictions)
+
+
+@once
+def _margin(predictions: Predictions) -> NDArray[np.float64]:
+    """How far the highest score of a row is above the next; NaN with fewer than two scores."""
+    found = np.full(len(predictions), np.nan)
+    lengths = pc.fill_null(pc.list_value_length(predictions.table["scores"]), 0).to_numpy()
+    flat = pc.list_flatten(predictions.table["scores"]).to_numpy().astype(np.float64)
+    starts = np.cumsum(lengths) - lengths
+    for length in np.unique(lengths[lengths > 1]):
+        rows = np.flatnonzero(lengths == length)
+        scores = flat[starts[rows, None] + np.arange(length)]  # [rows, length]
+        best = np.partition(scores, length - 2, axis=1)
+        found[rows] = best[:, -1] - best[:, -2]
+    return found
+
+
+@once
+def _no_answer(predictions: Predictions) -> NDArray[np.float64]:
+    """What speaks for no answer to a question."""
+    return np.array([row.get("null", np.nan) for row in details(predictions)], dtype=np.float64)
+
+
+FIGURES: Mapping[Figure, Callable[[Predictions], Numbers]] = {
+    "probability": _recorded("probability"),
+    "loss": _recorded("loss"),
+    "score": _recorded("score"),
+    "words": _counted("words", WORD),
+    "characters": _counted("characters", None),
+    "gold": _gold,
+    "predicted": _predicted,
+    "residual": _residual,
+    "margin": _margin,
+    "no_answer": _no_answer,
+}

@@ -1,0 +1,95 @@
+"""Small predictions of every task."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from engine.results.predictions import PredictionFacts, Predictions
+from engine.spec.dataset import Mapping
+
+
+def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionFacts:
+    told = {
+        "task": task,
+        "labels": tuple(labels),
+        "part": "validation",
+        "source": "Reviews",
+        "mapping": Mapping(text="text", label="label"),
+        "model": "First",
+        "made": datetime(2026, 1, 1, tzinfo=UTC),
+    }
+    return PredictionFacts(**(told | changes))
+
+
+def classified(
+    gold: Sequence[str | None],
+    predicted: Sequence[str],
+    labels: Sequence[str] = ("bad", "good"),
+    scores: Any = None,
+    probability: Any = None,
+    task: str = "text_classification",
+    **cells: Sequence[str],
+) -> Predictions:
+    """Predictions of classes; without `scores`, all of the probability is on the prediction."""
+    if scores is None:
+        scores = [[float(label == one) for label in labels] for one in predicted]
+    scores = np.asarray(scores, dtype=np.float32)
+    record = {
+        "row": range(len(gold)),
+        "line": range(2, len(gold) + 2),
+        "gold": gold,
+        "predicted": predicted,
+        "probability": scores.max(axis=1, initial=0) if probability is None else probability,
+        "score": [None if a is None else a == b for a, b in zip(gold, predicted, strict=True)],
+        "scores": list(scores),
+    }
+    return Predictions.of(facts(task, labels), record, cells)
+
+
+def tagged(rows: Sequence[tuple[str, str, str]]) -> Predictions:
+    """Predictions of tags, each row as its words, gold and predicted tags, joined by blanks."""
+    details = [
+        json.dumps({"words": words.split(), "gold": gold.split(), "predicted": predicted.split()})
+        for words, gold, predicted in rows
+    ]
+    record = {
+        "row": range(len(rows)),
+        "line": [0] * len(rows),
+        "gold": [gold for _, gold, _ in rows],
+        "predicted": [predicted for _, _, predicted in rows],
+        "score": [float(gold == predicted) for _, gold, predicted in rows],
+        "details": details,
+    }
+    seen = {tag for _, gold, predicted in rows for tag in (*gold.split(), *predicted.split())}
+    return Predictions.of(
+        facts("token_classification", sorted(seen), mapping=Mapping(text="text", tags="tags")),
+        record,
+        {"text": [words for words, _, _ in rows]},
+    )
+
+
+def labelled_sets(
+    gold: Sequence[Sequence[str]],
+    predicted: Sequence[Sequence[str]],
+    labels: Sequence[str],
+    scores: Any = None,
+) -> Predictions:
+    """Predictions of several labels for a row."""
+    if scores is None:
+        scores = [[float(label in row) for label in labels] for row in predicted]
+    record = {
+        "row": range(len(gold)),
+        "line": [0] * len(gold),
+        "gold": [", ".join(row) for row in gold],
+        "predicted": [", ".join(row) for row in predicted],
+        "score": [set(a) == set(b) for a, b in zip(gold, predicted, strict=True)],
+        "scores": list(np.asarray(scores, dtype=np.float32).reshape(len(gold), len(labels))),
+        "details": [
+            json.dumps({"gold": list(a), "predicted": list(b)})
+            for a, b in zip(gold, predicted, strict=True)
+        ],
+    }
+    return Predictions.of(facts("multi_label", labels), record, {"text": ["a"] * len(gold)})

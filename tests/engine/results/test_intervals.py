@@ -1,0 +1,77 @@
+"""Intervals hold the true figure as often as they say, and are those of SciPy."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine.results.classes import f1_interval, f1_of_sums
+from engine.results.intervals import (
+    UNKNOWN,
+    bootstrap,
+    bootstrap_rows,
+    mean_interval,
+    percentiles,
+    wilson,
+)
+
+NO_SEED_MATTERS = 0.01  # how far two bootstraps of the same rows may be from one another
+
+
+@pytest.mark.parametrize("part, whole", [(0, 1), (1, 1), (3, 7), (0, 50), (50, 50), (690, 1000)])
+def test_the_interval_of_a_proportion_is_that_of_scipy(part: int, whole: int) -> None:
+    theirs = stats.binomtest(part, whole).proportion_ci(0.95, method="wilson")
+    found = wilson(part, whole)
+    assert found.value == part / whole
+    np.testing.assert_allclose([found.low, found.high], [theirs.low, theirs.high], atol=1e-12)
+
+
+def test_nothing_has_no_interval() -> None:
+    nothing = (wilson(0, 0), mean_interval(np.array([])), bootstrap_rows(0, lambda _: 1.0),
+               bootstrap(np.zeros((0, 3)), f1_of_sums), f1_interval(0, 0, 0, 9))  # fmt: skip
+    for one in nothing:
+        assert np.isnan(one).all()
+    assert np.isnan(UNKNOWN).all()
+    assert np.isnan(percentiles(1.0, np.array([np.nan]))[1:]).all()
+
+
+def test_a_bootstrap_of_counted_rows_is_one_of_rows() -> None:
+    rng = np.random.default_rng(1)
+    gold, predicted = rng.random(400) < 0.4, rng.random(400) < 0.5
+    parts = np.column_stack([gold & predicted, predicted, gold])
+    counted = bootstrap(parts, f1_of_sums)
+    by_rows = bootstrap_rows(400, lambda rows: float(f1_of_sums(parts[rows].sum(axis=0)[None])[0]))
+    assert counted.value == by_rows.value
+    np.testing.assert_allclose(counted, by_rows, atol=NO_SEED_MATTERS)
+    assert counted == bootstrap(parts, f1_of_sums), "the same seed gives the same interval"
+    assert counted != bootstrap(parts, f1_of_sums, seed=1)
+
+
+def test_the_mean_of_many_values_needs_no_samples() -> None:
+    values = np.random.default_rng(3).random(10_000)
+    theirs = stats.bootstrap(
+        (values,), np.mean, method="percentile", batch=50, n_resamples=500, rng=1
+    ).confidence_interval
+    found = mean_interval(values)
+    np.testing.assert_allclose([found.low, found.high], [theirs.low, theirs.high], atol=1e-3)
+    one = mean_interval(np.array([0.5, np.nan]))
+    assert one == (0.5, 0.5, 0.5)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.95])
+def test_intervals_hold_the_true_figure_as_often_as_they_say(share: float) -> None:
+    rng = np.random.default_rng(5)
+    rights = rng.binomial(200, share, size=2_000)
+    held = [wilson(int(n), 200) for n in rights]
+    covered = np.mean([one.low <= share <= one.high for one in held])
+    assert 0.93 <= covered <= 0.975
+
+
+def test_the_interval_of_f1_holds_the_true_one() -> None:
+    rng = np.random.default_rng(6)
+    true = 2 * 0.3 / (0.45 + 0.4)  # of right 0.3, predicted 0.45 and gold 0.4 of the rows
+    covered = 0
+    for number in range(300):
+        right, given, gold, _ = rng.multinomial(200, [0.3, 0.15, 0.1, 0.45])
+        found = f1_interval(right, right + given, right + gold, 200, seed=number)
+        covered += found.low <= true <= found.high
+    assert 0.91 <= covered / 300 <= 0.98
