@@ -83,7 +83,7 @@ def report(
     """
     scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     truth = np.asarray(true, dtype=bool).reshape(-1, len(labels))
-    prediction = scores >= np.log(threshold / (1 - threshold))
+    prediction = given(scores, threshold)
     right, support, predicted = (
         (truth & prediction).sum(axis=0),
         truth.sum(axis=0),
@@ -116,6 +116,12 @@ def report(
     )
 
 
+def given(logits: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
+    """Which labels are predicted, bool [N, C]: those whose probability is not below `threshold`."""
+    predicted: NDArray[np.bool_] = logits >= np.log(threshold / (1 - threshold))
+    return predicted
+
+
 def average_precision(scores: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
     """The precision at each cut of the ranking, weighted by the recall it adds, for [N] and [N].
 
@@ -133,12 +139,17 @@ def average_precision(scores: NDArray[np.float64], true: NDArray[np.bool_]) -> f
 
 
 def binary_cross_entropy(logits: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
-    """The mean of -log p of the true answers, yes or no, over [N, C]; 0 for no examples."""
-    if not logits.size:
-        return 0.0
+    """The mean of `binary_cross_entropies`; 0 for no examples."""
+    return float(binary_cross_entropies(logits, true).mean()) if logits.size else 0.0
+
+
+def binary_cross_entropies(
+    logits: NDArray[np.float64], true: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """-log p of the true answers, yes or no, for [N, C] and [N, C]; float64 [N, C]."""
     with np.errstate(invalid="ignore"):  # a network that blew up has a loss of nan or inf
-        against = np.where(true, -logits, logits)
-        return float(np.logaddexp(0, against).mean())
+        losses: NDArray[np.float64] = np.logaddexp(0, np.where(true, -logits, logits))
+        return losses
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

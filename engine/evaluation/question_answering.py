@@ -146,6 +146,28 @@ class _Scores(NamedTuple):
     answerable: NDArray[np.bool_]
 
 
+def row_scores(
+    predictions: Sequence[str],
+    answers: Sequence[Sequence[str]],
+    doubts: ArrayLike | None = None,
+    threshold: float = 0.0,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Exact match and F1 of each question as `report` averages them, float64 [N] each."""
+    withheld = np.zeros(len(predictions), dtype=bool)
+    if doubts is not None:
+        withheld = np.asarray(doubts, dtype=np.float64) > threshold
+    return _held_back(_scores(predictions, answers), withheld)
+
+
+def _held_back(
+    scores: _Scores, withheld: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Exact match and F1 where the questions `withheld`, bool [N], are said to have no answer."""
+    exacts = np.where(withheld, ~scores.answerable, scores.exact_match)
+    f1s = np.where(withheld, ~scores.answerable, scores.f1)
+    return exacts, f1s
+
+
 def _scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> _Scores:
     exacts, f1s = [], []
     for prediction, true in zip(predictions, answers, strict=True):
@@ -162,8 +184,7 @@ def _scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> _Sc
 
 def _report(scores: _Scores, withheld: NDArray[np.bool_]) -> QuestionReport:
     """The figures where the questions `withheld`, bool [N], are predicted to have no answer."""
-    exacts = np.where(withheld, ~scores.answerable, scores.exact_match)
-    f1s = np.where(withheld, ~scores.answerable, scores.f1)
+    exacts, f1s = _held_back(scores, withheld)
     return QuestionReport(
         questions=len(exacts),
         exact_match=_mean(exacts),

@@ -104,13 +104,17 @@ def confusion(
 
 
 def cross_entropy(logits: NDArray[np.float64], true: NDArray[np.int64]) -> float:
-    """The mean of -log softmax(logits) [N, C] at the true classes [N]; 0 for no examples."""
-    if not len(true):
-        return 0.0
+    """The mean of `cross_entropies`; 0 for no examples."""
+    return float(cross_entropies(logits, true).mean()) if len(true) else 0.0
+
+
+def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDArray[np.float64]:
+    """-log softmax(logits) [N, C] at the true classes [N], float64 [N]."""
     with np.errstate(invalid="ignore"):  # a network that blew up has a loss of nan
-        highest = logits.max(axis=1)
+        highest = logits.max(axis=1, initial=-np.inf)
         spread = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
-        return float((spread - logits[np.arange(len(true)), true]).mean())
+        losses: NDArray[np.float64] = spread - logits[np.arange(len(true)), true]
+        return losses
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -30,6 +30,7 @@ from engine.spec.dataset import SplitName
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import head_of
 from engine.tasks.inputs import Inputs
+from engine.tasks.outcomes import Outcomes
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -233,6 +234,14 @@ class PredictionCollector(Metrics):
     @abstractmethod
     def predictions(self) -> list[dict[str, Any]]:
         """One record for each row that was packed, in their order, with what is said of it."""
+
+    @abstractmethod
+    def outcomes(self) -> Outcomes:
+        """What is kept of each row that was packed, in their order, labelled or not.
+
+        The loss of a row is that of the report: the mean over all rows is the loss there. Where a
+        row has several targets, as words or windows, each counts as often as it has them.
+        """
 
     def compute(self) -> dict[str, float]:
         return self.report().metrics()

@@ -3,7 +3,9 @@
 Shapes: B sequences, C labels.
 """
 
+import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from torch import Tensor
 from engine.data.columns.label_sets import is_yes, joined, sets_in
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
-from engine.evaluation.multi_label import MultiLabelReport, report
+from engine.evaluation.multi_label import MultiLabelReport, binary_cross_entropies, given, report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
@@ -23,6 +25,7 @@ from engine.spec.tasks.multi_label import MultiLabel
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import Batch, Examples, LogitsCollector, ranked_labels
+from engine.tasks.outcomes import Outcomes
 from engine.tasks.text_classification import same_labels
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
@@ -145,5 +148,41 @@ class LabelsCollector(LogitsCollector):
 
     def _answer(self, row: np.ndarray) -> dict[str, Any]:
         pairs = list(zip(self._labels, map(float, row), strict=True))
-        given = [label for label, share in pairs if share >= THRESHOLD]
-        return {"labels": joined(given), **{f"p({label})": share for label, share in pairs}}
+        chosen = [label for label, share in pairs if share >= THRESHOLD]
+        return {"labels": joined(chosen), **{f"p({label})": share for label, share in pairs}}
+
+    def outcomes(self) -> Outcomes:
+        """A set is as likely as all its labels and the lack of all others, each on its own."""
+        logits = self.logits.astype(np.float64)  # [N, C]
+        shares = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
+        chosen = given(logits, THRESHOLD)  # [N, C]
+        predicted = self._sets(chosen)
+        found = Outcomes(
+            [", ".join(some) for some in predicted],
+            probability=np.where(chosen, shares, 1 - shares).prod(axis=1),
+            scores=shares,
+            details=[_details({"predicted": some}) for some in predicted],
+            settings={"threshold": THRESHOLD},
+        )
+        if self._targets is None:
+            return found
+        true = self._targets > 0
+        gold = self._sets(true)
+        return replace(
+            found,
+            gold=[", ".join(some) for some in gold],
+            loss=binary_cross_entropies(logits, true).mean(axis=1),
+            score=(chosen == true).all(axis=1).astype(np.float32),
+            details=[
+                _details({"gold": wanted, "predicted": some})
+                for wanted, some in zip(gold, predicted, strict=True)
+            ],
+        )
+
+    def _sets(self, has: np.ndarray) -> list[list[str]]:
+        """The labels of each row, for bool [N, C]."""
+        return [[self._labels[n] for n in np.flatnonzero(row)] for row in has]
+
+
+def _details(sets: dict[str, list[str]]) -> str:
+    return json.dumps(sets, ensure_ascii=False)

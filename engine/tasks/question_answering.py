@@ -6,8 +6,10 @@ see `engine.data.packing.windows`.
 Shapes: B windows, T tokens in each.
 """
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from engine.data.packing.packed import Packed, Writer, ready
 from engine.data.packing.windows import Window, answer_places, windows
 from engine.errors import StudioError
 from engine.evaluation.answers import Choice, choose
-from engine.evaluation.question_answering import QuestionReport, report
+from engine.evaluation.question_answering import QuestionReport, report, row_scores
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
@@ -42,6 +44,7 @@ from engine.tasks.learner import (
     pad,
     random_tokens,
 )
+from engine.tasks.outcomes import Outcomes
 from engine.tokenizers.tokenizer import Tokenizer
 
 AT_ONCE = 100  # questions that are tokenised at once, and told of
@@ -214,14 +217,7 @@ class AnswerCollector(PredictionCollector):
         assert rows is not None and rows.pairs is not None
         if rows.answers is None:
             raise _no_answers()
-        choices = self._choices()
-        predictions = [
-            choice.answer(passage, np.inf)
-            for choice, passage in zip(choices, rows.pairs, strict=True)
-        ]
-        true = [[one.text for one in answers(rows, number)] for number in range(len(rows))]
-        doubts = [choice.doubt for choice in choices] if self._task.unanswerable else None
-        found = report(predictions, true, doubts, self._task.no_answer_threshold)
+        found = report(*self._held_against(self._choices))
         return found.model_copy(
             update={"loss": float(self._losses.sum()) / max(len(self._losses), 1)}
         )
@@ -231,9 +227,70 @@ class AnswerCollector(PredictionCollector):
         assert rows is not None and rows.pairs is not None
         return [
             answered(choice, passage, self._task)
-            for choice, passage in zip(self._choices(), rows.pairs, strict=True)
+            for choice, passage in zip(self._choices, rows.pairs, strict=True)
         ]
 
+    def outcomes(self) -> Outcomes:
+        """`null` of the details is how much higher no answer scores than the best span; it is null
+        where every question has an answer. A loss is the mean over the windows of the question.
+        """
+        rows, choices = self._examples.rows, self._choices
+        assert rows is not None and rows.pairs is not None
+        pairs = list(zip(choices, rows.pairs, strict=True))
+        said = [answered(choice, passage, self._task) for choice, passage in pairs]
+        details = [self._details(choice, passage) for choice, passage in pairs]
+        found = Outcomes(
+            [one["answer"] for one in said],
+            probability=np.array([one["probability"] for one in said]),
+            details=[json.dumps(one, ensure_ascii=False) for one in details],
+            settings={
+                "unanswerable": float(bool(self._task.unanswerable)),
+                "no_answer_threshold": self._task.no_answer_threshold,
+                "max_answer_length": self._task.max_answer_length,
+            },
+        )
+        if rows.answers is None:
+            return found
+        held_against = self._held_against(choices)
+        exacts, f1s = row_scores(*held_against)
+        gold = held_against[1]
+        return replace(
+            found,
+            gold=[" | ".join(dict.fromkeys(some)) for some in gold],
+            loss=self._losses_of_rows(),
+            score=f1s,
+            details=[
+                json.dumps({"gold": some, "exact": int(exact), **one}, ensure_ascii=False)
+                for some, exact, one in zip(gold, exacts, details, strict=True)
+            ],
+        )
+
+    def _details(self, choice: Choice, passage: str) -> dict[str, Any]:
+        best = [[passage[s.start : s.end], *s] for s in choice.spans[:SHOWN]]
+        return {"null": choice.doubt if self._task.unanswerable else None, "best": best}
+
+    def _losses_of_rows(self) -> NDArray[np.float64]:
+        """The mean loss of the windows of each question, float64 [rows]."""
+        owners, rows = self._examples.owners, self._examples.rows
+        assert owners is not None and rows is not None
+        windows = np.bincount(owners, minlength=len(rows))
+        sums = np.bincount(owners, self._losses, minlength=len(rows))
+        means = np.full(len(rows), np.nan)
+        np.divide(sums, windows, out=means, where=windows > 0)
+        return means
+
+    def _held_against(
+        self, choices: Sequence[Choice]
+    ) -> tuple[list[str], list[list[str]], list[float] | None, float]:
+        """The best spans, the true answers, the doubts where there may be none, the threshold."""
+        rows = self._examples.rows
+        assert rows is not None and rows.pairs is not None
+        best = [one.answer(text, np.inf) for one, text in zip(choices, rows.pairs, strict=True)]
+        true = [[one.text for one in answers(rows, number)] for number in range(len(rows))]
+        doubts = [choice.doubt for choice in choices] if self._task.unanswerable else None
+        return best, true, doubts, self._task.no_answer_threshold
+
+    @cached_property
     def _choices(self) -> list[Choice]:
         """The best spans of each question, from the scores of all its windows."""
         examples = self._examples

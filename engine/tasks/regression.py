@@ -3,6 +3,7 @@
 Shapes: B sequences.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from engine.spec.tasks.regression import Regression
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import Batch, Examples, LogitsCollector
+from engine.tasks.outcomes import Outcomes
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -56,7 +58,7 @@ class RegressionLearner(WholeTextLearner):
         return rng.random(count, dtype=np.float32)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
-        return [np.format_float_positional(one, trim="-") for one in batch.targets.cpu().numpy()]
+        return _texts(batch.targets.cpu().numpy())
 
     @torch.no_grad()
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
@@ -100,3 +102,16 @@ class NumberCollector(LogitsCollector):
 
     def predictions(self) -> list[dict[str, Any]]:
         return [{"number": float(number)} for number in self.logits[:, 0]]
+
+    def outcomes(self) -> Outcomes:
+        """The loss of a row is its squared error; no number is simply right or wrong."""
+        found = Outcomes(_texts(self.logits[:, 0]), scores=self.logits)
+        if self._targets is None:
+            return found
+        away = self.logits[:, 0].astype(np.float64) - self._targets.astype(np.float64)
+        return replace(found, gold=_texts(self._targets), loss=away**2)
+
+
+def _texts(numbers: np.ndarray) -> list[str]:
+    """Each number in as few digits as tell it from others."""
+    return [np.format_float_positional(one, trim="-") for one in numbers]

@@ -5,6 +5,7 @@ Shapes: B sequences, C classes.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from engine.data.columns.fit import without
 from engine.data.columns.spellings import matched
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
-from engine.evaluation.text_classification import ClassReport, report
+from engine.evaluation.text_classification import ClassReport, cross_entropies, report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
@@ -32,6 +33,7 @@ from engine.tasks.learner import (
     ranked_labels,
     share_of_mean,
 )
+from engine.tasks.outcomes import Outcomes
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -140,6 +142,36 @@ class ClassCollector(LogitsCollector):
             }
             for row, best in zip(shares, shares.argmax(1), strict=True)
         ]
+
+    def outcomes(self) -> Outcomes:
+        return outcomes_of_classes(self.logits, self._targets, self._labels)
+
+
+def outcomes_of_classes(
+    logits: np.ndarray, targets: np.ndarray | None, names: Sequence[str]
+) -> Outcomes:
+    """The outcomes of one class for each row.
+
+    Args:
+        logits: float32 [N, C]; the highest is the prediction, the first of equals.
+        targets: int64 [N]; None where nobody says.
+        names: of the C classes.
+    """
+    shares = torch.from_numpy(logits).softmax(1).numpy()
+    best = logits.argmax(1)
+    found = Outcomes(
+        [names[number] for number in best],
+        probability=shares[np.arange(len(best)), best],
+        scores=shares,
+    )
+    if targets is None:
+        return found
+    return replace(
+        found,
+        gold=[names[number] for number in targets],
+        loss=cross_entropies(logits.astype(np.float64), targets),
+        score=(best == targets).astype(np.float32),
+    )
 
 
 def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:

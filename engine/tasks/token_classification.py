@@ -6,15 +6,11 @@ Shapes: B sequences, T tokens in each, C tags, W words of all examples, N words 
 from array import array
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 from engine.data.columns.tag_column import ADVICE
 from engine.data.columns.tags import Span, are_spans, spans, type_of
@@ -22,7 +18,6 @@ from engine.data.columns.words import typed_words, words_of
 from engine.data.datasets.store import Rows
 from engine.data.packing.packed_words import NOWHERE, pack_words
 from engine.errors import MissingColumn, StudioError
-from engine.evaluation.token_classification import TagReport, report
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
 from engine.messages.explore.text import Token
 from engine.models.checkpoint import Checkpoint
@@ -36,41 +31,23 @@ from engine.tasks.learner import (
     Batch,
     Examples,
     Learner,
-    PredictionCollector,
     counted,
     pad,
     random_tokens,
     share_of_mean,
 )
+from engine.tasks.predicted_tags import (
+    OUTSIDE,
+    UNKNOWN,
+    Sentences,
+    TagCollector,
+    TagNumbers,
+    word_logits,
+)
 from engine.tasks.whole_text import quoted
 from engine.tokenizers.tokenizer import Tokenizer
 
-OUTSIDE = "O"
-UNKNOWN = -1  # a tag that the model does not have
 MOST_TAGS = 1_000
-
-
-@dataclass
-class Sentences(Examples):
-    """Examples of words; `targets` is int64 [W], the tag of each word, UNKNOWN where it has none
-    that the model knows.
-    """
-
-    cells: Sequence[str] = ()  # each with the words of an example
-    tags: "TagNumbers | None" = None  # as the rows have them
-    firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # [W], in its input
-    starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
-
-    def seen(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The words of these examples that have a token: which of them all each is, and in which
-        row of a batch it stands; both int64 [N].
-        """
-        counts = self.starts[numbers + 1] - self.starts[numbers]
-        rows = np.repeat(np.arange(len(numbers)), counts)
-        begins = np.cumsum(counts) - counts
-        words = np.arange(len(rows)) + np.repeat(self.starts[numbers] - begins, counts)
-        chosen = self.firsts[words] != NOWHERE
-        return words[chosen], rows[chosen]
 
 
 class TokenClassificationLearner(Learner):
@@ -169,12 +146,12 @@ class TokenClassificationLearner(Learner):
     def answer_counts(self, examples: Examples) -> Counter[str]:
         return counted(examples.targets, self._tags)
 
-    def _tags_of(self, rows: Rows) -> "TagNumbers":
+    def _tags_of(self, rows: Rows) -> TagNumbers:
         """Those of the rows that were studied are kept until their token ids are there."""
         studied, self._studied = self._studied, None
         return studied[1] if studied is not None and studied[0] is rows else tag_numbers(rows)
 
-    def _targets(self, tags: "TagNumbers") -> np.ndarray:
+    def _targets(self, tags: TagNumbers) -> np.ndarray:
         """The number of each tag, int64 [W].
 
         Raises StudioError where no span or class in the rows is one that the model knows.
@@ -225,7 +202,7 @@ class TokenClassificationLearner(Learner):
         wanted = (whole or batch).targets
         wanted = wanted[wanted != UNKNOWN]
         count = float(len(wanted))
-        logits = _logits(network, batch)  # [N, C]
+        logits = word_logits(network, batch)  # [N, C]
         if weights is not None:
             count = float(weights[wanted.cpu()].sum())
             weights = weights.to(logits.device)
@@ -266,82 +243,9 @@ class TokenClassificationLearner(Learner):
             ),
         )
 
-    def metrics(self, examples: Examples) -> "TagCollector":
+    def metrics(self, examples: Examples) -> TagCollector:
         assert isinstance(examples, Sentences)
         return TagCollector(examples, self._tags)
-
-
-class TagCollector(PredictionCollector):
-    """The most likely tag of each word; O for those of which the network sees no token."""
-
-    def __init__(self, examples: Sentences, tags: tuple[str, ...]) -> None:
-        self._examples, self._tags = examples, tags
-        count = len(examples.firsts)
-        self._guesses = np.full(count, UNKNOWN, dtype=np.int64)  # [W]
-        self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the predictions
-        self._losses = np.zeros(count)  # [W]; 0 where nobody knows
-
-    def add(self, network: Network, batch: Batch) -> None:
-        assert batch.numbers is not None
-        words, _ = self._examples.seen(batch.numbers.numpy())
-        logits = _logits(network, batch)  # [N, C]
-        best = logits.softmax(-1).max(-1)
-        self._guesses[words] = best.indices.cpu().numpy()
-        self._probabilities[words] = best.values.cpu().numpy()
-        known = (batch.targets != UNKNOWN).cpu().numpy()
-        losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
-        self._losses[words[known]] = losses.cpu().double().numpy()[known]
-
-    def report(self) -> TagReport:
-        true = self._examples.tags
-        if true is None:
-            raise MissingColumn("tags", ["text"])
-        assert self._examples.targets is not None
-        wanted = [true.names[number] for number in true.numbers.tolist()]
-        found = report(self._by_row(wanted), self.predicted(), are_spans=are_spans(self._tags))
-        unseen = self._guesses == UNKNOWN
-        losses = self._losses[~unseen & (self._examples.targets != UNKNOWN)]
-        loss = float(losses.mean()) if len(losses) else 0.0
-        return found.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
-
-    def predicted(self) -> list[list[str]]:
-        """The tags of each example."""
-        return self._by_row(
-            [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._guesses.tolist()]
-        )
-
-    def _by_row(self, tags: list[str]) -> list[list[str]]:
-        return [tags[a:b] for a, b in pairwise(self._examples.starts.tolist())]
-
-    def predictions(self) -> list[dict[str, Any]]:
-        """Words, their tags with probabilities, and the spans that these make.
-
-        A span's first and last word are counted from 0, and the last one is excluded; its
-        probability is the mean of its words'.
-        """
-        records = []
-        starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
-        sentences = map(words_of, self._examples.cells)
-        for number, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
-            shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
-            record = {
-                "words": words,
-                "tags": tags,
-                "probabilities": shares,
-            }
-            if spans_too:
-                record["spans"] = [
-                    {
-                        "type": span.type,
-                        "text": " ".join(words[span.start : span.end]),
-                        "start": span.start,
-                        "end": span.end,
-                        "probability": float(np.mean(shares[span.start : span.end])),
-                    }
-                    for span in spans(tags)
-                ]
-            records.append(record)
-        return records
 
 
 def _span(
@@ -357,13 +261,6 @@ def _span(
 
 def _is_text(token: Token) -> bool:
     return not token.special and token.segment == 0 and token.start < token.end
-
-
-def _logits(network: Network, batch: Batch) -> torch.Tensor:
-    """What the head says of the first token of each word: float32 [N, C]."""
-    assert batch.positions is not None
-    logits = network.logits(*batch.inputs)  # [B, T, C]
-    return logits.flatten(0, 1)[batch.positions]
 
 
 def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:
@@ -384,13 +281,6 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
         )
     found = [given.get(tag, given.get(types.get(tag, tag), 1.0)) for tag in tags]
     return torch.tensor(found, dtype=torch.float32)
-
-
-class TagNumbers(NamedTuple):
-    """The tags of all words of some rows, each by its number."""
-
-    names: tuple[str, ...]  # every tag once, in the order in which they are found
-    numbers: np.ndarray  # int32 [W]
 
 
 def tag_numbers(rows: Rows) -> TagNumbers:

@@ -35,6 +35,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.texts)
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether it is known what a task should say of them."""
+        return any(x is not None for x in (self.labels, self.flags, self.tags, self.answers))
+
     def all_texts(self) -> Sequence[str]:
         """Every text, every second one, and every ending with what it begins with."""
         texts = self.texts

@@ -165,6 +165,10 @@ class Dataset:
         lines: list[int] = self._column("_line", split).to_numpy().tolist()
         return Rows.of(mapping, cells, lines)
 
+    def cells(self, split: SplitName) -> dict[str, list[str]]:
+        """The cells of all columns of the source, in its order, in the rows of a split."""
+        return {name: self._cells_of(name, split) for name in self.spec.columns}
+
     def _cells_of(self, column: str, split: SplitName) -> list[str]:
         return _texts(self._column(column, split))
 
