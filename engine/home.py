@@ -29,6 +29,7 @@ class Home:
         self.settings = self.root / "settings.json"
         self.inputs = self.root / "inputs.json"
         self.datasets = self.root / "datasets"
+        self.edits = self.root / "edits"
         self.models = self.root / "models"
         self.runs = self.root / "runs"
         self.cache = self.root / "cache"
@@ -83,3 +84,12 @@ def free_folder(parent: Path, name: str) -> Path:
     while candidate.exists() or candidate.is_symlink():
         candidate, number = parent / f"{safe}-{number}", number + 1
     return candidate
+
+
+def next_version(dataset: Path) -> int:
+    """The number of the next version of the data set in a folder of versions, from 1."""
+    try:
+        names = [entry.name for entry in dataset.iterdir()]
+    except FileNotFoundError:
+        return 1
+    return 1 + max((int(name) for name in names if name.isdecimal()), default=0)

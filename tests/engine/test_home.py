@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import StudioError
-from engine.home import Home, folder_name, free_folder
+from engine.home import Home, folder_name, free_folder, next_version
 
 HOSTILE = [
     *("../x", "/abs", "C:\\x", "CON", "con.txt", "a/b", "x" * 300, "a\nb", "", ".", "..", " "),
@@ -62,3 +62,10 @@ def test_a_path_that_the_record_could_not_have_is_refused(tmp_path: Path, name: 
     with pytest.raises(StudioError, match="home folder"):
         Home(tmp_path / name).make()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_next_version_comes_after_the_newest(tmp_path: Path) -> None:
+    assert next_version(tmp_path / "films") == 1
+    for name in ("1", "10", ".11.tmp", "notes"):
+        (tmp_path / "films" / name).mkdir(parents=True)
+    assert next_version(tmp_path / "films") == 11

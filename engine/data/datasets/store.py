@@ -106,6 +106,11 @@ class Dataset:
     def __len__(self) -> int:
         return len(self._splits)
 
+    @property
+    def splits(self) -> NDArray[np.int8]:
+        """The split of each row, int8 [rows], an index into SPLITS."""
+        return self._splits
+
     def _check_groups(self) -> None:
         """Whether all row groups are as small as the import makes them; raises StudioError."""
         metadata = self._file.metadata
@@ -172,13 +177,16 @@ class Dataset:
     def _cells_of(self, column: str, split: SplitName) -> list[str]:
         return _texts(self._column(column, split))
 
-    def _column(self, name: str, split: SplitName) -> "pa.ChunkedArray[Any]":
+    def column(self, name: str) -> "pa.ChunkedArray[Any]":
+        """A column of all rows; `_line` has the line of each."""
         try:
             with self._lock:
-                table = self._file.read(columns=[name])
-            return table.filter(pa.array(self._are_of(split))).column(0)
+                return self._file.read(columns=[name]).column(0)
         except BROKEN as error:
             raise _damaged(self.folder) from error
+
+    def _column(self, name: str, split: SplitName) -> "pa.ChunkedArray[Any]":
+        return self.column(name).filter(pa.array(self._are_of(split)))
 
     def page(self, first: int, count: int, split: SplitName | None = None) -> list[dict[str, Any]]:
         """Some rows with all their columns, `_line` and `_split`, for a table that is scrolled."""

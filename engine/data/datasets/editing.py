@@ -1,0 +1,131 @@
+"""Edits of single rows that wait to become the next version, kept in one small file."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, ValidationError
+
+from engine.atomic_write import disk_errors_for, write_file
+from engine.data.columns.tags import Span, are_spans, spans, written
+from engine.data.columns.words import cell_of, words_of
+from engine.data.datasets.deriving import Edits
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.regular_file import read_regular
+from engine.spec import Spec
+from engine.spec.dataset import DatasetSpec, SplitName
+
+
+class RowEdit(Spec):
+    """What is different in one row; what it does not name stays as it is."""
+
+    cells: dict[str, str] = Field(default_factory=dict, description="New cells, by column.")
+    split: SplitName | None = None
+    deleted: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.cells and self.split is None and not self.deleted
+
+    def also(self, other: Self) -> Self:
+        """This edit and then another one."""
+        return self.model_copy(
+            update={
+                "cells": self.cells | other.cells,
+                "split": other.split or self.split,
+                "deleted": other.deleted,
+            }
+        )
+
+
+class PendingEdits(Spec):
+    """Edits of the rows of one version, by number of the row, from 0."""
+
+    fingerprint: str = Field(description="Of the version whose rows are edited.")
+    rows: dict[int, RowEdit] = Field(default_factory=dict)
+
+    def edits(self, spec: DatasetSpec) -> Edits:
+        """What `derive` wants to know of them, with a sentence for each kind of change."""
+        edited = {n: e for n, e in self.rows.items() if not e.deleted}
+        return Edits(
+            dropped=frozenset(n for n, e in self.rows.items() if e.deleted),
+            cells={n: e.cells for n, e in edited.items() if e.cells},
+            splits={n: e.split for n, e in edited.items() if e.split is not None},
+            changes=self._sentences(spec),
+        )
+
+    def _sentences(self, spec: DatasetSpec) -> tuple[str, ...]:
+        columns = Counter[str]()
+        moved, deleted = Counter[str](), 0
+        for edit in self.rows.values():
+            if edit.deleted:
+                deleted += 1
+                continue
+            columns.update(edit.cells.keys())
+            moved.update([] if edit.split is None else [edit.split])
+        found = [
+            phrase("“{column}” edited in {n} row(s).", column=name[:60], n=columns[name])
+            for name in spec.columns
+            if columns[name]
+        ]
+        found += [
+            phrase("{n} row(s) moved to the {split} set.", n=count, split=split)
+            for split, count in sorted(moved.items())
+        ]
+        if deleted:
+            found.append(phrase("{n} row(s) deleted.", n=deleted))
+        return tuple(found)
+
+    def write(self, path: Path) -> None:
+        """Keep them in a file, whole or not at all; without edits there is no file."""
+        with disk_errors_for(path):
+            if not self.rows:
+                path.unlink(missing_ok=True)
+                return
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(path, self.model_dump_json(exclude_defaults=True).encode("utf-8"))
+
+
+def read_edits(path: Path, fingerprint: str) -> PendingEdits:
+    """The edits that were kept in a file; none where it is not there.
+
+    Raises StudioError where the file is damaged, or its edits are of other rows.
+    """
+    try:
+        found = PendingEdits.model_validate_json(read_regular(path))
+    except FileNotFoundError:
+        return PendingEdits(fingerprint=fingerprint)
+    except (OSError, ValidationError) as error:
+        raise StudioError(
+            phrase("The unsaved edits in {name} cannot be read.", name=path.name),
+            phrase("Delete this file to edit the data set again: {path}.", path=path),
+        ) from error
+    if found.fingerprint != fingerprint:
+        raise StudioError(
+            phrase("The unsaved edits in {name} belong to another data set.", name=path.name),
+            phrase("Delete this file to edit the data set again: {path}.", path=path),
+        )
+    return found
+
+
+def with_tag(cell: str, first: int, last: int, name: str) -> str:
+    """A cell of tags in which the words from `first` to `last`, both included, have another one.
+
+    Where tags mark spans, `name` is the type of one span of these words, and spans that they touch
+    are cut; "" or "O" leaves the words outside. Else it is the tag of each word.
+    """
+    tags = words_of(cell)
+    if not (are_spans(tags) or set(tags) <= {"O"}):
+        return cell_of([name if first <= n <= last else tag for n, tag in enumerate(tags)])
+    kept = [
+        part
+        for span in spans(tags)
+        for part in (
+            Span(span.type, span.start, min(span.end, first)),
+            Span(span.type, max(span.start, last + 1), span.end),
+        )
+        if part.start < part.end
+    ]
+    new = [] if name in ("", "O") else [Span(name, first, last + 1)]
+    return cell_of(written(sorted([*kept, *new], key=lambda span: span.start), len(tags), "BIO"))

@@ -1,0 +1,110 @@
+"""Edits that wait to become a version, and what two versions differ in."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.data.datasets.deriving import derive
+from engine.data.datasets.differences import RowDifference, differences
+from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits, with_tag
+from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.formats.reading import recognise
+from engine.errors import StudioError
+from engine.spec.dataset import Split
+
+
+@pytest.fixture
+def films(tmp_path: Path) -> Dataset:
+    """Twelve rows; every third is for validation."""
+    file = tmp_path / "films.csv"
+    rows = [f"film {n},{'good' if n % 2 else 'bad'}" for n in range(12)]
+    file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    found = recognise(file)
+    assert found.mapping is not None
+    into = tmp_path / "films" / "1"
+    split = Split(validation=0.25)
+    import_dataset("films", {"all": file}, found.reading, found.mapping, split, into)
+    return open_dataset(into)
+
+
+def edited(old: Dataset, rows: dict[int, RowEdit]) -> Dataset:
+    """The next version."""
+    into = old.folder.parent / str(old.spec.version + 1)
+    edits = PendingEdits(fingerprint=old.spec.fingerprint, rows=rows).edits(old.spec)
+    derive(old.folder, into, old.spec.version + 1, old.spec.mapping, edits=edits)
+    return open_dataset(into)
+
+
+def test_edits_become_the_next_version_with_its_lineage(films: Dataset) -> None:
+    train = [n for n in range(12) if films.page(n, 1)[0]["_split"] == "train"]
+    other = next(n for n in train if n not in (2, 3, 5))
+    new = edited(
+        films,
+        {
+            other: RowEdit(split="test"),
+            2: RowEdit(cells={"label": "good"}),
+            3: RowEdit(cells={"text": "a better film", "label": "bad"}),
+            5: RowEdit(deleted=True, cells={"label": "bad"}),
+        },
+    )
+    assert new.spec.made_from == 1
+    assert new.spec.changes == (
+        "“text” edited in 1 row.",
+        "“label” edited in 2 rows.",
+        "1 row moved to the test set.",
+        "1 row deleted.",
+    )
+    found = differences(films, new)
+    assert RowDifference(4, 2, 2, {"label": ("bad", "good")}) in found
+    text = {"text": ("film 3", "a better film"), "label": ("good", "bad")}
+    assert RowDifference(5, 3, 3, text) in found
+    assert found[-1] == RowDifference(7, 5, None, {})
+    assert RowDifference(other + 2, other, other - (other > 5), {}, ("train", "test")) in found
+    assert len(found) == 4
+    assert differences(films, films) == []
+
+
+def test_rows_are_matched_across_several_versions(films: Dataset) -> None:
+    second = edited(films, {n: RowEdit(deleted=True) for n in (0, 4, 11)})
+    third = edited(second, {0: RowEdit(cells={"text": "the second row"})})
+    found = differences(films, third)
+    assert found[0] == RowDifference(3, 1, 0, {"text": ("film 1", "the second row")})
+    assert [(one.line, one.after) for one in found[1:]] == [(2, None), (6, None), (13, None)]
+    back = differences(third, films)
+    assert [one.line for one in back if one.before is None] == [2, 6, 13]
+
+
+def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "edits" / "films-1.json"
+    kept = PendingEdits(fingerprint="a", rows={3: RowEdit(cells={"label": "good"})})
+    kept.write(file)
+    assert read_edits(file, "a") == kept
+    with pytest.raises(StudioError, match="belong to another data set"):
+        read_edits(file, "b")
+    file.write_text("{", encoding="utf-8")
+    with pytest.raises(StudioError, match="cannot be read"):
+        read_edits(file, "a")
+    PendingEdits(fingerprint="a").write(file)
+    assert not file.exists() and read_edits(file, "a") == PendingEdits(fingerprint="a")
+
+
+def test_one_edit_follows_another() -> None:
+    first = RowEdit(cells={"label": "good", "text": "a film"}, split="test")
+    both = first.also(RowEdit(cells={"label": "bad"}))
+    assert both == RowEdit(cells={"label": "bad", "text": "a film"}, split="test")
+    assert first.also(RowEdit(deleted=True)).also(RowEdit()) == first
+    assert RowEdit().is_empty and not first.is_empty
+
+
+@pytest.mark.parametrize(
+    "cell, first, last, name, wanted",
+    [
+        ("O O O", 0, 1, "person", "B-person I-person O"),
+        ("B-person I-person I-person", 1, 1, "", "B-person O B-person"),
+        ("B-person I-person O", 1, 2, "place", "B-person B-place I-place"),
+        ("B-a B-a O", 0, 1, "a", "B-a I-a O"),
+        ("NOUN VERB O", 0, 1, "ADJ", "ADJ ADJ O"),
+    ],
+)
+def test_words_get_a_tag(cell: str, first: int, last: int, name: str, wanted: str) -> None:
+    assert with_tag(cell, first, last, name) == wanted
