@@ -114,7 +114,7 @@ def percentiles(
 
 
 def mean_interval(
-    values: NDArray[np.float64], confidence: float = CONFIDENCE, seed: int = 0
+    values: NDArray[np.float32] | NDArray[np.float64], confidence: float = CONFIDENCE, seed: int = 0
 ) -> Interval:
     """The bootstrap interval of the mean of the values that are not NaN, float64 [N].
 

@@ -62,6 +62,14 @@ def numbers_in(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.float64
     return numbers
 
 
+def quantile_starts(values: Numbers, parts: int) -> list[float]:
+    """Where groups of about as many values begin; each is one of them, rising and different."""
+    known = np.sort(values[~np.isnan(values)])
+    if not len(known):
+        return []
+    return [float(one) for one in np.unique(known[(np.arange(parts) * len(known)) // parts])]
+
+
 @once
 def details(predictions: Predictions) -> list[dict[str, Any]]:
     """What only the task of each row has; {} where there is nothing."""

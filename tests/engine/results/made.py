@@ -49,8 +49,11 @@ def classified(
     return Predictions.of(facts(task, labels), record, cells)
 
 
-def tagged(rows: Sequence[tuple[str, str, str]]) -> Predictions:
-    """Predictions of tags, each row as its words, gold and predicted tags, joined by blanks."""
+def tagged(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> Predictions:
+    """Predictions of tags, each row as its words, gold and predicted tags, joined by blanks.
+
+    `tags` are some that the model knows beside those that occur.
+    """
     details = [
         json.dumps({"words": words.split(), "gold": gold.split(), "predicted": predicted.split()})
         for words, gold, predicted in rows
@@ -63,7 +66,9 @@ def tagged(rows: Sequence[tuple[str, str, str]]) -> Predictions:
         "score": [float(gold == predicted) for _, gold, predicted in rows],
         "details": details,
     }
-    seen = {tag for _, gold, predicted in rows for tag in (*gold.split(), *predicted.split())}
+    seen = set(tags) | {
+        tag for _, gold, predicted in rows for tag in (*gold.split(), *predicted.split())
+    }
     return Predictions.of(
         facts("token_classification", sorted(seen), mapping=Mapping(text="text", tags="tags")),
         record,

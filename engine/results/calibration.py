@@ -1,0 +1,241 @@
+"""Whether probabilities are to be believed: reliability, ECE, Brier score, temperature scaling.
+
+N rows with gold, C labels. Of a classification, the probability of the prediction is held against
+whether it is right; of several labels for a row, the probability of each label against whether the
+row has it.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.results.conditions import Between, Conditions, ScoreBetween
+from engine.results.intervals import Interval, wilson
+from engine.results.labels import codes, is_multi_label, labelled, labels, members
+from engine.results.predictions import Predictions
+from engine.results.row_figures import Numbers, figure, quantile_starts
+
+BINS = 10
+LOWEST, HIGHEST = 0.05, 20.0  # temperatures; beyond, the rows do not say which
+SMALLEST = 1e-30  # a probability of 0 is taken for this, so that its logarithm is finite
+HALVINGS = 45  # of the logarithm of the temperature, which is then known to 13 digits
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The probabilities from `low` to below `high`; the last bin has 1 as well."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float  # their mean
+    accuracy: Interval  # how many of them are right (Wilson)
+    conditions: Conditions
+
+
+class Temperature(NamedTuple):
+    """A temperature T: probabilities become softmax(logits / T), or sigmoid(logits / T).
+
+    “Before” is T = 1. “After” is measured on the half of the rows that T was not fitted on, for
+    both halves in turn; NaN with fewer than two rows.
+    """
+
+    value: float
+    is_at_limit: bool  # the best one lies beyond LOWEST or HIGHEST
+    nll_before: float
+    nll_after: float
+    ece_before: float
+    ece_after: float
+
+
+def reliability(
+    predictions: Predictions, label: str | None = None, bins: int = BINS, equal_mass: bool = False
+) -> tuple[Bin, ...]:
+    """How often each probability is right (DeGroot and Fienberg 1983); empty bins are left out.
+
+    Args:
+        label: a label of several for a row, whose probability is meant; None: that of the
+            prediction, or that of every label.
+        equal_mass: bins of about as many rows each, instead of the same width; equal probabilities
+            are never parted.
+    """
+    confidence, right = _believed(predictions, label)
+    starts = _starts(confidence, bins, equal_mass)
+    found = []
+    for place, low in enumerate(starts):
+        last = place + 1 == len(starts)
+        high = 1.0 if last else starts[place + 1]
+        inside = (confidence >= low) & ((confidence < high) | last)
+        if inside.any():
+            found.append(
+                Bin(
+                    low=low,
+                    high=high,
+                    count=int(inside.sum()),
+                    confidence=float(confidence[inside].mean(dtype=np.float64)),
+                    accuracy=wilson(int(right[inside].sum()), int(inside.sum())),
+                    conditions=_selecting(predictions, label, low, None if last else high),
+                )
+            )
+    return tuple(found)
+
+
+def ece(bins: tuple[Bin, ...]) -> float:
+    """Expected calibration error: the mean distance of confidence and accuracy over the rows.
+
+    Naeini et al. (2015), Guo et al. (2017, eq. 3); NaN without rows.
+    """
+    rows = sum(one.count for one in bins)
+    if not rows:
+        return float("nan")
+    return sum(one.count * abs(one.accuracy.value - one.confidence) for one in bins) / rows
+
+
+def brier(predictions: Predictions) -> float:
+    """The mean squared distance of probabilities and truth (Brier 1950); NaN without rows.
+
+    Summed over the labels where there are three or more; for two, of one of them, and for several
+    labels of a row the mean of all, each as scikit-learn has it.
+    """
+    probabilities, truth = _probabilities(predictions)
+    if not len(truth):
+        return float("nan")
+    squares = ((probabilities - truth) ** 2).astype(np.float64)
+    if is_multi_label(predictions):
+        return float(squares.mean())
+    return float(squares.sum(axis=1).mean() / (2 if squares.shape[1] == 2 else 1))
+
+
+def temperature(predictions: Predictions) -> Temperature | None:
+    """The temperature with the lowest negative log-likelihood (Guo et al. 2017, §4.2).
+
+    Its derivative by 1/T rises everywhere, so halving finds the only place where it is 0. None
+    where no row has gold that the model knows.
+    """
+    probabilities, truth = _probabilities(predictions)
+    if not len(truth):
+        return None
+    several = is_multi_label(predictions)
+    logits = to_logits(probabilities, several)
+    value = fit_temperature(logits, truth, several)
+    halves = np.arange(len(truth)) % 2 == 0
+    after = np.full(truth.shape, np.nan)
+    if len(truth) > 1:
+        for half in (halves, ~halves):
+            fitted = fit_temperature(logits[half], truth[half], several)
+            after[~half] = probabilities_at(logits[~half], fitted, several)
+    return Temperature(
+        value=value,
+        is_at_limit=not LOWEST * 1.001 < value < HIGHEST / 1.001,
+        nll_before=_nll(probabilities, truth, several),
+        nll_after=_nll(after, truth, several),
+        ece_before=_ece(probabilities, truth, several),
+        ece_after=_ece(after, truth, several),
+    )
+
+
+def fit_temperature(
+    logits: NDArray[np.float64], truth: NDArray[np.bool_], several: bool = False
+) -> float:
+    """The temperature with the lowest negative log-likelihood, from LOWEST to HIGHEST.
+
+    Args:
+        logits: [N, C].
+        truth: bool [N, C], the label of each row; any number of them where `several`.
+    """
+    low, high = np.log(LOWEST), np.log(HIGHEST)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        p = probabilities_at(logits, float(np.exp(middle)), several)
+        if float(((p - truth) * logits).sum()) > 0:  # by 1/T: a higher T is better
+            low = middle
+        else:
+            high = middle
+    return float(np.exp((low + high) / 2))
+
+
+def to_logits(probabilities: Numbers, several: bool = False) -> NDArray[np.float64]:
+    """Logits with these probabilities, float64 [N, C]; of a softmax, up to a constant per row."""
+    p = np.clip(np.asarray(probabilities, dtype=np.float64), SMALLEST, 1)
+    if not several:
+        logits: NDArray[np.float64] = np.log(p)
+        return logits
+    return np.log(p) - np.log(np.clip(1 - p, SMALLEST, 1))
+
+
+def probabilities_at(
+    logits: NDArray[np.float64], temperature: float, several: bool = False
+) -> NDArray[np.float64]:
+    """The probabilities at a temperature, float64 [N, C]: by a softmax, or by a sigmoid each."""
+    scaled = logits / temperature
+    if several:
+        return np.exp(-np.logaddexp(0, -scaled))
+    powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
+    shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _believed(predictions: Predictions, label: str | None) -> tuple[Numbers, NDArray[np.bool_]]:
+    """Probabilities, and whether what they are of is so, [N]."""
+    if not is_multi_label(predictions):
+        probability, score = figure(predictions, "probability"), figure(predictions, "score")
+        rows = ~np.isnan(probability) & ~np.isnan(score)
+        return probability[rows], score[rows] >= 1
+    probabilities, truth = _probabilities(predictions)
+    if label is None:
+        return probabilities.ravel(), truth.ravel()
+    place = predictions.facts.labels.index(label)
+    return probabilities[:, place], truth[:, place]
+
+
+def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
+    """Of the rows with gold that the model knows: probabilities [N, C], and the truth, bool."""
+    names = predictions.facts.labels
+    rows = labelled(predictions) & ~np.isnan(predictions.scores).any(axis=1)
+    if not is_multi_label(predictions):
+        gold = codes(predictions, "gold")
+        rows &= (gold >= 0) & (gold < len(names))
+    places = [labels(predictions).index(name) for name in names]
+    return predictions.scores[rows], members(predictions, "gold")[rows][:, places]
+
+
+def _starts(confidence: Numbers, bins: int, equal_mass: bool) -> list[float]:
+    """Where the bins begin, rising and different."""
+    if equal_mass:
+        return quantile_starts(confidence, bins)
+    return [float(start) for start in np.arange(bins) / bins]
+
+
+def _selecting(
+    predictions: Predictions, label: str | None, low: float, high: float | None
+) -> Conditions:
+    if label is not None:
+        return (ScoreBetween(label=label, least=low, most=high),)
+    if is_multi_label(predictions):
+        return ()
+    return (Between(figure="probability", least=low, most=high),)
+
+
+def _nll(probabilities: Numbers, truth: NDArray[np.bool_], several: bool) -> float:
+    """Mean negative log-likelihood of the truth, in nats; of several labels, of each."""
+    p = np.clip(np.asarray(probabilities, dtype=np.float64), SMALLEST, 1)
+    if not several:
+        return float(-np.log(p[truth]).mean())
+    other = np.clip(1 - p, SMALLEST, 1)
+    return float(-np.log(np.where(truth, p, other)).mean())
+
+
+def _ece(probabilities: Numbers, truth: NDArray[np.bool_], several: bool) -> float:
+    if np.isnan(probabilities).any():
+        return float("nan")
+    if several:
+        confidence, right = probabilities.ravel(), truth.ravel()
+    else:
+        chosen = probabilities.argmax(axis=1)
+        every = np.arange(len(truth))
+        confidence, right = probabilities[every, chosen], truth[every, chosen]
+    place = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    away = np.bincount(place, weights=right - confidence.astype(np.float64), minlength=BINS)
+    return float(np.abs(away).sum() / len(confidence))

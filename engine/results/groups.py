@@ -1,0 +1,154 @@
+"""Scores of groups of rows: by a number of the row, by a label, by a column, by a first word.
+
+A group is its conditions, so that it can be clicked, and its score with an interval.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.phrases import Phrase, phrase
+from engine.results.conditions import (
+    Between,
+    CellHasWord,
+    CellIs,
+    Conditions,
+    LabelIs,
+    mask,
+    sentence,
+)
+from engine.results.intervals import Interval, mean_interval
+from engine.results.labels import labels
+from engine.results.predictions import Predictions
+from engine.results.row_figures import Figure, Numbers, figure, once, quantile_starts
+
+FEW_VALUES = 20  # of a column whose values are groups
+FIRST_WORDS = 8  # of questions that are groups
+FIRST_WORD = r"^[^\pL\pM\pN_]*(?P<word>[\pL\pM\pN_]+)"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some rows, and the mean of their scores; NaN where none has one."""
+
+    conditions: Conditions
+    count: int
+    score: Interval
+
+    @property
+    def name(self) -> Phrase:
+        return sentence(self.conditions)
+
+
+@dataclass(frozen=True)
+class RowScores:
+    """What is right or wrong with each row, as one number.
+
+    Accuracy, F1 of a row, or the distance of a predicted number from gold, of which less is better.
+    """
+
+    values: Numbers  # [rows], NaN where there is none
+    name: Phrase
+    more_is_better: bool
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether each row is either right or wrong."""
+        known = self.values[~np.isnan(self.values)]
+        return bool(((known == 0) | (known == 1)).all()) and self.more_is_better
+
+
+@once
+def row_scores(predictions: Predictions) -> RowScores:
+    """The number by which the rows of a task are compared."""
+    match predictions.facts.task:
+        case "regression":
+            return RowScores(np.abs(figure(predictions, "residual")), phrase("mean error"), False)
+        case "token_classification" | "question_answering":
+            return RowScores(figure(predictions, "score"), phrase("mean F1 of the rows"), True)
+    return RowScores(figure(predictions, "score"), phrase("share that is right"), True)
+
+
+def group(predictions: Predictions, conditions: Conditions) -> Group:
+    """The group of some conditions."""
+    return group_of(predictions, conditions, mask(predictions, conditions))
+
+
+def group_of(predictions: Predictions, conditions: Conditions, rows: NDArray[np.bool_]) -> Group:
+    """The group of some conditions, whose rows are known, bool [rows]."""
+    return Group(conditions, int(rows.sum()), mean_interval(row_scores(predictions).values[rows]))
+
+
+def groups(predictions: Predictions, by: Iterable[Conditions]) -> tuple[Group, ...]:
+    """The groups of conditions, without those that have no row."""
+    found = (group(predictions, conditions) for conditions in by)
+    return tuple(one for one in found if one.count)
+
+
+def by_label(predictions: Predictions) -> tuple[Conditions, ...]:
+    """A group for each gold label."""
+    return tuple((LabelIs(side="gold", label=label),) for label in labels(predictions))
+
+
+def by_figure(predictions: Predictions, name: Figure, parts: int = 4) -> tuple[Conditions, ...]:
+    """Groups of about as many rows each, by a number of the row; fewer where many are equal."""
+    return _ranges(name, quantile_starts(figure(predictions, name), parts))
+
+
+def by_width(predictions: Predictions, name: Figure, bins: int) -> tuple[Conditions, ...]:
+    """Groups of the same width, by a number of the row."""
+    values = figure(predictions, name)
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return ()
+    edges = np.histogram_bin_edges(known.astype(np.float64), bins)
+    return _ranges(name, [float(edge) for edge in edges[:-1]])
+
+
+def by_column(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
+    """A group for each value of a column that has few, most frequent first; else none."""
+    counts = _counted(predictions.cells(column))
+    if not 2 <= len(counts) <= FEW_VALUES:
+        return ()
+    ranked = sorted(counts, key=lambda value: (-counts[value], value))
+    return tuple((CellIs(column=column, value=value),) for value in ranked)
+
+
+def by_first_word(
+    predictions: Predictions, column: str, words: int = FIRST_WORDS
+) -> tuple[Conditions, ...]:
+    """A group for each of the words that most cells of a column begin with: kinds of questions."""
+    counts = first_words(predictions, column).most_common(words)
+    return tuple((CellHasWord(column=column, word=word, first=True),) for word, _ in counts)
+
+
+def first_words(predictions: Predictions, column: str) -> Counter[str]:
+    """How many cells of a column begin with each word, in lower case."""
+    found = pc.extract_regex(pc.utf8_lower(predictions.cells(column)), FIRST_WORD)
+    return _counted(pc.struct_field(found, "word"))
+
+
+def _counted(column: Any) -> Counter[str]:
+    """How often each text stands in a column of texts."""
+    counts = pc.value_counts(column)
+    pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
+    return Counter({value: count for value, count in pairs if value is not None and count})
+
+
+def _ranges(name: Figure, starts: Sequence[float]) -> tuple[Conditions, ...]:
+    """From each start to the next; the first has no lower end, and the last no upper one."""
+    return tuple(
+        (
+            Between(
+                figure=name,
+                least=starts[place] if place else None,
+                most=starts[place + 1] if place + 1 < len(starts) else None,
+            ),
+        )
+        for place in range(len(starts))
+    )

@@ -1,0 +1,110 @@
+"""Tags in figures: how many spans of each kind of error, each type, and types taken for others.
+
+T types of spans; T is also the place of “none”.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.results.classes import f1_of_sums
+from engine.results.conditions import Conditions, HasSpan
+from engine.results.intervals import UNKNOWN, Interval, bootstrap, wilson
+from engine.results.predictions import Predictions
+from engine.results.spans import NONE, SPAN_KINDS, SpanKind, SpanTable, span_table
+
+
+@dataclass(frozen=True)
+class TypeConfusion:
+    """How many gold spans (rows) were predicted as what (columns), int64 [T + 1, T + 1].
+
+    The last row holds spurious spans, the last column missed ones. A span with a wrong boundary
+    stands with its type, as does a right one.
+    """
+
+    types: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+    def conditions(self, gold: int, predicted: int) -> Conditions:
+        """The rows that have a span of a cell; there is none for the last of both."""
+        none = len(self.types)
+        if gold == none:
+            return (HasSpan(error="spurious", predicted=self.types[predicted]),)
+        if predicted == none:
+            return (HasSpan(error="missed", gold=self.types[gold]),)
+        return (HasSpan(gold=self.types[gold], predicted=self.types[predicted]),)
+
+
+@dataclass(frozen=True)
+class TypeFigures:
+    """The spans of one type; precision, recall and F1 are NaN with nothing to divide by."""
+
+    type: str
+    precision: Interval  # Wilson
+    recall: Interval  # Wilson
+    f1: Interval  # bootstrap over rows
+    support: int  # gold spans
+    predicted: int
+    right: int
+
+
+def kind_counts(predictions: Predictions) -> dict[SpanKind, int]:
+    """How many spans of each kind there are."""
+    counts = np.bincount(span_table(predictions).kinds, minlength=len(SPAN_KINDS))
+    return {kind: int(count) for kind, count in zip(SPAN_KINDS, counts, strict=True)}
+
+
+def kind_conditions(kind: SpanKind) -> Conditions:
+    """The rows that have a span of a kind."""
+    return (HasSpan(error=kind),)
+
+
+def type_confusion(predictions: Predictions) -> TypeConfusion:
+    """Which type is taken for which."""
+    table = span_table(predictions)
+    size = len(table.types) + 1
+    gold, predicted = (
+        np.where(codes == NONE, size - 1, codes) for codes in (table.gold, table.predicted)
+    )
+    counts = np.bincount(gold * size + predicted, minlength=size * size).astype(np.int64)
+    return TypeConfusion(table.types, counts.reshape(size, size))
+
+
+def type_figures(predictions: Predictions, seed: int = 0) -> tuple[TypeFigures, ...]:
+    """Each type of span, in the order of the alphabet, as seqeval counts it."""
+    table = span_table(predictions)
+    return tuple(
+        _figures(name, _parts(table, number, len(predictions)), seed)
+        for number, name in enumerate(table.types)
+    )
+
+
+def all_types(predictions: Predictions, seed: int = 0) -> TypeFigures:
+    """All spans together, whatever their type (micro)."""
+    table = span_table(predictions)
+    return _figures("", _parts(table, None, len(predictions)), seed)
+
+
+def _parts(table: SpanTable, type_: int | None, rows: int) -> NDArray[np.int64]:
+    """How many spans of each row are right, predicted and gold, int64 [rows, 3]."""
+    of_gold, of_predicted = (
+        codes != NONE if type_ is None else codes == type_
+        for codes in (table.gold, table.predicted)
+    )
+    right = of_gold & (table.kinds == SPAN_KINDS.index("right"))
+    chosen = (right, of_predicted, of_gold)
+    return np.column_stack([np.bincount(table.rows[one], minlength=rows) for one in chosen])
+
+
+def _figures(name: str, parts: NDArray[np.int64], seed: int) -> TypeFigures:
+    right, predicted, support = (int(total) for total in parts.sum(axis=0))
+    return TypeFigures(
+        type=name,
+        precision=wilson(right, predicted),
+        recall=wilson(right, support),
+        f1=bootstrap(parts, f1_of_sums, seed=seed) if predicted + support else UNKNOWN,
+        support=support,
+        predicted=predicted,
+        right=right,
+    )

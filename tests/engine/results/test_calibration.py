@@ -1,0 +1,180 @@
+"""Calibration is that of scikit-learn, and temperatures are those of SciPy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, special
+from sklearn import calibration, metrics
+
+from engine.results.calibration import (
+    HIGHEST,
+    LOWEST,
+    brier,
+    ece,
+    fit_temperature,
+    probabilities_at,
+    reliability,
+    temperature,
+    to_logits,
+)
+from engine.results.conditions import mask
+from engine.results.predictions import Predictions
+from tests.engine.results.made import classified, labelled_sets
+
+
+def classes(count: int, rows: int, seed: int, sure: float = 2.0) -> Predictions:
+    """Predictions that are `sure` times as sure as they should be."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 1.5, (rows, count))
+    shares = special.softmax(logits, axis=1)
+    gold = [str(rng.choice(count, p=row)) for row in shares]
+    said = special.softmax(sure * logits, axis=1)
+    names = [str(number) for number in range(count)]
+    return classified(gold, [names[n] for n in said.argmax(axis=1)], names, said)
+
+
+def several(rows: int, seed: int) -> Predictions:
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, 1.5, (rows, 3))
+    truth = rng.random((rows, 3)) < special.expit(logits)
+    names = ["a", "b", "c"]
+    gold, given_ = ([[n for n, has in zip(names, row, strict=True) if has] for row in table]
+                    for table in (truth, logits > 0))  # fmt: skip
+    return labelled_sets(gold, given_, names, special.expit(2 * logits))
+
+
+def test_a_reliability_diagram_is_that_of_scikit_learn() -> None:
+    made = classes(3, 500, 0)
+    confidence, right = made.numbers("probability"), made.numbers("score") == 1
+    for strategy in ("uniform", "quantile"):
+        found = reliability(made, bins=8, equal_mass=strategy == "quantile")
+        true, mean = calibration.calibration_curve(right, confidence, n_bins=8, strategy=strategy)
+        assert sum(one.count for one in found) == 500
+        if strategy == "uniform":
+            np.testing.assert_allclose([one.confidence for one in found], mean, rtol=1e-5)
+            np.testing.assert_allclose([one.accuracy.value for one in found], true)
+        else:
+            assert {one.count for one in found} <= {62, 63}
+        for one in found:
+            chosen = mask(made, one.conditions)
+            assert chosen.sum() == one.count
+            assert confidence[chosen].mean() == pytest.approx(one.confidence)
+    rough = sum(
+        abs((right[inside] - confidence[inside].astype(float)).sum())
+        for low in np.arange(8) / 8
+        if (inside := (confidence >= low) & (confidence < low + 1 / 8)).any()
+    )
+    assert ece(reliability(made, bins=8)) == pytest.approx(rough / 500)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]), max_size=20), st.booleans())
+def test_every_row_stands_in_one_bin(probabilities: list[float], equal_mass: bool) -> None:
+    made = classified(["good"] * len(probabilities), ["good"] * len(probabilities),
+                      probability=probabilities)  # fmt: skip
+    found = reliability(made, equal_mass=equal_mass)
+    assert sum(one.count for one in found) == len(probabilities)
+    total = sum((mask(made, one.conditions).astype(int) for one in found),
+                np.zeros(len(probabilities)))  # fmt: skip
+    assert (total == 1).all()
+    assert np.isnan(ece(found)) == (not probabilities)
+
+
+def test_the_brier_score_is_that_of_scikit_learn() -> None:
+    for count in (2, 4):
+        made = classes(count, 300, 1)
+        gold = made.table["gold"].to_pylist()
+        scores = made.scores if count > 2 else made.scores[:, 1]
+        labels = made.facts.labels
+        more = {"labels": labels} if count > 2 else {"pos_label": "1"}
+        assert brier(made) == pytest.approx(
+            metrics.brier_score_loss(gold, scores, **more), rel=1e-5
+        )
+    sets = several(200, 2)
+    has = [[label in row.split(", ") for label in "abc"] for row in sets.table["gold"].to_pylist()]
+    theirs = [metrics.brier_score_loss(np.array(has)[:, n], sets.scores[:, n]) for n in range(3)]
+    assert brier(sets) == pytest.approx(np.mean(theirs), rel=1e-5)
+
+
+def test_the_reliability_of_one_label_of_several_selects_its_rows() -> None:
+    sets = several(200, 3)
+    found = reliability(sets, "b")
+    assert sum(one.count for one in found) == 200
+    assert all(mask(sets, one.conditions).sum() == one.count for one in found)
+    together = reliability(sets)
+    assert sum(one.count for one in together) == 600 and not together[0].conditions
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(2, 5), st.integers(2, 60), st.integers(0, 1000), st.sampled_from([0.4, 1.0, 3.0])
+)
+def test_a_temperature_is_that_of_a_reference_fit(
+    count: int, rows: int, seed: int, sure: float
+) -> None:
+    made = classes(count, rows, seed, sure)
+    names = made.facts.labels
+    truth = np.array([[gold == name for name in names] for gold in made.table["gold"].to_pylist()])
+    logits = to_logits(made.scores)
+
+    def nll(log_temperature: float) -> float:
+        return -special.log_softmax(logits / np.exp(log_temperature), axis=1)[truth].mean()
+
+    theirs = optimize.minimize_scalar(
+        nll, bounds=(np.log(LOWEST), np.log(HIGHEST)), method="bounded", options={"xatol": 1e-9}
+    )
+    found = temperature(made)
+    assert found is not None
+    assert nll(np.log(found.value)) <= theirs.fun + 1e-9
+    if not found.is_at_limit:
+        assert found.value == pytest.approx(np.exp(theirs.x), rel=1e-4)
+
+
+def test_a_temperature_of_several_labels_is_that_of_a_reference_fit() -> None:
+    made = several(400, 4)
+    truth = np.array(
+        [[label in row.split(", ") for label in "abc"] for row in made.table["gold"].to_pylist()]
+    )
+    logits = to_logits(made.scores, several=True)
+    theirs = optimize.minimize_scalar(
+        lambda t: np.logaddexp(0, np.where(truth, -1, 1) * logits / np.exp(t)).mean(),
+        bounds=(np.log(LOWEST), np.log(HIGHEST)),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    found = temperature(made)
+    assert found is not None and not found.is_at_limit
+    assert found.value == pytest.approx(np.exp(theirs.x), rel=1e-5)
+    assert found.value == pytest.approx(2, abs=0.3)
+    assert found.nll_after < found.nll_before and found.ece_after < found.ece_before
+
+
+def test_probabilities_survive_their_logits() -> None:
+    made, sets = classes(3, 50, 5), several(50, 6)
+    for one, several_ in ((made, False), (sets, True)):
+        logits = to_logits(one.scores, several_)
+        np.testing.assert_allclose(probabilities_at(logits, 1, several_), one.scores, atol=1e-6)
+
+
+def test_a_too_sure_model_gets_a_temperature_above_1() -> None:
+    found = temperature(classes(3, 2000, 7))
+    assert found is not None
+    assert found.value == pytest.approx(2, abs=0.2) and not found.is_at_limit
+    assert found.ece_after < 0.05 < found.ece_before
+    assert found.nll_after < found.nll_before
+
+
+def test_rows_that_do_not_say_a_temperature() -> None:
+    right = classified(["good"], ["good"], scores=[[0.2, 0.8]])
+    found = temperature(right)
+    assert found is not None and found.is_at_limit and np.isnan(found.nll_after)
+    assert fit_temperature(np.log([[0.2, 0.8]]), np.array([[True, False]])) == pytest.approx(
+        HIGHEST
+    )
+    for nothing in (classified([None], ["good"]), classified(["odd"], ["good"])):
+        assert temperature(nothing) is None
+        assert np.isnan(brier(nothing))
+    broken = classified(["good", "bad"], ["good", "good"], scores=[[0.4, 0.6], [np.nan, np.nan]])
+    assert brier(broken) == pytest.approx(0.16)
+    assert sum(one.count for one in reliability(broken)) == 1

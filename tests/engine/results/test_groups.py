@@ -1,0 +1,71 @@
+"""Groups part the rows, and their scores are means of them."""
+
+import numpy as np
+import pytest
+
+from engine.results.conditions import mask
+from engine.results.groups import (
+    by_column,
+    by_figure,
+    by_first_word,
+    by_label,
+    by_width,
+    group,
+    groups,
+    row_scores,
+)
+from engine.results.predictions import Predictions
+from tests.engine.results.made import classified, facts
+
+QUESTIONS = ["Who won?", "¿who else", "When", "  what now", "", "4 or 5?"]
+MADE = classified(
+    ["good", "bad", "good", "bad", None, "good"],
+    ["good", "good", "good", "bad", "bad", "bad"],
+    text=QUESTIONS,
+    file=["a", "a", "b", "b", "b", "c"],
+)
+
+
+def test_groups_by_a_number_part_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    made = classified(
+        ["good"] * 100, ["good"] * 100, text=["x " * n for n in rng.integers(0, 9, 100)]
+    )
+    for by in (by_figure(made, "words"), by_width(made, "words", 5)):
+        rows = np.array([mask(made, one) for one in by])
+        assert (rows.sum(axis=0) == 1).all()
+    assert by_width(made, "loss", 5) == by_figure(made, "loss") == ()
+    same = classified(["good"] * 3, ["good"] * 3, text=["x"] * 3)
+    assert [one.count for one in groups(same, by_figure(same, "words"))] == [3]
+
+
+def test_groups_by_values_words_and_labels() -> None:
+    by_file = groups(MADE, by_column(MADE, "file"))
+    assert [(one.count, one.score.value) for one in by_file] == [(3, 1), (2, 0.5), (1, 0)]
+    assert [str(one.name) for one in by_file] == ["“file” is “b”", "“file” is “a”", "“file” is “c”"]
+    by_word = groups(MADE, by_first_word(MADE, "text"))
+    assert {str(one.name): one.count for one in by_word} == {
+        "“text” begins with “who”": 2,
+        "“text” begins with “when”": 1,
+        "“text” begins with “what”": 1,
+        "“text” begins with “4”": 1,
+    }
+    labels = groups(MADE, by_label(MADE))
+    assert [(one.count, one.score.value) for one in labels] == [(2, 0.5), (3, pytest.approx(2 / 3))]
+    assert not by_column(classified(["good"] * 2, ["good"] * 2, text=["a", "a"]), "text")
+    many = classified(["good"] * 30, ["good"] * 30, text=[str(n) for n in range(30)])
+    assert not by_column(many, "text")
+
+
+def test_the_score_of_numbers_is_their_distance() -> None:
+    made = Predictions.of(
+        facts("regression"),
+        {"row": range(3), "gold": ["1", "2,5", None], "predicted": ["1.5", "2.5", "0"],
+         "scores": [[1.5], [2.5], [0.0]]},
+        {},
+    )  # fmt: skip
+    scores = row_scores(made)
+    np.testing.assert_allclose(scores.values, [0.5, 0, np.nan])
+    assert not scores.more_is_better and not scores.is_binary
+    assert group(made, ()).score.value == pytest.approx(0.25)
+    assert row_scores(MADE).is_binary

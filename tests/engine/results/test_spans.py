@@ -1,0 +1,95 @@
+"""Errors of spans, and figures of types as seqeval has them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+
+from engine.data.columns.tags import Span
+from engine.results.conditions import mask
+from engine.results.span_figures import (
+    all_types,
+    kind_conditions,
+    kind_counts,
+    type_confusion,
+    type_figures,
+)
+from engine.results.spans import SpanPair, paired, row_spans, span_table
+from tests.engine.results.made import tagged
+
+tag = st.sampled_from(["O", "B-a", "I-a", "B-b", "I-b"])
+row = st.integers(1, 8).flatmap(
+    lambda n: st.tuples(*(st.lists(tag, min_size=n, max_size=n) for _ in range(2)))
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(row, min_size=1, max_size=6))
+@pytest.mark.filterwarnings("ignore")
+def test_types_are_counted_as_seqeval_counts_them(rows: list[tuple[list[str], list[str]]]) -> None:
+    made = tagged([("w " * len(a), " ".join(a), " ".join(b)) for a, b in rows], ["B-a"])
+    gold, predicted = ([list(side) for side in sides] for sides in zip(*rows, strict=True))
+    types = span_table(made).types
+    if types:
+        theirs = precision_recall_fscore_support(gold, predicted, average=None, zero_division=0)
+        for one, precision, recall, f1, support in zip(type_figures(made), *theirs, strict=True):
+            assert one.support == support
+            assert np.nan_to_num(one.precision.value) == pytest.approx(precision)
+            assert np.nan_to_num(one.recall.value) == pytest.approx(recall)
+            assert np.nan_to_num(one.f1.value) == pytest.approx(f1)
+        theirs = precision_recall_fscore_support(gold, predicted, average="micro", zero_division=0)
+        assert np.nan_to_num(all_types(made).f1.value) == pytest.approx(theirs[2])
+    counts = kind_counts(made)
+    table = span_table(made)
+    assert sum(counts.values()) == len(table.rows)
+    confusion = type_confusion(made)
+    assert confusion.counts.sum() == len(table.rows)
+    assert confusion.counts[-1].sum() == counts["spurious"]
+    assert confusion.counts[:, -1].sum() == counts["missed"]
+    for kind, count in counts.items():
+        assert mask(made, kind_conditions(kind)).any() == (count > 0)
+    for n in range(len(types)):
+        for m in range(len(types) + 1):
+            assert mask(made, confusion.conditions(n, m)).any() == (confusion.counts[n, m] > 0)
+        spurious = confusion.counts[-1, n]
+        assert mask(made, confusion.conditions(len(types), n)).any() == (spurious > 0)
+
+
+@pytest.mark.parametrize(
+    "gold, predicted, kinds",
+    [
+        ("B-a I-a O", "B-a I-a O", ["right"]),
+        ("B-a I-a O", "B-b I-b O", ["type"]),
+        ("B-a I-a O", "B-a O O", ["boundary"]),
+        ("B-a I-a O", "O B-b I-b", ["both"]),
+        ("B-a O O", "O O O", ["missed"]),
+        ("O O O", "O O B-a", ["spurious"]),
+        ("B-a I-a I-a", "B-a B-b I-b", ["boundary", "spurious"]),  # the same type comes first
+        ("B-a B-a O", "B-a I-a O", ["boundary", "missed"]),
+    ],
+)
+def test_each_span_has_one_kind_of_error(gold: str, predicted: str, kinds: list[str]) -> None:
+    made = tagged([("x y z", gold, predicted)])
+    assert [pair.kind for pair in row_spans(made, 0).pairs] == kinds
+    assert row_spans(made, 0).words == ("x", "y", "z")
+
+
+def test_spans_with_the_same_ends_belong_together_first() -> None:
+    gold, predicted = [Span("a", 0, 2)], [Span("a", 1, 2), Span("b", 0, 2)]
+    assert paired(gold, predicted) == [
+        SpanPair(gold[0], predicted[1]),
+        SpanPair(None, predicted[0]),
+    ]
+
+
+def test_tags_that_name_no_spans_are_words_with_a_type() -> None:
+    made = tagged([("the dog", "DET NOUN", "DET VERB")])
+    assert kind_counts(made)["type"] == 1 and kind_counts(made)["right"] == 1
+    assert span_table(made).types == ("DET", "NOUN", "VERB")
+
+
+def test_rows_without_gold_have_no_errors() -> None:
+    made = tagged([("a b", "", "B-a O")])
+    assert not len(span_table(made).rows)
+    assert [pair.kind for pair in row_spans(made, 0).pairs] == ["spurious"]
