@@ -68,8 +68,9 @@ def _finite(value: Any) -> Any:
 
 
 def _cell(value: Any) -> Any:
-    """What holds several things as JSON."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+    """What holds several things as JSON, and so true and false."""
+    is_json = isinstance(value, list | dict | bool)
+    return json.dumps(value, ensure_ascii=False) if is_json else value
 
 
 def _write_delimited(delimiter: str) -> "Writer":
@@ -121,11 +122,13 @@ def _write_excel(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None
                         rows=EXCEL_ROWS,
                     )
                 )
-            _write_excel_row(sheet, number, list(map(_cell, row.values())), schema.names)
+            _write_excel_row(sheet, number, list(row.values()), schema.names)
 
 
 def _write_excel_row(sheet: Any, number: int, cells: Sequence[Any], names: Sequence[str]) -> None:
     for column, cell in enumerate(cells):
+        if isinstance(cell, list | dict):
+            cell = _cell(cell)
         if isinstance(cell, str) and len(cell) > EXCEL_CHARACTERS:
             raise _does_not_fit(
                 phrase(

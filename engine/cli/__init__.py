@@ -20,6 +20,7 @@ from engine.cli import (
     exporting,
     jobs,
     models,
+    predicting,
     reproducibility,
     runs,
     tour,
@@ -50,7 +51,7 @@ app.command("batch")(runs.batch)
 app.command("reproducibility")(reproducibility.reproducibility)
 app.command("compare")(reproducibility.compare)
 app.command("check", cls=GroupedHelp)(check.check_command)
-app.command("predict", cls=GroupedHelp)(models.predict_command)
+app.command("predict", cls=GroupedHelp)(predicting.predict_command)
 app.command("evaluate", cls=GroupedHelp)(models.evaluate_command)
 app.command("fill")(ask.fill)
 app.command("attention")(ask.attention)

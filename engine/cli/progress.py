@@ -54,7 +54,7 @@ class ProgressLine:
                     f"{parameters:,} parameters, {steps} steps on {device}, {threads} threads"
                 )
             case Progressed(stage=stage, done=done, total=total):
-                self._draw(f"{stage}: {done:,}{f' of {total:,}' if total else ''}")
+                self.draw(f"{stage}: {done:,}{f' of {total:,}' if total else ''}")
             case Measured(name=name, step=step, value=value):
                 self._seen[name] = float("nan") if value is None else value
                 if name == "validation_loss":
@@ -63,7 +63,7 @@ class ProgressLine:
                     self._say(f"step {step}: {name.replace('_', ' ')} {self._seen[name]:.4f}")
                 elif name == "loss":
                     self._step = step
-                    self._draw(self._bar())
+                    self.draw(self._bar())
             case Noted(text=text):
                 self._say(text)
             case Waiting(problem=problem, advice=advice):
@@ -90,7 +90,8 @@ class ProgressLine:
             f"loss {self._seen['loss']:.4f}{pace}, {clock(left)} left"
         )
 
-    def _draw(self, text: str) -> None:
+    def draw(self, text: str) -> None:
+        """Show where the work stands; not more often than can be read."""
         now = time.monotonic()
         if now - self._drawn < (REDRAW_SECONDS if self._terminal else LINE_SECONDS):
             return

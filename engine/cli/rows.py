@@ -1,7 +1,7 @@
 """The rows of a file for the headless commands."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -72,25 +72,10 @@ def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapp
     return mapping
 
 
-class FileRows(NamedTuple):
-    """The rows of a file as a task reads them, and all their cells by column."""
-
-    rows: Rows
-    cells: dict[str, list[str]]
-
-
 def read_rows(file: Path, named: dict[str, Any], encoding: str | None = None) -> Rows:
-    """All rows of a file by the named or recognised columns, as `read_table` reads them."""
-    return read_table(file, named, encoding=encoding).rows
-
-
-def read_table(
-    file: Path, named: dict[str, Any], labelled: bool = True, encoding: str | None = None
-) -> FileRows:
     """All rows of a file by the named or recognised columns; tags come in BIO.
 
-    Without `labelled`, labels, tags and answers are left out of the rows and are not checked. What
-    was noticed in the tags is printed to stderr.
+    What was noticed in the tags is printed to stderr.
 
     Raises StudioError where there is no text column, or the tags are not as they should be.
     """
@@ -101,7 +86,7 @@ def read_table(
     cells: dict[str, list[str]] = {name: [] for name in places}
     lines: list[int] = []
     tags, remarks = None, Remarks()
-    if labelled and mapping.tags is not None:
+    if mapping.tags is not None:
         tags = TagColumn(file, found.reading, places[mapping.text], places[mapping.tags])
     for row in table:
         lines.append(row.line)
@@ -114,5 +99,4 @@ def read_table(
     for note in (tags.note, *remarks.sentences()) if tags else ():
         if note:
             remark(f"note: {note}")
-    rows = Rows.of(mapping, cells, lines)
-    return FileRows(rows if labelled else rows.unlabelled(), cells)
+    return Rows.of(mapping, cells, lines)

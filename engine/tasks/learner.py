@@ -233,7 +233,10 @@ class PredictionCollector(Metrics):
 
     @abstractmethod
     def predictions(self) -> list[dict[str, Any]]:
-        """One record for each row that was packed, in their order, with what is said of it."""
+        """One record for each row that was packed, in their order, with what is said of it.
+
+        The first part of a record is what is predicted.
+        """
 
     @abstractmethod
     def outcomes(self) -> Outcomes:

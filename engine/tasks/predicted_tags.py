@@ -111,8 +111,8 @@ class TagCollector(PredictionCollector):
         for number, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
             shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
             record = {
-                "words": words,
                 "tags": tags,
+                "words": words,
                 "probabilities": shares,
             }
             if spans_too:

@@ -22,26 +22,25 @@ class Predictor:
     """Loads a checkpoint once and answers for any number of rows."""
 
     def __init__(
-        self, folder: Path, max_length: int = 512, batch: int = 32, exact: bool = True
+        self, model: Path | Serving, max_length: int = 512, batch: int = 32, exact: bool = True
     ) -> None:
-        """Without `exact`, in the quickest numbers that agree; `computed` says in which.
+        """Of the model in a folder, or of one that is loaded already.
+
+        Without `exact`, in the quickest numbers that agree; `computed` says in which.
 
         `loading` says what became of the tensors of the folder.
 
         Raises StudioError where the model was not fine-tuned for anything.
         """
-        loaded = checkpoint.load(folder)
+        serving = model if isinstance(model, Serving) else Serving(checkpoint.load(model))
+        loaded = serving.exact
         self.loading = loaded.report
         learner = learner_of(loaded)
         if learner is None:
             raise StudioError(
-                phrase(
-                    "The model {folder} has not been fine-tuned: it has no task head.",
-                    folder=folder.name,
-                ),
+                phrase("This model has not been fine-tuned: it has no task head."),
                 phrase("Fine-tune it first, or choose a fine-tuned model."),
             )
-        serving = Serving(loaded)
         if not exact:
             serving.settle(batch)
         self._loaded, self.computed, _ = serving.take(exact)

@@ -20,6 +20,7 @@ from engine.explore import (
     prediction,
     pseudo_perplexity,
 )
+from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
 from engine.messages.explore.attention import Attend, ShowQueryKey
@@ -36,7 +37,7 @@ from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.question import Answer, Question, Working
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.worker.desk import Desk
+from engine.worker.desk import Desk, give_way
 
 if TYPE_CHECKING:
     from engine.training.batch_preview import BatchPreview
@@ -116,6 +117,27 @@ def _export(question: Export, desk: Desk) -> Answer:
     return export(question, desk.scratch, desk.tell)
 
 
+def _predict_first(question: PredictFirst, desk: Desk) -> Answer:
+    from engine.applying.apply import predict_first
+    from engine.tasks.predicting import Predictor
+
+    asked = question.asked
+    serving = desk.models.serving(asked.checkpoint)
+    return predict_first(question, Predictor(serving, asked.max_length, asked.batch_size))
+
+
+def _apply(question: Apply, desk: Desk) -> Answer:
+    from engine.applying.apply import apply
+    from engine.tasks.predicting import Predictor
+
+    give_way()
+    desk.tell(Working(to=question.number, stage=phrase("Loading the model")))
+    predictor = Predictor(
+        question.checkpoint, question.max_length, question.batch_size, question.exact
+    )
+    return apply(question, predictor, desk.tell)
+
+
 def _estimate(question: Estimate, desk: Desk) -> Answer:
     from engine.training.estimate import estimate
 
@@ -158,6 +180,8 @@ ANSWERERS: dict[type[Question], Answerer] = {
     Examine: _examine,
     Import: _import,
     Export: _export,
+    PredictFirst: _predict_first,
+    Apply: _apply,
     Estimate: _estimate,
     ShowBatch: _show_batch,
 }

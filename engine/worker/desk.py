@@ -1,9 +1,11 @@
 """What a worker has at hand for its answers; loads torch when it is made."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import torch
 
 from engine.cores import threads_worth_trying
@@ -12,6 +14,8 @@ from engine.messages.question import Answer
 
 THREADS = "BERT_STUDIO_THREADS"  # environment: processor threads; unset or 0 means all cores
 DEVICE = "BERT_STUDIO_EXPLORER_DEVICE"  # environment: cpu, cuda, mps; unset or auto means cpu
+
+LOW_PRIORITY = 10  # niceness of POSIX, of 0 to 19
 
 
 class Desk:
@@ -33,3 +37,11 @@ def use_threads() -> None:
         threads = threads_worth_trying()[0]  # torch knows no limit of a container
     if threads:
         torch.set_num_threads(threads)
+
+
+def give_way() -> None:
+    """Let whoever else wants the processor have it first, until this process ends."""
+    if sys.platform == "win32":
+        psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
+    else:
+        psutil.Process().nice(LOW_PRIORITY)

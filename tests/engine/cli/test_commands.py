@@ -249,6 +249,28 @@ def test_predict_keeps_every_column_and_escapes_formulas(
     assert [row["id"] for row in safe] == ["7", "-8"]
 
 
+def test_predict_marks_what_is_unsure_and_resumes_what_was_cancelled(
+    capsys: pytest.CaptureFixture[str],
+    model: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data, out = small.sentences(tmp_path / "new.csv", rows=30), tmp_path / "out.csv"
+    asked = ["predict", str(data), "--model", model, "--out", str(out), "--threshold", "1"]
+    monkeypatch.setattr("engine.applying.apply.CHUNK_ROWS", 8)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "engine.applying.apply.write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        assert main(asked) == 130
+    assert "kept in out.csv.part; add --resume" in capsys.readouterr().err and not out.exists()
+    monkeypatch.setattr("engine.tasks.predicting.Predictor.predict", None)
+    assert "30 rows written" in output(capsys, *asked, "--resume")
+    rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
+    assert {row["unsure"] for row in rows} == {"true"} and len(rows) == 30
+    assert [p.name for p in tmp_path.iterdir() if "part" in p.name] == []
+
+
 @pytest.mark.parametrize("quick", [True, False])
 def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
     capsys: pytest.CaptureFixture[str],

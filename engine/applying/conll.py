@@ -1,0 +1,53 @@
+"""Predicted tags as a CoNLL file: a word and its tag in each line, nothing else of the rows."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+
+from engine.atomic_write import whole_file
+from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.table_files import TABLE_WRITERS, Tables, records, write_table
+
+SUFFIX = ".conll"
+WRITERS = (*TABLE_WRITERS, SUFFIX)
+
+
+def write(path: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
+    """Write rows and predictions as the suffix of `path` says; see `write_table`."""
+    if path.suffix.lower() != SUFFIX:
+        write_table(path, schema, tables, raw)
+        return
+    words, tags = _column(schema, "words"), _column(schema, "tags")
+    with whole_file(path, shared=True) as file, open(file, "w", encoding="utf-8") as out:
+        between = ""
+        for row in records(tables):
+            if row[words]:
+                out.write(between + "".join(_lines(row[words], row[tags])))
+                between = "\n"
+
+
+def _column(schema: pa.Schema, part: str) -> str:
+    """The last column of this name holds the prediction.
+
+    Raises StudioError where there is none, as for a model of another task.
+    """
+    found = [
+        field.name
+        for field in schema
+        if field.name.removeprefix("predicted_") == part and pa.types.is_list(field.type)
+    ]
+    if not found:
+        raise StudioError(
+            phrase("The model does not predict tags, and .conll files hold nothing else."),
+            phrase("Choose another suffix, or a token classification model."),
+        )
+    return str(found[-1])
+
+
+def _lines(words: Iterable[str], tags: Iterable[str]) -> Iterable[str]:
+    """White space in a word becomes a no-break space, and a word of nothing “_”."""
+    for word, tag in zip(words, tags, strict=True):
+        yield f"{NO_BREAK_SPACE.join(word.split()) or EMPTY}\t{tag}\n"

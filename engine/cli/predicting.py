@@ -1,0 +1,103 @@
+"""Predictions of a fine-tuned model for all rows of a file."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engine.cli.loading import remark_loading
+from engine.cli.models import BatchSize, HowPrecise, MaxLength, Model, print_precision
+from engine.cli.options import Encoding, with_options
+from engine.cli.progress import ProgressLine
+from engine.cli.rows import INPUT_COLUMNS, needed_mapping
+from engine.data.formats.reading import recognise
+from engine.messages.applying import Apply, FileInput
+from engine.messages.question import Working
+from engine.terminal import remark, say
+
+
+def predict(
+    file: Annotated[Path, typer.Argument(help="A file with a column of texts.")],
+    model: Model,
+    out: Annotated[
+        Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet, .xlsx or .conll.")
+    ],
+    encoding: Encoding = None,
+    max_length: MaxLength = 512,
+    batch_size: BatchSize = 32,
+    precision: HowPrecise = "exact",
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help=(
+                "Add a column “unsure”: whether the prediction is less probable than this; of "
+                "several labels or tags the least certain one counts."
+            ),
+        ),
+    ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help=(
+                "CSV and TSV: write cells as they are. Without it, an apostrophe stands before a "
+                "cell that a spreadsheet would run as a formula."
+            ),
+        ),
+    ] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Resume where an earlier prediction of the same file into the same file ended.",
+        ),
+    ] = False,
+    **given: Any,
+) -> None:
+    """Write every row of a file with all its columns and what a fine-tuned model predicts.
+
+    A column of the prediction whose name the file already has begins with “predicted_”. What is
+    predicted is kept beside the output file until that is whole.
+    """
+    from engine.applying.apply import apply
+    from engine.applying.chunks import folder_of
+    from engine.tasks.predicting import Predictor
+
+    found = recognise(file, encoding=encoding)
+    mapping = needed_mapping(file, found, INPUT_COLUMNS.given(given))
+    predictor = Predictor(model, max_length, batch_size, precision == "exact")
+    remark_loading(predictor.loading)
+    print_precision(predictor.computed, precision)
+    wanted = Apply(
+        checkpoint=model.absolute(),
+        given=FileInput(path=file.absolute(), reading=found.reading, mapping=mapping),
+        out=out.absolute(),
+        threshold=threshold,
+        raw=raw,
+        max_length=max_length,
+        batch_size=batch_size,
+        exact=precision == "exact",
+        resume=resume,
+    )
+    line = ProgressLine(sys.stderr)
+    try:
+        done = apply(wanted, predictor, lambda working: line.draw(_told(working)))
+    except BaseException:
+        line.end()
+        if (kept := folder_of(wanted.out)).is_dir():
+            remark(f"What is predicted is kept in {kept.name}; add --resume to continue.")
+        raise
+    line.end()
+    unsure = "" if done.unsure is None else f", {done.unsure} of them unsure"
+    say(f"{done.rows} rows written to {out}{unsure}")
+
+
+def _told(working: Working) -> str:
+    share = f", {working.done / working.total:.0%}" if working.total else ""
+    return f"{working.stage}{share}"
+
+
+predict_command = with_options(predict, INPUT_COLUMNS.parameters())

@@ -1,0 +1,202 @@
+"""All rows of a file are predicted in chunks, which survive whatever ends the work."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from engine.applying import apply as applying
+from engine.applying.apply import apply, predict_first
+from engine.applying.chunks import folder_of, kept_rows
+from engine.applying.columns import certainty
+from engine.data.datasets.store import Rows
+from engine.data.formats.reading import read
+from engine.errors import StudioError
+from engine.messages.applying import Apply, FileInput, PredictFirst
+from engine.spec.dataset import Mapping
+from engine.tasks.predicting import Predictor
+from tests.engine.fine_tuned import KINDS, FineTuned
+
+Tuned = Callable[[str], FineTuned]
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(applying, "CHUNK_ROWS", 10)
+
+
+def asked(model: FineTuned, out: Path, **more: object) -> Apply:
+    given = FileInput(path=model.file, reading=model.reading, mapping=model.mapping)
+    return Apply.model_validate({"checkpoint": model.checkpoint, "given": given, "out": out} | more)
+
+
+def at_once(model: FineTuned) -> tuple[Rows, list[dict[str, object]]]:
+    """The rows of the file as a task reads them all together, and what the model says of them."""
+    table = read(model.file, model.reading)
+    every = list(table)
+    cells = {name: [row.cells[n] for row in every] for n, name in enumerate(table.columns)}
+    rows = Rows.of(model.mapping, cells)
+    return rows, Predictor(model.checkpoint).predict(rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_task_says_in_chunks_what_it_says_of_all_rows_together(
+    tuned: Tuned, tmp_path: Path, small_chunks: None, kind: str
+) -> None:
+    model, told = tuned(kind), []
+    answer = apply(asked(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint), told.append)
+    rows, said = at_once(model)
+    found = [json.loads(line) for line in answer.out.read_text().splitlines()]
+    assert answer.rows == len(rows) == len(found) > 20
+    names = list(read(model.file, model.reading).columns)
+    assert list(found[0])[: len(names)] == names and answer.prediction in found[0]
+    part = answer.prediction if answer.prediction in said[0] else answer.prediction[10:]
+    same = [f[answer.prediction] == s[part] for f, s in zip(found, said, strict=True)]
+    if kind == "regression":
+        assert [f["number"] for f in found] == pytest.approx([s["number"] for s in said], abs=1e-4)
+    else:
+        assert all(same)
+    assert told[-2].stage == f"{len(rows)} rows predicted" and told[-2].done == told[-2].total
+    assert not folder_of(answer.out).exists()
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".xlsx"])
+def test_the_result_has_every_column_and_marks_what_is_unsure(
+    tuned: Tuned, tmp_path: Path, suffix: str
+) -> None:
+    model = tuned("text_classification")
+    out = tmp_path / f"out{suffix}"
+    shares = [one["probability"] for one in at_once(model)[1]]
+    threshold = sorted(shares)[len(shares) // 2]
+    answer = apply(asked(model, out, threshold=threshold), Predictor(model.checkpoint))
+    names = ["text", "label", "predicted_label", "probability", "p(bad)", "p(good)", "unsure"]
+    assert answer.unsure is not None and 0 < answer.unsure < answer.rows
+    if suffix == ".parquet":
+        found = pq.read_table(out)
+        assert found.column_names == names
+        assert found["unsure"].to_pylist().count(True) == answer.unsure
+    elif suffix != ".xlsx":
+        with open(out, encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file, delimiter="," if suffix == ".csv" else "\t"))
+        assert list(rows[0]) == names
+        assert [row["unsure"] for row in rows].count("true") == answer.unsure
+
+
+def test_what_was_ended_goes_on_behind_the_last_chunk_and_gives_the_same_file(
+    tuned: Tuned, tmp_path: Path, small_chunks: None
+) -> None:
+    model = tuned("text_classification")
+    predictor = Predictor(model.checkpoint)
+    whole = apply(asked(model, tmp_path / "whole.csv"), predictor)
+    wanted, done = asked(model, tmp_path / "out.csv", resume=True), list[int]()
+
+    class Killed(BaseException):
+        pass
+
+    def die(_: object) -> None:
+        if len(list(folder_of(wanted.out).glob("chunk-*"))) == 3:
+            raise Killed
+
+    with pytest.raises(Killed):
+        apply(wanted, predictor, die)
+    assert not wanted.out.exists() and kept_rows(wanted) == 30
+    predict = predictor.predict
+    predictor.predict = lambda rows, told: done.append(len(rows)) or predict(rows, told)
+    again = apply(wanted, predictor)
+    assert sum(done) == whole.rows - 30
+    assert again.out.read_bytes() == whole.out.read_bytes()
+    assert again.rows == whole.rows and kept_rows(wanted) == 0
+
+
+def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
+    tuned: Tuned, tmp_path: Path, small_chunks: None
+) -> None:
+    model = tuned("text_classification")
+    predictor = Predictor(model.checkpoint)
+    wanted = asked(model, tmp_path / "out.csv")
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        apply(wanted, predictor, stop)
+    other = wanted.model_copy(update={"max_length": 8, "resume": True})
+    assert kept_rows(other) == 0
+    with pytest.raises(StudioError, match="another file, model or setting"):
+        apply(other, predictor)
+    assert apply(wanted, predictor).rows == 96
+
+
+def test_another_threshold_takes_up_the_same_chunks(
+    tuned: Tuned, tmp_path: Path, small_chunks: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tuned("text_classification")
+    predictor = Predictor(model.checkpoint)
+    wanted = asked(model, tmp_path / "out.csv", threshold=0.9, resume=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(applying, "write", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        with pytest.raises(OSError, match="full"):
+            apply(wanted, predictor)
+    assert kept_rows(wanted) == 96
+    monkeypatch.setattr(predictor, "predict", None)
+    more = wanted.model_copy(update={"threshold": None})
+    assert apply(more, predictor).unsure is None
+
+
+def test_the_first_rows_are_those_of_the_whole(tuned: Tuned, tmp_path: Path) -> None:
+    model = tuned("token_classification")
+    wanted = asked(model, tmp_path / "out.csv", threshold=0.5)
+    first = predict_first(PredictFirst(asked=wanted, rows=4), Predictor(model.checkpoint))
+    apply(wanted, Predictor(model.checkpoint))
+    with open(wanted.out, encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert first.columns == tuple(header) and len(first.rows) == 4
+    assert header[-first.predicted :] == header[len(read(model.file, model.reading).columns) :]
+    assert [row[0] for row in first.rows] == [row[0] for row in rows[:4]]
+
+
+def test_a_number_has_no_threshold(tuned: Tuned, tmp_path: Path) -> None:
+    model = tuned("regression")
+    wanted = asked(model, tmp_path / "out.csv", threshold=0.5)
+    with pytest.raises(StudioError, match="without probabilities"):
+        apply(wanted, Predictor(model.checkpoint))
+
+
+def test_the_file_itself_is_never_written_over(tuned: Tuned, tmp_path: Path) -> None:
+    model = tuned("text_classification")
+    before = model.file.read_bytes()
+    with pytest.raises(StudioError, match="is the file that is read"):
+        apply(asked(model, model.file), Predictor(model.checkpoint))
+    assert model.file.read_bytes() == before
+
+
+def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(
+    tuned: Tuned, tmp_path: Path, small_chunks: None
+) -> None:
+    model = tuned("text_classification")
+    rows = [json.dumps({"text": f"a film {n}"}) for n in range(25)]
+    broken = tmp_path / "rows.jsonl"
+    broken.write_text("\n".join([*rows, "{no"]), encoding="utf-8")
+    lines = FineTuned(
+        model.kind,
+        model.run,
+        model.checkpoint,
+        broken,
+        model.reading.model_copy(update={"format": "jsonl"}),
+        Mapping(text="text"),
+    )
+    wanted = asked(lines, tmp_path / "out.csv")
+    with pytest.raises(StudioError, match="26"):
+        apply(wanted, Predictor(model.checkpoint))
+    assert kept_rows(wanted) in (0, 10, 20) and not wanted.out.exists()
+
+
+def test_the_least_certain_part_of_a_prediction_counts() -> None:
+    assert certainty({"label": "a", "probability": 0.7, "p(a)": 0.7}) == 0.7
+    assert certainty({"tags": ["O", "B"], "probabilities": [0.9, 0.4]}) == 0.4
+    assert certainty({"labels": "a", "p(a)": 0.9, "p(b)": 0.3}) == 0.7
+    assert certainty({"number": 3.0}) is None
+    assert certainty({"tags": [], "probabilities": []}) is None
