@@ -23,6 +23,8 @@ from engine.regular_file import LARGEST_MANIFEST, open_regular, read_json
 MANIFEST = "manifest.json"
 UMASK = "BERT_STUDIO_UMASK"  # octal; of the user, for the children of a private process
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+LONGEST_NAME = 255  # bytes, on the usual file systems
+OLD = ".old-"  # how the name of a folder begins that keeps what is being replaced
 UNFINISHED = re.compile(r"\.(.+)\.tmp-[0-9a-f]{8}")  # the name while it is being written
 
 
@@ -79,6 +81,17 @@ def disk_errors_for(path: Path) -> Iterator[None]:
         ) from error
 
 
+def unfinished(path: Path) -> Path:
+    """A new name beside `path` for what will stand there; of a long name only the start."""
+    return path.with_name(f"{_unfinished_start(path)}{secrets.token_hex(4)}")
+
+
+def _unfinished_start(path: Path) -> str:
+    name, room = os.fsencode(path.name), LONGEST_NAME - len("..tmp-01234567")
+    kept = path.name if len(name) <= room else name[:room].decode(errors="ignore")
+    return f".{kept}.tmp-"
+
+
 def final_name(path: Path) -> Path:
     """The place of what is being written, from any place inside of its unfinished form."""
     parts = (UNFINISHED.fullmatch(part) for part in path.parts)
@@ -121,7 +134,7 @@ def whole_file(path: Path, shared: bool = False) -> Iterator[Path]:
     When the block raises, `path` stays as it was. Only the user may read it, unless it is `shared`:
     an output with the rights that the user's own files get.
     """
-    temporary = path.with_name(f".{path.name}.tmp-{secrets.token_hex(4)}")
+    temporary = unfinished(path)
     try:
         with disk_errors_for(path):
             with open(temporary, "xb", opener=_private):
@@ -148,7 +161,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     When the block raises, nothing is at `path` that was not there before. An existing folder at
     `path` is replaced only after the new one is complete.
     """
-    temporary = path.with_name(f".{path.name}.tmp-{secrets.token_hex(4)}")
+    temporary = unfinished(path)
     try:
         with disk_errors_for(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -159,8 +172,9 @@ def whole_folder(path: Path) -> Iterator[Path]:
             if path.is_symlink():
                 path.unlink()
             elif path.exists():
-                old = path.with_name(f".{path.name}.old-{secrets.token_hex(4)}")
-                os.rename(path, old)
+                old = path.with_name(f"{OLD}{secrets.token_hex(4)}")
+                old.mkdir(mode=0o700)
+                os.rename(path, old / path.name)
             os.rename(temporary, path)
             _flush(path.parent)
             if old is not None:
@@ -236,12 +250,11 @@ def clear_leftovers(parent: Path) -> None:
 
 def _clear_leftover(entry: Path) -> None:
     name = entry.name
-    if name.startswith(".") and ".old-" in name:
-        target = entry.with_name(name[1 : name.rindex(".old-")])
-        if target.exists():
-            shutil.rmtree(entry, ignore_errors=True)
-        else:
-            os.rename(entry, target)
+    if name.startswith(OLD):
+        for old in entry.iterdir():
+            if not (target := entry.with_name(old.name)).exists():
+                os.rename(old, target)
+        shutil.rmtree(entry, ignore_errors=True)
     elif name.startswith(".") and ".tmp-" in name:
         shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink()
 
@@ -249,7 +262,7 @@ def _clear_leftover(entry: Path) -> None:
 def remove_whole(folder: Path) -> None:
     """Remove a folder so that it is there as a whole or not at all, whenever the process ends; what
     is left then goes by `clear_leftovers`."""
-    gone = folder.with_name(f".{folder.name}.tmp-{secrets.token_hex(4)}")
+    gone = unfinished(folder)
     os.rename(folder, gone)
     shutil.rmtree(gone)
 
@@ -288,7 +301,6 @@ def _private(path: str, flags: int) -> int:
 
 def clear_leftovers_of(path: Path) -> None:
     """Remove what an interrupted write of `path` left beside it; nobody may be writing it now."""
-    prefix = f".{path.name}.tmp-"
     for entry in path.parent.iterdir() if path.parent.is_dir() else ():
-        if entry.name.startswith(prefix):
+        if entry.name.startswith(_unfinished_start(path)):
             shutil.rmtree(entry, ignore_errors=True)

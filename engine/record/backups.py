@@ -5,13 +5,12 @@ Only SQLite itself ever opens the file: a plain open and close in this process w
 
 import os
 import re
-import secrets
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.atomic_write import disk_errors_for, is_full
+from engine.atomic_write import disk_errors_for, is_full, unfinished
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.record.checking import Damaged, is_sound, version_of
@@ -72,7 +71,7 @@ def newest_good(backups: Path, version: int) -> Path | None:
 
 def restore(backup: Path, record: Path) -> None:
     """Put a copy of `backup` in the place of the record, where nothing is; whole or not at all."""
-    temporary = record.with_name(f".{record.name}.tmp-{secrets.token_hex(4)}")
+    temporary = unfinished(record)
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _copy(backup, temporary)

@@ -1,11 +1,10 @@
 """A new run that starts from a checkpoint of another: same weights, optimiser and progress."""
 
 import os
-import secrets
 import shutil
 from pathlib import Path
 
-from engine.atomic_write import MANIFEST, disk_errors_for, verify, whole_folder
+from engine.atomic_write import MANIFEST, disk_errors_for, unfinished, verify, whole_folder
 from engine.errors import StudioError
 from engine.messages.events import Branched, Measured, Prepared, Saved
 from engine.phrases import phrase
@@ -34,7 +33,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
             phrase("{into} already exists.", into=into),
             phrase("Choose a new folder."),
         )
-    temporary = into.with_name(f".{into.name}.tmp-{secrets.token_hex(4)}")
+    temporary = unfinished(into)
     try:
         with disk_errors_for(into):
             alone = job.model_copy(update={"group": None})  # not one more of the seeds of a job

@@ -2,14 +2,13 @@
 
 import filecmp
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from engine.atomic_write import check_room, disk_errors_for
+from engine.atomic_write import check_room, disk_errors_for, unfinished
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.phrases import phrase
@@ -48,7 +47,7 @@ def copy_run(
     _check(folder, runs)
     sizes = {file: file.stat().st_size for file in _files(source)}
     total, done = sum(sizes.values()), 0
-    temporary = runs / f".{source.name}.tmp-{secrets.token_hex(4)}"
+    temporary = unfinished(runs / source.name)
     try:
         with disk_errors_for(temporary):
             check_room(temporary, total)

@@ -13,8 +13,10 @@ import pytest
 
 from engine.atomic_write import (
     clear_leftovers,
+    clear_leftovers_of,
     remove_whole,
     sha256,
+    unfinished,
     verify,
     whole_folder,
     write_file,
@@ -139,6 +141,23 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     file.symlink_to(precious / "a")
     write_file(file, b"new")
     assert not file.is_symlink() and (precious / "a").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "🦜" * 63 + "xyz"])
+def test_a_name_of_any_length_that_a_disk_takes_can_be_written(tmp_path: Path, name: str) -> None:
+    for _ in range(2):  # the second in the place of the first
+        write_file(tmp_path / name, b"new")
+    assert (tmp_path / name).read_bytes() == b"new"
+    with whole_folder(tmp_path / "in" / name) as folder:
+        (folder / "a").write_text("first")
+    folder = old_folder(tmp_path / "in" / name)
+    assert contents(folder) == "old"
+    left = unfinished(folder)
+    left.mkdir()
+    clear_leftovers_of(folder)
+    assert not left.exists() and folder.exists()
+    remove_whole(folder)
+    assert list(folder.parent.iterdir()) == []
 
 
 def test_one_flipped_bit_is_noticed(tmp_path: Path) -> None:
