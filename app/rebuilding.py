@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from engine.home import Home
-from engine.record.rebuild import rebuild as rebuild_record
 from engine.terminal import say
 
 
@@ -22,6 +21,8 @@ def rebuild(
 
     Names, notes and stars are kept if the old database or a backup of it can be read.
     """
+    from engine.record.rebuild import rebuild as rebuild_record  # late: for this command alone
+
     home = Home()
     runs = rebuild_record(home, set_aside)
     say(f"The record in {home.root} has {runs} runs.")
