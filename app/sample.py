@@ -1,5 +1,7 @@
 """The sample data set that comes with the program, as a data set of a home."""
 
+import threading
+
 from app.library import DataEntry, datasets
 from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import recognise
@@ -10,14 +12,20 @@ from engine.shipped import sample_data
 from engine.spec.dataset import Split
 
 NAME = "speeches"
+_importing = threading.Lock()  # two pages may ask for it at the same time
 
 
 def sample_entry(home: Home) -> DataEntry:
     """The sample in this home; it is imported when it is not there yet.
 
-    Reads and writes files; not for the window's thread. Raises StudioError where the program came
-    without it.
+    Reads and writes files, and waits for another thread that does so; not for the window's thread.
+    Raises StudioError where the program came without it.
     """
+    with _importing:
+        return _entry(home)
+
+
+def _entry(home: Home) -> DataEntry:
     parent = home.datasets / folder_name(NAME)
     for entry in datasets(home):
         if entry.folder.parent == parent and entry.spec is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -21,6 +22,8 @@ from engine.errors import StudioError
 from engine.runs.job_file import given_job
 from engine.spec.job import JobSpec
 
+T = TypeVar("T")
+
 
 class Requests(QObject):
     """Signals:
@@ -32,6 +35,7 @@ class Requests(QObject):
     def __init__(self, studio: Studio, state: TrainState) -> None:
         super().__init__(state)
         self._studio, self._state = studio, state
+        self._bringing: background.Job | None = None
 
     def take_first(self) -> None:
         """Choose everything for the first fine-tuning; the sample is imported if need be."""
@@ -41,7 +45,7 @@ class Requests(QObject):
             self._studio.datasets_changed.emit()  # the lists are read again
             self._state.take_anew(found, self.tr("The first fine-tuning was set up."))
 
-        background.run(self, lambda: first_of(home), done, self._on_failed)
+        self._bring(lambda: first_of(home), done)
 
     def take_sample(self) -> None:
         """Choose the sample data set; it is imported if need be."""
@@ -51,7 +55,12 @@ class Requests(QObject):
             self._studio.datasets_changed.emit()
             self._state.choose_data(entry)
 
-        background.run(self, lambda: sample_entry(home), done, self._on_failed)
+        self._bring(lambda: sample_entry(home), done)
+
+    def _bring(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
+        """Do it in a thread, and once, however often it is asked for meanwhile."""
+        if self._bringing is None or self._bringing.is_over():
+            self._bringing = background.run(self, work, done, self._on_failed)
 
     def take_data(self, folder: Path) -> None:
         """Choose the data set in this folder, and the task that it is most likely for."""

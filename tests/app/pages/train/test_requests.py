@@ -1,5 +1,6 @@
 """What other pages ask of the wizard is chosen, or refused in words."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from app.pages.train.choices import Step
 from app.pages.train.job import job
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
+from app.sample import sample_entry
 from app.studio import Studio
 from engine.errors import StudioError
+from engine.home import Home
 from tests.app.pages.train.cards import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
 from tests.app.pages.train.conftest import MakeData, choose_all
 
@@ -36,6 +39,23 @@ def test_the_first_preset_imports_the_sample_and_chooses_everything(
         requests.take_first()
     assert state.lists.datasets is not None and len(state.lists.datasets) == 1
     assert state.choices.hardware == state.choices.usual_hardware
+
+
+def test_the_sample_asked_for_twice_is_imported_once_and_chosen_once(
+    studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = TrainState(studio, studio)
+    requests = Requests(studio, state)
+    chosen: list[object] = []
+    monkeypatch.setattr(state, "choose_data", chosen.append)
+    for _ in range(3):
+        requests.take_sample()
+    qtbot.waitUntil(lambda: bool(chosen), timeout=20_000)
+    qtbot.wait(50)
+    assert len(chosen) == 1
+    with ThreadPoolExecutor() as pool:  # and by two pages at once
+        found = list(pool.map(lambda _: sample_entry(Home(studio.home.root / "other")), range(4)))
+    assert len({entry.folder for entry in found}) == 1
 
 
 def test_the_first_preset_without_a_starter_says_so(studio: Studio, qtbot: QtBot) -> None:
