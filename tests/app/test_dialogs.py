@@ -15,7 +15,6 @@ from pytestqt.qtbot import QtBot
 from app import closing, palette
 from app.exporting import view as exporting
 from app.exporting.state import ExportState
-from app.pages.data.state import Uses
 from app.pages.data.view import DataPage
 from app.pages.models.view import ModelsPage
 from app.pages.runs import questions
@@ -28,6 +27,7 @@ from app.pages.runs.state import RunsState
 from app.running import RunningRun
 from app.sample import sample_entry
 from app.studio import Studio
+from app.uses import Uses
 from app.widgets.dialogs import FIELDS, Dialog, Question
 from app.widgets.help import open_help
 from app.widgets.screen import room
@@ -99,7 +99,7 @@ def delete_model(stage: Stage) -> None:
     page = stage.shown(ModelsPage(stage.studio))
     page.state.models = stage.studio.models()
     page.open_model(folder)
-    page._on_delete()
+    page._ask_to_delete(page.model.state.model, Uses(("One run",), ("Another",)))
 
 
 def close(stage: Stage) -> None:
@@ -130,7 +130,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/run/branch_question.py ask_to_branch": branch,
     "app/pages/runs/run/checkpoints_tab.py _on_deletion_asked": delete_checkpoint,
     "app/pages/data/view.py _ask_to_delete": delete_data,
-    "app/pages/models/view.py _on_delete": delete_model,
+    "app/pages/models/view.py _ask_to_delete": delete_model,
     "app/closing.py ask_to_close": close,
     "app/exporting/view.py ExportDialog": export,
     "app/widgets/help.py HelpWindow": help_page,

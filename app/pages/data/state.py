@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -11,23 +10,15 @@ from app import background, trash
 from app.library import DataEntry
 from app.sample import NAME, sample_entry
 from app.studio import Studio
+from app.uses import reads_data, uses_of
 from engine.atomic_write import whole_folder
 from engine.data.datasets.collecting import digest_of, files_of, state_of
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.home import free_folder
-from engine.record.runs import all_runs
-from engine.spec.dataset import DatasetSpec, StoredData
+from engine.spec.dataset import DatasetSpec
 
 SPEC, DATA = "spec.json", "data.parquet"
-
-
-@dataclass(frozen=True)
-class Uses:
-    """The names of the runs that were made from a data set."""
-
-    finished: tuple[str, ...]
-    unfinished: tuple[str, ...]
 
 
 class DataState(QObject):
@@ -164,20 +155,12 @@ class DataState(QObject):
 
     def ask_uses(self, entry: DataEntry) -> None:
         """Find the runs that were made from this version; `uses_known` tells them."""
-        record = self._studio.record
-
-        def work() -> Uses:
-            finished: list[str] = []
-            unfinished: list[str] = []
-            with record.read() as session:
-                for run in all_runs(session):
-                    job = run.readable_job()
-                    data = job.data if job is not None else None
-                    if isinstance(data, StoredData) and data.folder == entry.folder:
-                        (finished if run.state == "finished" else unfinished).append(run.name)
-            return Uses(tuple(finished), tuple(unfinished))
-
-        background.run(self, work, lambda uses: self.uses_known.emit(entry, uses))
+        record, folder = self._studio.record, entry.folder
+        background.run(
+            self,
+            lambda: uses_of(record, lambda job: reads_data(job, folder)),
+            lambda uses: self.uses_known.emit(entry, uses),
+        )
 
     def delete(self, entry: DataEntry) -> None:
         """Move a version to the trash; a notice offers to undo that."""

@@ -12,8 +12,9 @@ from app.pages.data.importing.files import data_files
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
 from app.pages.data.listing import DataList
-from app.pages.data.state import DATA, SPEC, DataState, Uses
+from app.pages.data.state import DATA, SPEC, DataState
 from app.studio import Studio
+from app.uses import Uses
 from app.widgets import dialogs, numbers
 from app.widgets.dialogs import Choice
 from engine.data.formats.sources import data_suffixes
@@ -178,16 +179,8 @@ class DataPage(QWidget):
                 entry.version, numbers.count(rows)
             ),
             self.tr("Its source files and its other versions are not affected."),
+            *uses.sentences(),
         ]
-        if uses.finished:
-            said.append(
-                self.tr("%Ln finished run(s) trained on it are kept.", "", len(uses.finished))
-            )
-        if uses.unfinished:
-            names = ", ".join(f"“{name[:60]}”" for name in uses.unfinished[:5])
-            said.append(
-                self.tr("These unfinished runs can no longer be resumed: {0}.").format(names)
-            )
 
         def answered(key: str) -> None:
             if key == "delete":

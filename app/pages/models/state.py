@@ -11,6 +11,7 @@ from app.explorer import OneTimeWorker
 from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
+from app.uses import reads_model, uses_of
 from engine.home import free_folder
 from engine.messages.importing import Import, Imported
 from engine.messages.question import Answer, Refused, Working
@@ -31,11 +32,13 @@ class ModelsState(QObject):
     listed: `models` is another now.
     importing_changed: how far the import is, or how it ended.
     removed: the path of a model that is in the trash now.
+    uses_known: a ModelEntry and its Uses, as `ask_uses` wanted them.
     """
 
     listed = Signal()
     importing_changed = Signal()
     removed = Signal(Path)
+    uses_known = Signal(object, object)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -125,6 +128,15 @@ class ModelsState(QObject):
                 "This checkpoint belongs to a run. Delete the run on the Runs page to remove it."
             )
         return ""
+
+    def ask_uses(self, model: ModelEntry) -> None:
+        """Find the runs that begin with this model; `uses_known` tells them."""
+        record, folder = self._studio.record, model.path
+        background.run(
+            self,
+            lambda: uses_of(record, lambda job: reads_model(job, folder)),
+            lambda uses: self.uses_known.emit(model, uses),
+        )
 
     def delete(self, model: ModelEntry) -> None:
         """Move an imported model to the trash; a notice offers to bring it back."""

@@ -6,11 +6,13 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
 from app.exporting import view as exporting
+from app.library import ModelEntry
 from app.pages.models.importing import ImportPage
 from app.pages.models.listing import ModelList
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import ModelsState, model_folder
 from app.studio import Studio
+from app.uses import Uses
 from app.widgets import dialogs
 from app.widgets.dialogs import Choice
 
@@ -40,6 +42,7 @@ class ModelsPage(QWidget):
         self.importing.left.connect(self.show_list)
         self.state.listed.connect(self._on_listed)
         self.state.removed.connect(self._on_removed)
+        self.state.uses_known.connect(self._ask_to_delete)
 
     def arrive(self, argument: object = None) -> None:
         """A folder opens that model, {"import": True} the dialog for one; None changes nothing."""
@@ -125,7 +128,14 @@ class ModelsPage(QWidget):
 
     def _on_delete(self) -> None:
         assert self.model is not None
-        model = self.model.state.model
+        self.state.ask_uses(self.model.state.model)
+
+    def _ask_to_delete(self, model: ModelEntry, uses: Uses) -> None:
+        said = [
+            self.tr("The copy in your home folder moves to the trash."),
+            self.tr("The original folder is not affected."),
+            *uses.sentences(),
+        ]
 
         def answered(key: str) -> None:
             if key == "delete":
@@ -134,11 +144,7 @@ class ModelsPage(QWidget):
         dialogs.ask(
             self,
             self.tr("Delete “{0}”?").format(model.name),
-            self.tr(
-                "The copy in your home folder moves to the trash. The original folder and "
-                "runs trained from this model are kept, but unfinished runs can no longer "
-                "read the model."
-            ),
+            " ".join(said),
             [
                 Choice("delete", self.tr("Move to the trash"), "danger"),
                 Choice("keep", self.tr("Cancel")),

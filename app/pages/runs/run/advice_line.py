@@ -11,7 +11,7 @@ from app.widgets.text import OneLine
 
 
 class AdviceLine(QWidget):
-    """The advice of the run, one at a time; it keeps its place while there is none."""
+    """The advice of the run, one at a time; it takes no place while there is none."""
 
     def __init__(self, state: AdviceState) -> None:
         super().__init__()
@@ -28,9 +28,6 @@ class AdviceLine(QWidget):
         row.addWidget(self.text, 1)
         row.addWidget(self.next)
         row.addWidget(self.try_it)
-        policy = self.sizePolicy()
-        policy.setRetainSizeWhenHidden(True)  # so that the page does not move
-        self.setSizePolicy(policy)
         state.changed.connect(self._show)
         self._show()
 

@@ -19,12 +19,18 @@ from app.widgets.dialogs import Question
 from app.widgets.text import Text
 from engine.atomic_write import verify
 from engine.checkpoints.info import checkpoint_info
+from engine.home import folder_name
 from engine.messages.reports import CheckpointInfo
 from engine.models.heads import Heads
+from engine.record.runs import add_run
+from engine.runs.folder import RunFolder
+from engine.spec.job import FromCheckpoint, FromScratch
+from engine.spec.model import PRESETS
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import write_model
 from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.models.test_tf1 import WRITTEN
+from tests.engine.runs.fake_worker import job
 
 PATIENCE = 60_000  # ms; a worker loads torch first
 MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
@@ -241,6 +247,31 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, little, 
     qtbot.waitUntil(lambda: "little" in names(page))
     assert checkpoint_info(little).layers == 1
     assert not list(trash.iterdir())
+
+
+def test_the_runs_that_need_a_model_are_named_before_it_goes(
+    qtbot, page, studio, little, tmp_path
+) -> None:
+    base = job().model_copy(update={"base_model": FromCheckpoint(path=little)})
+    words = FromScratch(model=PRESETS["tiny"], tokenizer=little / "vocab.txt")
+    with studio.record.session() as session:
+        for name, asked, state in (
+            ("done", base, "finished"),
+            ("<b>waiting", base, "stopped"),
+            ("its words", base.model_copy(update={"base_model": words}), "queued"),
+            ("of another", job(), "stopped"),
+        ):
+            named = asked.model_copy(update={"name": name})
+            add_run(session, RunFolder.create(tmp_path / folder_name(name), named), named, state)
+    view = opened(qtbot, page, little)
+    qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
+    question = QApplication.activeModalWidget()
+    said = " ".join(text.text() for text in question.findChildren(Text))
+    assert "trained from it will be kept." in said
+    assert "can no longer be resumed: " in said
+    assert "“<b>waiting”" in said and "“its words”" in said and "another" not in said
+    question.close()
 
 
 @pytest.mark.parametrize("origin, said", [("starter", "part of BERT Studio"), ("run", "run")])
