@@ -316,8 +316,13 @@ class MainWindow(QMainWindow):
             self.take(paths)
 
     def take(self, paths: list[Path]) -> None:
-        """Give files or folders to the page that is shown, or to the one that knows their kind."""
-        key = drops.page_for(paths)
+        """Give files or folders to the page that is shown, or to the one that knows their kind.
+
+        A drive that does not answer holds only the look at them, which is off this thread.
+        """
+        background.run(self, lambda: drops.page_for(paths), lambda key: self._give(key, paths))
+
+    def _give(self, key: str, paths: list[Path]) -> None:
         if key != "train" and self._offered(self.current, paths):
             return  # a job is for the wizard, though its file could hold rows
         if key in self.entries:

@@ -1,10 +1,11 @@
 """The frame: pages by keyboard, banners, drops, the status bar, and its end."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QTimer, QUrl
 from PySide6.QtGui import QCursor, QDropEvent, QScreen
 from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -154,16 +155,38 @@ def test_a_file_goes_to_the_page_that_is_shown_or_knows_its_kind(
     table = tmp_path / "reviews.csv"
     table.write_text("a,b\n1,2\n")
     window.take([table])
-    assert window.current == "data" and page(window, "data").dropped == [table]
+    qtbot.waitUntil(lambda: window.current == "data")
+    assert page(window, "data").dropped == [table]
     window.go("home")
     drop(window, [table])
-    assert page(window, "data").dropped == [table, table]
+    qtbot.waitUntil(lambda: page(window, "data").dropped == [table, table])
 
 
-def test_what_nobody_takes_is_told(window: MainWindow, tmp_path: Path) -> None:
+def test_a_drop_from_a_drive_that_does_not_answer_does_not_hold_the_window(
+    qtbot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers, is_dir = threading.Event(), Path.is_dir
+
+    def slow(path: Path) -> bool:
+        if path.name == "dead":
+            assert answers.wait(20)
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", slow)
+    QTimer.singleShot(0, lambda: window.take([tmp_path / "dead"]))
+    ticks: list[int] = []
+    QTimer.singleShot(50, lambda: ticks.append(1))
+    qtbot.waitUntil(lambda: bool(ticks))  # the watchdog measures the loop meanwhile
+    assert not window.studio.notices.shown
+    answers.set()
+    qtbot.waitUntil(lambda: bool(window.studio.notices.shown))
+
+
+def test_what_nobody_takes_is_told(qtbot, window: MainWindow, tmp_path: Path) -> None:
     odd = tmp_path / "<b>picture.png"
     odd.write_bytes(b"\x89PNG")
     window.take([odd])
+    qtbot.waitUntil(lambda: bool(window.studio.notices.shown))
     (notice,) = window.studio.notices.shown
     assert "<b>picture.png" in notice.problem and notice.advice
     assert window.current == "home"
