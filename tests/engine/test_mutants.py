@@ -22,12 +22,7 @@ from engine.record.rebuild import rebuild, refill
 from engine.record.runs import all_runs, set_notes
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
-
-
-def times(few: int, many: int) -> pytest.MarkDecorator:
-    """So many mutants always, and so many with --long."""
-    long = pytest.param(many, marks=[pytest.mark.long, pytest.mark.timeout(7200)])
-    return pytest.mark.parametrize("count", [few, long])
+from tests.often import times
 
 
 def mutant(content: bytes, number: int) -> bytes:

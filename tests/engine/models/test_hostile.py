@@ -17,10 +17,10 @@ from engine.models.checkpoint import examine, import_checkpoint, load
 from engine.models.heads import Heads
 from tests.engine.models import small
 from tests.engine.models.hostile import CASES, Payload
+from tests.often import times
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
-MUTANTS = 60  # of each kind of file
 ALL_HEADS = Heads(mlm=True, nsp=True, outputs=3)
 
 
@@ -125,20 +125,23 @@ def test_only_the_weights_only_loader_is_ever_asked(good, tmp_path, monkeypatch)
     assert asked == [True]
 
 
-@pytest.mark.parametrize("kind", ["safetensors", "zip", "old", "config"])
-def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind):
+@times(60, 2_000)
+@pytest.mark.parametrize("kind", ["safetensors", "zip", "old", "config", "evil"])
+def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, count):
     folder = shutil.copytree(good, tmp_path / "model")
     path = folder / {"safetensors": "model.safetensors", "config": "config.json"}.get(
         kind, "pytorch_model.bin"
     )
-    if path.suffix == ".bin":
+    if kind == "evil":
+        CASES["bin_code"][0](folder)
+    elif path.suffix == ".bin":
         tensors = load_file(folder / "model.safetensors")
         (folder / "model.safetensors").unlink()
         torch.save(tensors, path, _use_new_zipfile_serialization=kind == "zip")
     whole = path.read_bytes()
     chance = random.Random(kind)
     problems = []
-    for _ in range(MUTANTS):
+    for _ in range(count):
         mutant = bytearray(whole)
         for _ in range(chance.randint(1, 4)):
             # most often where the structure is: at either end
@@ -151,7 +154,27 @@ def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind):
         except BadCheckpoint as error:
             problems.append(error.problem)
     assert all(problem.isprintable() and len(problem) <= 300 for problem in problems)
-    assert len(problems) > MUTANTS // 10
+    assert len(problems) > count // 10
+    assert not (tmp_path / "canary").exists()
+
+
+@times(20, 200)
+def test_a_model_that_came_only_in_part_is_never_taken(good, tmp_path, count):
+    """Cut anywhere, as a transfer that breaks off leaves it; as one file or as the other."""
+    tensors = load_file(good / "model.safetensors")
+    chance = random.Random(9)
+    for number in range(count):
+        folder = shutil.copytree(good, tmp_path / str(number))
+        path = folder / "model.safetensors"
+        if number % 2:
+            path.unlink()
+            path = folder / "pytorch_model.bin"
+            torch.save(tensors, path)
+        os.truncate(path, chance.randrange(path.stat().st_size))
+        with pytest.raises(BadCheckpoint) as raised:
+            load(folder)
+        assert raised.value.problem.isprintable() and len(raised.value.problem) <= 300
+        shutil.rmtree(folder)
 
 
 def test_a_folder_of_the_download_cache_is_read(good, tmp_path):

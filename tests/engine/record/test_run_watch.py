@@ -2,6 +2,7 @@
 
 import os
 import platform
+import random
 import shutil
 import signal
 import time
@@ -14,7 +15,7 @@ from engine.messages import now
 from engine.messages.events import Ended, Started, measured
 from engine.record import pulse, run_watch
 from engine.record.metrics import curves
-from engine.record.opening import Record, RecordMoved
+from engine.record.opening import Record, RecordMoved, open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunWatch
 from engine.record.runs import Run, add_run, all_runs
@@ -25,24 +26,27 @@ from engine.runs.folder import RunFolder
 from tests.engine.faults import without_the_rights_of_root
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
+from tests.often import times
+
+DEATHS = {
+    "die": "was killed by signal 9 at step ",
+    "fault": "was killed by signal 11 at step ",
+    "exit": "ended with exit code 3 at step ",
+}
 
 
 @pytest.mark.parametrize(
-    "word, cause",
-    [
-        ("die", "was killed by signal 9 at step 3; perhaps memory ran out."),
-        ("fault", "was killed by signal 11 at step 3; a library crashed."),
-        ("exit", "ended with exit code 3 at step 3."),
-    ],
+    "word, end",
+    [("die", "3; perhaps memory ran out."), ("fault", "3; a library crashed."), ("exit", "3.")],
 )
-def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, cause: str) -> None:
+def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, end: str) -> None:
     run_id = window.add(fake_worker.job("long"))
     other = window.add(fake_worker.job("long", device="cuda"))
     window.until_waiting(other)
     window.until_waiting(run_id)
     window.say(run_id, word)
     run = window.until(run_id, "crashed")
-    assert run.problem == f"The training process {cause}"
+    assert run.problem == f"The training process {DEATHS[word]}{end}"
     assert run.advice == "Resume continues from step 2."
     assert "worker log of long" in run.details
     assert window.run(other).state == "running"
@@ -50,6 +54,30 @@ def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, ca
     window.manager.resume(run_id)
     window.say(run_id, "go on")
     assert window.until(run_id, "finished").problem == ""
+
+
+@times(2, 100)
+def test_whenever_a_worker_dies_its_cause_is_told_at_once(window: Window, count: int) -> None:
+    """By random ways to die, each time after another resume; another run trains on all the time."""
+    other = window.add(fake_worker.job("long", device="cuda"))
+    run_id = window.add(fake_worker.job("long", steps=3 * count + 10))
+    window.until_waiting(other)
+    dice, slowest = random.Random(7), 0.0
+    for _ in range(count):
+        window.until_waiting(run_id)
+        word, cause = dice.choice(list(DEATHS.items()))
+        start = time.monotonic()
+        window.say(run_id, word)
+        run = window.until(run_id, "crashed")
+        slowest = max(slowest, time.monotonic() - start)
+        assert cause in run.problem and run.advice
+        assert window.run(other).state == "running"
+        window.forget_word(run_id)
+        window.manager.resume(run_id)
+    print(f"{count} deaths, each told; the slowest after {slowest:.2f} s")
+    window.until_waiting(run_id)
+    window.manager.stop(run_id)
+    window.until(run_id, "stopped")
 
 
 def test_a_worker_that_ends_before_it_takes_the_lock_is_seen_at_once(window: Window) -> None:
@@ -237,8 +265,9 @@ def test_a_closed_folder_does_not_keep_the_window_closed(home: Home, record: Rec
     folder.path.chmod(0o700)
 
 
+@times(3, 30)
 def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(
-    window: Window, monkeypatch: pytest.MonkeyPatch
+    window: Window, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setattr(pulse, "INTERVAL", 0.1)
     monkeypatch.setattr(pulse, "SILENCE", 0.5)
@@ -246,7 +275,7 @@ def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(
     window.until_waiting(run_id)
     started = window.run(run_id).run_folder().last_started()
     assert started is not None
-    for _ in range(3):
+    for _ in range(count):
         os.kill(started.pid, signal.SIGSTOP)
         hung = window.until(run_id, "not responding")
         assert "not responding" in hung.problem and hung.advice
@@ -278,17 +307,21 @@ WAYS = {
 }
 
 
+@times(1, 10)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_record_that_is_gone_while_it_is_open_is_noticed_at_the_next_look(
-    home: Home, record: Record, way: str
+    home: Home, way: str, count: int
 ) -> None:
-    manager = RunManager(record, home)
-    manager.refresh()
-    WAYS[way](home.record, home.root / "aside.db")
-    with pytest.raises(RecordMoved):
+    for _ in range(count):
+        record = open_record(home.record, home.backups)
+        manager = RunManager(record, home)
         manager.refresh()
-    with pytest.raises(RecordMoved), record.session():
-        pass  # nothing is written into the void
-    if way == "moved":
-        os.rename(home.root / "aside.db", home.record)
-        manager.refresh()
+        WAYS[way](home.record, home.root / "aside.db")
+        with pytest.raises(RecordMoved):
+            manager.refresh()
+        with pytest.raises(RecordMoved), record.session():
+            pass  # nothing is written into the void
+        if way == "moved":
+            os.rename(home.root / "aside.db", home.record)
+            manager.refresh()
+        record.close()

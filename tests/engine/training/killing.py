@@ -5,12 +5,16 @@ A line on its input is JSON: a run folder, and the place where its worker is to 
 - [“loss”, 7]: when step 7 is measured;
 - [“judging”, 2]: in the second batch of an evaluation;
 - [“saving”, 30]: at the 30th flush of a file to the disk;
+- [“moving”, 4]: at the 4th renaming;
+- [“removing”, 9]: at the 9th removal of a file or a folder;
+- [“full”, 30]: not killed: the 30th flush fails, as on a disk that is full for a moment;
 - [“later”, 40]: after 40 milliseconds, whatever it does then;
 - null: nowhere.
 
 The answer is the exit status of the child. The signal is a real SIGKILL.
 """
 
+import errno
 import inspect
 import json
 import os
@@ -26,6 +30,12 @@ from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 
 Place = tuple[str, int] | None
+CALLS = {
+    "saving": ("fsync",),
+    "moving": ("rename", "replace"),
+    "removing": ("unlink", "rmdir"),
+    "full": ("fsync",),
+}
 
 
 class Killer:
@@ -53,9 +63,11 @@ class Killer:
 def main() -> None:
     import torch._dynamo  # noqa: F401 (the optimiser loads it; it takes seconds)
 
+    from engine.runs import full_disk
     from engine.training import evaluation
     from engine.worker.train import main as work
 
+    full_disk.FREE_SPACE_POLL, full_disk.RETRY_AFTER = 0.01, 0.03
     for line in sys.stdin:
         folder, place = json.loads(line)
         child = os.fork()
@@ -85,18 +97,8 @@ def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
             return original(*bound.args, **bound.kwargs)
 
         evaluation.evaluate_network = evaluate
-    if where == "saving":
-        flush, flushed = os.fsync, 0
-
-        def fsync(descriptor: int) -> None:
-            nonlocal flushed
-            flushed += 1
-            if flushed == number:
-                _die()
-            flush(descriptor)
-
-        os.fsync = fsync
-
+    if where in CALLS:
+        _strike(CALLS[where], number, _find_full if where == "full" else _die)
     if where == "later":
         threading.Timer(number / 1000, _die).start()
 
@@ -106,6 +108,28 @@ def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
             _die()
 
     return hear
+
+
+def _strike(names: tuple[str, ...], number: int, happen: Callable[[], object]) -> None:
+    """Let `happen` what happens at the call `number`, from 1, of the functions of `os`."""
+    calls = 0
+
+    def struck(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*a: Any, **k: Any) -> Any:
+            nonlocal calls
+            calls += 1
+            if calls == number:
+                happen()
+            return original(*a, **k)
+
+        return call
+
+    for name in names:
+        setattr(os, name, struck(getattr(os, name)))
+
+
+def _find_full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _die() -> None:

@@ -1,0 +1,240 @@
+"""Runs that are killed, stopped, starved or misled anywhere end as the undisturbed one.
+
+All with --long; `test_loop.py` and its neighbours try each fault once or twice in every run.
+"""
+
+import random
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.atomic_write import verify
+from engine.messages.events import Ended, Event, Measured, Noted
+from engine.runs.folder import RunFolder, step_of
+from engine.spec.job import JobSpec
+from engine.tasks.text_classification import TextClassificationLearner
+from engine.worker.train import main as work
+from tests.engine.training import small
+from tests.engine.training.killing import Killer
+from tests.engine.training.test_loop import final, metrics
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(7200)]
+JOBS: dict[str, Callable[..., JobSpec]] = {
+    "classes": small.classifying,
+    "masked words": small.pretraining,
+}
+
+
+@pytest.fixture(scope="module")
+def killer() -> Iterator[Killer]:
+    made = Killer()
+    yield made
+    made.close()
+
+
+def pair(folder: Path, job: JobSpec) -> tuple[RunFolder, RunFolder]:
+    """A run that has ended undisturbed, and a fresh one that has its vocabulary."""
+    calm, run = (small.new_run(folder / name, job) for name in ("calm", "run"))
+    assert work(calm.path) == 0
+    shutil.copytree(calm.cache, run.cache)
+    return calm, run
+
+
+def hear_step(step: int, act: Callable[[], object]) -> Callable[[Event], None]:
+    """A listener that acts once, after `step` was measured."""
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Measured) and (event.name, event.step) == ("loss", step):
+            act()
+
+    return hear
+
+
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("kind", JOBS)
+def test_a_run_killed_at_random_moments_loses_nothing(
+    killer: Killer, tmp_path: Path, kind: str, part: int
+) -> None:
+    """25 times in each part: 200 in all."""
+    job = JOBS[kind](tmp_path, steps=40, evaluate_every=10, save_every=4)
+    calm, hurt = pair(tmp_path, job)
+    pristine = shutil.copytree(hurt.path, tmp_path / "pristine")
+    dice, killed, seen = random.Random(f"{kind} {part}"), 0, dict[tuple[str, int], float | None]()
+    while killed < 25:
+        if killer.train(hurt, ("later", dice.randint(10, 900))) == -signal.SIGKILL:
+            killed += 1
+            shown = {point: value for point, value in metrics(hurt).items() if point[0] == "loss"}
+            assert seen.keys() <= shown.keys(), "a point that was shown is lost"
+            seen = shown
+            for folder in hurt.checkpoint_folders():
+                verify(folder)
+        else:
+            assert (final(hurt), metrics(hurt)) == (final(calm), metrics(calm))
+            shutil.rmtree(hurt.path)
+            shutil.copytree(pristine, hurt.path)
+            seen = {}
+    assert killer.train(hurt, None) == 0
+    assert (final(hurt), metrics(hurt)) == (final(calm), metrics(calm))
+
+
+PLACES = ("saving", "moving", "removing", "full")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_one_good_checkpoint_is_kept_wherever_a_call_to_the_disk_fails(
+    killer: Killer, tmp_path: Path, place: str
+) -> None:
+    """With one kept: the old one goes only when the new one is safe."""
+    job = small.classifying(tmp_path, steps=12, save_every=2, evaluate_every=4, keep=1)
+    calm, run = pair(tmp_path, job)
+    assert work(run.path, hear_step(4, run.ask_stop)) == 0
+    run.clear_stop()
+    number, reached = 1, 0
+    while True:
+        hurt = RunFolder(shutil.copytree(run.path, tmp_path / "hurt"))
+        end = killer.train(hurt, (place, number))
+        if place != "full" and end == 0:  # fewer calls than that
+            break
+        assert end == (0 if place == "full" else -signal.SIGKILL)
+        folders = hurt.checkpoint_folders()
+        assert folders
+        for folder in folders:
+            verify(folder)
+        waited = any(event.kind == "waiting" for event in hurt.events_after(0)[0])
+        if place == "full" and not waited and number > 1:
+            break
+        assert killer.train(hurt, None) == 0
+        assert (final(hurt), metrics(hurt)) == (final(calm), metrics(calm))
+        shutil.rmtree(hurt.path)
+        number, reached = number + 1, reached + 1
+    print(f"{place}: {reached} places, each with a whole checkpoint")
+    assert reached
+
+
+@pytest.mark.parametrize("kind", JOBS)
+def test_a_run_stopped_after_each_of_its_steps_ends_the_same(tmp_path: Path, kind: str) -> None:
+    options = {"micro_batch_size": 3} if kind == "classes" else {}
+    job = JOBS[kind](tmp_path, steps=200, evaluate_every=7, save_every=5, dropout=0.1, **options)
+    calm, run = pair(tmp_path, job)
+    for step in range(1, 200):
+        assert work(run.path, hear_step(step, run.ask_stop)) == 0
+        run.clear_stop()
+        assert step_of(run.checkpoint_folders()[-1]) == step
+    assert work(run.path) == 0
+    assert (final(run), metrics(run)) == (final(calm), metrics(calm))
+
+
+def is_near(calm: RunFolder, run: RunFolder) -> bool:
+    """Whether the losses are the same but for rounding."""
+    one, other = metrics(calm), metrics(run)
+    losses = [point for point in one if point[0] == "loss"]
+    return all(one[p] == pytest.approx(other[p], abs=1e-3) for p in losses)
+
+
+def test_a_batch_that_does_not_fit_at_some_step_is_halved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small.classifying(tmp_path, steps=10, dropout=0.0)
+    calm, fresh = pair(tmp_path, job)
+    honest = TextClassificationLearner.losses
+    dice = random.Random(6)
+    for _ in range(50):
+        run = RunFolder(shutil.copytree(fresh.path, tmp_path / "short"))
+        left, fits, refused = dice.randint(1, 9), dice.choice([1, 2, 4]), 0
+
+        def losses(self: object, network: object, batch: object, *more: object) -> object:
+            nonlocal left, refused
+            left -= torch.is_grad_enabled()
+            if left < 0 and len(batch.tokens) > fits and torch.is_grad_enabled():  # noqa: B023
+                refused += 1
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+            return honest(self, network, batch, *more)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(TextClassificationLearner, "losses", losses)
+        assert work(run.path) == 0
+        assert 1 <= refused <= 5 and is_near(calm, run)
+        notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
+        assert any(f"micro-batch size of {fits}" in note for note in notes)
+        shutil.rmtree(run.path)
+
+
+def test_no_checkpoint_is_kept_of_a_step_that_is_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=20, save_every=3))
+    honest = TextClassificationLearner.losses
+    dice = random.Random(8)
+    for _ in range(50):
+        run = RunFolder(shutil.copytree(fresh.path, tmp_path / "bad"))
+        bad = left = dice.randint(1, 20)
+        spoilt = dice.choice([torch.nan, torch.inf])
+
+        def losses(self: object, *a: object, **k: object) -> dict[str, torch.Tensor]:
+            nonlocal left
+            left -= torch.is_grad_enabled()
+            terms = honest(self, *a, **k)  # type: ignore[arg-type]
+            wrong = {name: term * spoilt for name, term in terms.items()}  # noqa: B023
+            return wrong if left <= 0 else terms
+
+        monkeypatch.setattr(TextClassificationLearner, "losses", losses)
+        assert work(run.path) == 1
+        monkeypatch.undo()
+        ended = run.last_words()[-1]
+        assert isinstance(ended, Ended) and ended.outcome == "failed" and not ended.bug
+        assert f"at step {bad}, so the step was not taken" in ended.problem
+        assert all(step_of(folder) < bad for folder in run.checkpoint_folders())
+        assert work(run.path) == 0
+        assert final(run) == final(calm)
+        shutil.rmtree(run.path)
+
+
+SPOILERS: dict[str, Callable[[Path], object]] = {
+    "replaced": lambda source: source.write_text("text,label\nanother,bad\n"),
+    "cut": lambda source: source.write_bytes(source.read_bytes()[:40]),
+    "deleted": lambda source: source.unlink(),
+}
+
+
+def test_a_source_that_changes_at_any_step_changes_no_run(tmp_path: Path) -> None:
+    calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=12))
+    source = tmp_path / "sentences.csv"
+    whole = source.read_bytes()
+    dice = random.Random(25)
+    for _ in range(50):
+        run = RunFolder(shutil.copytree(fresh.path, tmp_path / "run-of-it"))
+        spoil = dice.choice(list(SPOILERS.values()))
+
+        def act(spoil: Callable[[Path], object] = spoil, run: RunFolder = run) -> None:
+            spoil(source)
+            run.ask_stop()
+
+        assert work(run.path, hear_step(dice.randint(1, 11), act)) == 0
+        run.clear_stop()
+        assert work(run.path) == 0
+        assert (final(run), metrics(run)) == (final(calm), metrics(calm))
+        shutil.rmtree(run.path)
+        source.write_bytes(whole)
+
+
+def test_a_stop_at_any_moment_is_heard_and_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
+    calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=20, evaluate_every=5))
+    dice = random.Random(14)
+    for _ in range(100):
+        run = RunFolder(shutil.copytree(fresh.path, tmp_path / "stopped"))
+        timer = threading.Timer(dice.uniform(0, 0.5), run.ask_stop)
+        timer.start()
+        assert work(run.path) == 0
+        timer.join()
+        ended = run.last_words()[-1]
+        assert isinstance(ended, Ended) and ended.outcome in ("stopped", "finished")
+        for folder in (run.path, run.path / "checkpoints"):
+            assert not [f for f in folder.glob(".*") if ".tmp-" in f.name]
+        run.clear_stop()
+        assert work(run.path) == 0
+        assert final(run) == final(calm)
+        shutil.rmtree(run.path)
