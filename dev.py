@@ -36,6 +36,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -285,8 +286,15 @@ CHECKS: dict[str, list[str | Path]] = {
 }
 
 
+WINDOWS = "tests in real windows"
+
+
 def test(arguments: list[str]) -> int:
-    """All checks, then the tests; or only pytest, where it is given arguments."""
+    """All checks and tests; or only pytest, where it is given arguments.
+
+    The checks and the real windows go one after another beside the tests: these wait more than they
+    compute, and each of those keeps one core busy at most.
+    """
     lacking, tools = (missing_libraries(QT), missing_tools()) if LINUX else ([], [])
     if LINUX and can_install():
         need([*missing_libraries(QT + SCREEN), *tools], "--gui-tests")
@@ -296,28 +304,24 @@ def test(arguments: list[str]) -> int:
     set_up("test")
     if arguments:
         return call([PYTHON, "-m", "pytest", *arguments])
-    failed = [name for name, command in CHECKS.items() if not passes(name, command)]
+    beside = dict(CHECKS)
     if LINUX and not tools:
-        in_windows = [*IN_WINDOWS, "gui", "-n", "2", *marked("gui")]  # each has its own screen
-        if not passes("tests in real windows", in_windows, QT_QPA_PLATFORM="xcb"):
-            failed.append("tests in real windows")
+        beside[WINDOWS] = [*IN_WINDOWS, "gui", "-n", "2", *marked("gui")]  # each has its own screen
     else:
-        say(f"tests in real windows are left out: they need {', '.join(tools) or 'Xvfb'}")
-    processes = str(max(2, min(8, (os.cpu_count() or 2) // 2)))
-    alone = [*PYTEST, "alone and not gui", *marked("alone")]
-    if not passes("tests that are run alone", alone):
-        failed.append("tests that are run alone")
-    if not passes(
-        "tests", [*PYTEST, "not gui and not alone", "-n", processes, "--dist", "worksteal"]
-    ):
-        failed.append("tests")
+        say(f"{WINDOWS} are left out: they need {', '.join(tools) or 'Xvfb'}")
+    processes = str(max(3, min(8, (os.cpu_count() or 2) // 2)))
+    tests = [*PYTEST, "not gui", "-n", processes, "--dist", "worksteal"]
+    failed = [name for name, code in together(tests, beside).items() if code not in (0, NO_TESTS)]
     if failed:
         say("did not pass:", ", ".join(failed))
     return 1 if failed else 0
 
 
 PYTEST: list[str | Path] = [PYTHON, "-m", "pytest", "-m"]
-IN_WINDOWS = ["xvfb-run", "-a", "-s", VIRTUAL, "sh", "-c", MANAGED, "sh", *PYTEST]
+IN_WINDOWS = [
+    *("env", "QT_QPA_PLATFORM=xcb", "xvfb-run", "-a", "-s", VIRTUAL, "sh", "-c", MANAGED, "sh"),
+    *PYTEST,
+]
 
 
 def marked(marker: str) -> list[Path]:
@@ -326,9 +330,33 @@ def marked(marker: str) -> list[Path]:
     return [file for file in files if f"mark.{marker}" in file.read_text("utf-8")]
 
 
-def passes(name: str, command: Sequence[str | Path], **environment: str) -> bool:
-    say(name)
-    return call(command, **environment) in (0, NO_TESTS)
+def together(
+    tests: Sequence[str | Path], beside: Mapping[str, Sequence[str | Path]]
+) -> dict[str, int]:
+    """The exit code of each part, by name; what stands beside the tests goes one after another."""
+    with ThreadPoolExecutor(1) as others:
+        codes = {name: others.submit(call_quietly, name, part) for name, part in beside.items()}
+        say("tests; beside them:", ", ".join(beside))
+        try:
+            code = call(tests)
+        except KeyboardInterrupt:
+            others.shutdown(cancel_futures=True)
+            raise
+    return {name: part.result() for name, part in codes.items()} | {"tests": code}
+
+
+def call_quietly(name: str, command: Sequence[str | Path]) -> int:
+    """Like `call`; what is printed comes in one piece when the program has ended."""
+    ended = subprocess.run(
+        [str(part) for part in command],
+        cwd=ROOT,
+        env=dict(os.environ, PYTHONUTF8="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    say(f"{name}: {'passed' if ended.returncode in (0, NO_TESTS) else 'did not pass'}")
+    print(ended.stdout.decode("utf-8", "replace"), end="", flush=True)
+    return ended.returncode
 
 
 REPORT = """

@@ -171,10 +171,40 @@ def test_a_folder_with_other_things_is_not_taken_for_the_environment(dev):
 def test_only_the_files_with_a_marker_are_loaded_for_it(dev, monkeypatch, tmp_path):
     (tmp_path / "tests" / "deep").mkdir(parents=True)
     marked, other = tmp_path / "tests" / "deep" / "test_a.py", tmp_path / "tests" / "test_b.py"
-    marked.write_text("pytestmark = pytest.mark.alone\n")
-    other.write_text("def test_alone(): ...\n")
+    marked.write_text("pytestmark = pytest.mark.gui\n")
+    other.write_text("def test_gui(): ...\n")
     monkeypatch.setattr(dev, "ROOT", tmp_path)
-    assert dev.marked("alone") == [marked]
+    assert dev.marked("gui") == [marked]
+
+
+def test_every_part_beside_the_tests_says_what_it_printed_and_how_it_ended(dev, capfd):
+    def python(code: str) -> list[str]:
+        return [sys.executable, "-S", "-c", code]
+
+    beside = {
+        "good": python("print('all is well')"),
+        "bad": python("raise SystemExit('line 3 is wrong')"),
+    }
+    assert dev.together(python("raise SystemExit(5)"), beside) == {"good": 0, "bad": 1, "tests": 5}
+    printed, said = capfd.readouterr()
+    assert printed == "all is well\nline 3 is wrong\n"
+    assert "good: passed" in said and "bad: did not pass" in said
+
+
+def test_all_parts_are_run_and_those_that_failed_are_named(dev, monkeypatch, capsys):
+    codes = {"types": 1, "structure": 0, dev.WINDOWS: dev.NO_TESTS, "tests": 0}
+    asked = {}
+    for name in ("need", "set_up"):
+        monkeypatch.setattr(dev, name, lambda *given: None)
+    for name in ("missing_libraries", "missing_tools"):
+        monkeypatch.setattr(dev, name, lambda *given: [])
+    monkeypatch.setattr(dev, "together", lambda tests, beside: asked.update(beside) or codes)
+    assert dev.test([]) == 1
+    assert asked.keys() - {dev.WINDOWS} == dev.CHECKS.keys()
+    assert (dev.WINDOWS in asked) == sys.platform.startswith("linux")
+    assert capsys.readouterr().err == "[dev] did not pass: types\n"
+    codes["types"] = 0
+    assert dev.test([]) == 0
 
 
 def test_an_unknown_command_lists_the_known_ones():

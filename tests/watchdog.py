@@ -30,7 +30,7 @@ from pytestqt.qtbot import QtBot
 
 STAT = Path("/proc/stat")
 TICK = 0.01  # s, as Linux counts there
-LIMIT = 0.3  # s; far above the few milliseconds that are wanted: two tests run at a time
+LIMIT = 0.3  # s; far above the few milliseconds that are wanted: several tests run at a time
 BEAT = 10  # ms
 QUIET = 0.0100  # s that `slowness` needs on a quiet machine
 GESTURES = (

@@ -44,7 +44,7 @@ from tools.pictures import (
     tab_of_run,
 )
 
-pytestmark = pytest.mark.alone  # one home with runs is enough for all scenes
+pytestmark = pytest.mark.first  # one home with runs is enough for all scenes
 SIZE = (1280, 800)
 STEPS = 24  # of each run
 NAMES = (  # what no language translates

@@ -448,7 +448,6 @@ def test_ranks_end_with_their_worker(tmp_path: Path) -> None:
     assert not alive and not run.has_worker()
 
 
-@pytest.mark.alone
 def test_torchrun_starts_the_same_and_again_after_a_death(crew: Crew, tmp_path: Path) -> None:
     job = small.classifying(tmp_path, dropout=0.1, steps=60, save_every=10)
     ours, theirs = (tmp_path / "ours"), (tmp_path / "theirs")

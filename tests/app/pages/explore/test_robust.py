@@ -92,7 +92,6 @@ def look(page, explorer, model, wait, panel, text):
     page.panels["history"].history.keep_input()
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("panel", ["tokens", "words", "attention", "history"])
 def test_any_text_is_shown_as_it_is_and_without_a_pause(
     qtbot, page, explorer, model, wait, watchdog, panel
