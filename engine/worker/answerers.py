@@ -17,6 +17,7 @@ from engine.explore import (
     lens,
     measures,
     next_sentence,
+    occlusion,
     prediction,
     pseudo_perplexity,
 )
@@ -29,6 +30,7 @@ from engine.messages.explore.embeddings import Embed
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.explore.lens import ApplyLens
 from engine.messages.explore.next_sentence import PredictNextSentence
+from engine.messages.explore.occlusion import Occlude
 from engine.messages.explore.prediction import Predict
 from engine.messages.explore.pseudo_perplexity import ScoreTokens
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
@@ -177,6 +179,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     PredictNextSentence: exact(next_sentence.predict),
     Embed: exact(embeddings.embed),
     Predict: precise(prediction.predict),
+    Occlude: exact(occlusion.occlude),
     Examine: _examine,
     Import: _import,
     Export: _export,

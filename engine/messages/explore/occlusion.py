@@ -1,0 +1,48 @@
+"""Which words decided what a fine-tuned model predicts."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.messages.explore.text import TextQuestion, Token
+from engine.messages.question import Answer
+
+
+class WordEffect(Message):
+    """A word of a text, in characters, and what the score loses without it.
+
+    Above 0 the word speaks for what is predicted, below 0 against it.
+    """
+
+    text: str
+    segment: int
+    start: int
+    end: int
+    effect: float
+
+
+class Occluded(Answer):
+    """Some of the words, in their order; `next` is where to continue, None at the end."""
+
+    kind: Literal["occluded"] = "occluded"
+    tokens: tuple[Token, ...]
+    cut: bool = False
+    words: tuple[WordEffect, ...]
+    label: str = Field(description="The class or choice that is explained; empty for a number.")
+    score: float = Field(description="Its logit with all words, or the number.")
+    next: int | None = None
+    total: int = Field(description="Words in the whole input.")
+
+
+class Occlude(TextQuestion):
+    """How does the score of what is predicted change where a word is masked?
+
+    Occlusion (Zeiler and Fergus 2014) of one word at a time: all its tokens become [MASK]. A long
+    text takes long; so an answer covers some words, and says where to continue.
+    """
+
+    answered_by: ClassVar[type[Answer]] = Occluded
+    kind: Literal["occlude"] = "occlude"
+    endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
+    start: int = Field(0, ge=0, description="The first word that is not yet known.")
