@@ -32,6 +32,7 @@ class Home:
         self.edits = self.root / "edits"
         self.models = self.root / "models"
         self.runs = self.root / "runs"
+        self.results = self.root / "results"  # of the models, a folder each
         self.cache = self.root / "cache"
         self.log = self.root / "studio.log"
 

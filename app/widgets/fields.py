@@ -16,7 +16,7 @@ from app.widgets.number_field import NumberField, Stepping, written
 from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.weights import Weights
-from engine.spec.fields import extra_of, ticks_of
+from engine.spec.fields import extra_of, is_offered, ticks_of
 
 
 class NumberOf(Field):
@@ -152,6 +152,24 @@ class OneOf(Field):
         self.combo.setMinimumWidth(160)
         self.row.addWidget(self.combo)
 
+    def offer(self, values: Sequence[object], texts: Sequence[str]) -> None:
+        """Offer other values by these texts; where the present one is not among them, the first."""
+        shown = [self.combo.itemText(place) for place in range(self.combo.count())]
+        if self._values == list(values) and shown == list(texts):
+            return
+        before = self.get()
+        self.combo.blockSignals(True)
+        self.combo.clear()
+        self.combo.addItems(list(texts))
+        self.combo.blockSignals(False)
+        self._values = list(values)
+        self.put(before)
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """What is offered, in its order."""
+        return tuple(self._values)
+
     def get(self) -> object:
         return self._values[self.combo.currentIndex()]
 
@@ -202,6 +220,8 @@ def field_for(info: FieldInfo, title: str) -> Field:
         stepping = _stepping(extra_of(info).get("step"), kind is int, low, high, ticks)
         number = NumberField(0, stepping, kind is int, low, high)
         field, start = NumberOf(number, ticks, title), max(low, 0) if math.isfinite(low) else 0
+    elif kind is str and is_offered(info):
+        field, start = OneOf(("",), title), ""
     elif kind is str:
         field, start = TextLine(), ""
     elif typing.get_origin(kind) is dict:

@@ -7,6 +7,7 @@ from pydantic.fields import FieldInfo
 from app.translation import in_language, tr, translated
 from app.widgets.number_field import written
 from engine.spec.problems import Problem
+from engine.spec.tasks import metric_of
 
 
 def title_of(name: str, info: FieldInfo) -> str:
@@ -71,6 +72,8 @@ def value_text(value: object) -> str:
         pairs = [f"{name} {value_text(inner)}" for name, inner in value.items()]
         return ", ".join(pairs) or tr("none")
     text = str(value) or tr("none")
+    if (metric := metric_of(text)) is not None:
+        return in_language(metric.title)
     return NAMES[text]() if text in NAMES else text
 
 

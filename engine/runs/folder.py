@@ -54,6 +54,7 @@ class RunFolder:
         self.checkpoints = path / "checkpoints"
         self.dataset = path / "dataset"
         self.cache = path / "cache"
+        self.results = path / "results"  # see engine/results/store.py
 
     @classmethod
     def create(cls, path: Path, job: JobSpec) -> Self:
@@ -222,7 +223,13 @@ class RunFolder:
             phrase("{run} is already training.", run=self.path.name),
             phrase("Wait until it has finished, or stop it first."),
         )
-        for inner in (self.checkpoints, self.dataset, self.cache, self.events_file):
+        for inner in (
+            self.checkpoints,
+            self.dataset,
+            self.cache,
+            self.results,
+            self.events_file,
+        ):
             if inner.is_symlink():
                 raise StudioError(
                     phrase(
@@ -237,6 +244,7 @@ class RunFolder:
             self.mend_last_line()
             clear_leftovers(self.path)
             clear_leftovers(self.checkpoints)
+            clear_leftovers(self.results)
             yield
 
     def has_worker(self) -> bool:

@@ -20,14 +20,19 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 def setting(
-    level: Level = "advanced", *, branch: bool = False, ticks: Sequence[float] = ()
+    level: Level = "advanced",
+    *,
+    branch: bool = False,
+    ticks: Sequence[float] = (),
+    offered: bool = False,
 ) -> JsonDict:
     """What stands as `json_schema_extra` of a field.
 
     `branch` says whether a run that branches off a checkpoint may change it; `ticks` are usual
-    values, which a form offers as buttons.
+    values, which a form offers as buttons; `offered` says that a text is one of a few that depend
+    on other choices, which the form offers as a list.
     """
-    return {"level": level, "branch": branch, "ticks": list(ticks)}
+    return {"level": level, "branch": branch, "ticks": list(ticks), "offered": offered}
 
 
 def settings_of(spec: type[BaseModel]) -> dict[str, FieldInfo]:
@@ -58,6 +63,11 @@ def may_branch(info: FieldInfo) -> bool:
 def ticks_of(info: FieldInfo) -> list[float]:
     """The usual values of a number; empty where there are none."""
     return list(cast(list[float], extra_of(info).get("ticks", [])))
+
+
+def is_offered(info: FieldInfo) -> bool:
+    """Whether a text is chosen from a list that depends on other choices."""
+    return bool(extra_of(info).get("offered", False))
 
 
 def extra_of(info: FieldInfo) -> JsonDict:

@@ -98,6 +98,21 @@ def settings_of_task_fit(job: "JobSpec") -> Iterator[Problem]:
         yield Problem(problem.text, tuple(f"task.{field}" for field in problem.fields))
 
 
+def best_metric_is_measured(job: "JobSpec") -> Iterator[Problem]:
+    """The metric of the best checkpoint is one of the task."""
+    name, metrics = job.training.best_metric, job.task.facts.metrics
+    if name and name not in (metric.name for metric in metrics):
+        yield Problem(
+            phrase(
+                "The task does not measure “{metric}”: choose one of {metrics} for the best "
+                "checkpoint, or leave it empty",
+                metric=name,
+                metrics=", ".join(metric.name for metric in metrics),
+            ),
+            ("training.best_metric", "task"),
+        )
+
+
 def model_has_the_direction(job: "JobSpec") -> Iterator[Problem]:
     """A causal network learns the next token, and no other network can."""
     causal, base = job.task.causal, job.base_model
@@ -195,6 +210,7 @@ def shards_are_whole_weights(job: "JobSpec") -> Iterator[Problem]:
 
 RULES: tuple[Callable[["JobSpec"], Iterator[Problem]], ...] = (
     settings_of_task_fit,
+    best_metric_is_measured,
     model_has_the_direction,
     features_have_a_model,
     adapters_have_a_model,

@@ -234,6 +234,16 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
+    best_metric: str = Field(
+        "",
+        max_length=60,
+        title="Metric for the best checkpoint",
+        description=(
+            "Validation metric that decides which checkpoint is the best, and early stopping; of "
+            "equal values, the lower loss decides. Empty = the usual one of the task."
+        ),
+        json_schema_extra=setting(offered=True),
+    )
     early_stopping_patience: int = Field(
         0,
         ge=0,

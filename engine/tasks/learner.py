@@ -271,15 +271,13 @@ class Learner(ABC):
 
     @property
     def best_metric(self) -> str:
-        """The metric by which checkpoints are compared."""
+        """The metric by which checkpoints are compared unless the job says another."""
         return self.task.facts.best_metric
 
     @property
-    def higher_is_better(self) -> bool:
-        """Whether the best checkpoint is that with the highest value of it."""
-        return next(
-            m.higher_is_better for m in self.task.facts.metrics if m.name == self.best_metric
-        )
+    def measured(self) -> tuple[str, ...]:
+        """The names of the metrics that there are; what the labels leave out is not among them."""
+        return tuple(metric.name for metric in self.task.facts.metrics)
 
     @property
     def heads(self) -> Heads:
@@ -388,12 +386,6 @@ class Learner(ABC):
         Raises StudioError where the question lacks what this task needs.
         """
         raise NotImplementedError(f"{self.task.kind} has no head of its own")
-
-    def is_better(self, new: float, old: float | None) -> bool:
-        """Whether the score `new` is better than the best so far, `old`."""
-        if np.isnan(new):
-            return False
-        return old is None or (new > old if self.higher_is_better else new < old)
 
 
 def counted(targets: np.ndarray | None, names: Sequence[str]) -> Counter[str]:

@@ -48,6 +48,11 @@ class PretrainingLearner(Learner):
         return Heads(mlm=True, nsp=self.task.nsp)
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        of_pairs = () if self.task.nsp else ("loss_mlm", "loss_nsp", "nsp_accuracy")
+        return tuple(name for name in super().measured if name not in of_pairs)
+
+    @property
     def long_inputs(self) -> tuple[int, float]:
         return self.task.long_length, self.task.long_share
 

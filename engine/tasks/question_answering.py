@@ -100,6 +100,11 @@ class QuestionAnsweringLearner(Learner):
     task: QuestionAnswering
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        every = super().measured
+        return every if self.task.unanswerable else tuple(n for n in every if n != "best_f1")
+
+    @property
     def packing(self) -> str:
         return f"windows-{self.task.doc_stride}-{self.task.max_question_length}"
 

@@ -70,6 +70,10 @@ class TokenClassificationLearner(Learner):
         return "f1" if are_spans(self._tags) else "accuracy"
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        return super().measured if are_spans(self._tags) else ("accuracy", "loss")
+
+    @property
     def packing(self) -> str:
         return "words-2"  # the first had no places where sentences begin
 

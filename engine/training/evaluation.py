@@ -13,6 +13,7 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.evaluating import evaluate as evaluate_network
 from engine.tasks.learner import PredictionCollector
+from engine.training.predictions import keep_predictions
 from engine.training.progress import TrainingProgress
 from engine.training.sharding import is_sharded
 from engine.training.training_run import TrainingRun
@@ -51,22 +52,24 @@ def early_stopping_note(progress: TrainingProgress) -> str:
 
 
 def _evaluate(run: TrainingRun) -> bool:
-    progress, learner = run.progress, run.setup.data.learner
+    progress, best = run.progress, run.setup.best_metric
     if run.setup.data.validation is None:
         progress.best_step = progress.step  # no rows to choose by: the last is the best
         return False
-    metrics = _metrics(run)
+    metrics, predicted = _metrics(run)
     for name, value in metrics.items():
         if name != "examples":
             run.context.emit(measured(f"validation_{name}", progress.step, value))
-    score, loss = metrics[learner.best_metric], metrics["loss"]
-    improved = learner.is_better(score, progress.best_score)
+    score, loss = metrics[best.name], metrics["loss"]
+    improved = best.is_better(score, progress.best_score)
     progress.evaluations_without_improvement = (
         0 if improved else progress.evaluations_without_improvement + 1
     )
     if not improved and not _breaks_tie(progress, score, loss):
         return False
     progress.best_score, progress.best_loss, progress.best_step = score, loss, progress.step
+    if predicted is not None and run.ranks.writes:
+        keep_predictions(run, predicted, metrics)
     return True
 
 
@@ -76,8 +79,11 @@ def _breaks_tie(progress: TrainingProgress, score: float, loss: float) -> bool:
     return score == progress.best_score and (best is None or math.isnan(best) or loss < best)
 
 
-def _metrics(run: TrainingRun) -> dict[str, float]:
-    """The metrics on the validation set, by name; labels that are never predicted are warned of."""
+def _metrics(run: TrainingRun) -> tuple[dict[str, float], PredictionCollector | None]:
+    """The metrics on the validation set, by name, and the predictions where the task makes some.
+
+    Labels that are never predicted are warned of.
+    """
     data = run.setup.data
     assert data.validation is not None
     found = evaluate_network(
@@ -94,10 +100,10 @@ def _metrics(run: TrainingRun) -> dict[str, float]:
         together=is_sharded(run.network),
     )
     if not isinstance(found, PredictionCollector):
-        return found.compute()
+        return found.compute(), None
     report = found.report()
     _warn_of_labels(run, report)
-    return report.metrics()
+    return report.metrics(), found
 
 
 def _reporting(run: TrainingRun) -> ProgressCallback:

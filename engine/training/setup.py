@@ -10,6 +10,7 @@ from engine.phrases import phrase
 from engine.spec.job import FromScratch
 from engine.tasks.learner import special_ids
 from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.best_metric import BestMetric, best_metric
 from engine.training.context import RunContext
 from engine.training.network import configure, network_for
 from engine.training.step_counts import evaluation_interval, save_interval
@@ -24,6 +25,7 @@ class TrainingSetup:
 
     data: TrainingData
     network: Network
+    best_metric: BestMetric
     evaluate_every: int
     save_every: int
 
@@ -35,6 +37,7 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     """
     job, settings = context.job, context.job.training
     read = read_rows(job, context.folder.dataset, context.stage, context.stop_wanted)
+    metric = best_metric(settings.best_metric, read.learner)
     tokenizer = Tokenizer.from_folder(resume_from) if resume_from else tokenizer_for(context, read)
     torch.manual_seed(settings.seed)  # fresh weights follow from it
     network = network_for(context, read.learner, tokenizer, resume_from)
@@ -55,6 +58,7 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     return TrainingSetup(
         data,
         network,
+        metric,
         evaluate_every=evaluation_interval(settings, steps_per_epoch),
         save_every=save_interval(settings, steps_per_epoch),
     )

@@ -76,6 +76,10 @@ def test_the_rows_are_kept_with_their_cells_and_facts(said: Said, tmp_path: Path
     assert again.facts == found.facts and again.table.equals(found.table)
 
 
+def test_it_measures_what_its_learner_says(said: Said) -> None:
+    assert {*said.found.facts.metrics} == {*said.learner.measured, "examples"}
+
+
 def test_the_losses_of_the_rows_average_to_that_of_the_report(said: Said) -> None:
     losses = said.found.numbers("loss").astype(np.float64)
     weights = np.ones(len(losses))

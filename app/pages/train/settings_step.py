@@ -14,8 +14,9 @@ from app.pages.train.fit import label_names
 from app.pages.train.goals import goals
 from app.pages.train.state import TrainState
 from app.theme import SPACE
-from app.translation import translated
+from app.translation import in_language, translated
 from app.widgets import buttons
+from app.widgets.fields import OneOf
 from app.widgets.form import LABEL_WIDTH, SpecForm
 from app.widgets.page import Card
 from app.widgets.spec_texts import value_text
@@ -181,6 +182,7 @@ class SettingsStep(QWidget):
         self._showing = True
         choices = self._state.choices
         self._recommend(choices)
+        self._offer_metrics(choices.task)
         for form in (self.fine_tuning, self.pre_training, self.more):
             _put(form, choices.training)
         asked = self._task_form()
@@ -211,6 +213,14 @@ class SettingsStep(QWidget):
         self.changes.setVisible(bool(changes))
         self.reset.setVisible(bool(changes))
         self._showing = False
+
+    def _offer_metrics(self, task: TaskSpec) -> None:
+        """The metrics that may decide which checkpoint is the best."""
+        metrics = {metric.name: in_language(metric.title) for metric in task.facts.metrics}
+        usual = self.tr("Default ({0})").format(metrics[task.facts.best_metric])
+        field = self.more.fields["best_metric"]
+        assert isinstance(field, OneOf)
+        field.offer(["", *metrics], [usual, *metrics.values()])
 
     def _recommend(self, choices: Choices) -> None:
         """Mark the recommended values, with why."""

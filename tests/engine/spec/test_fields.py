@@ -66,7 +66,7 @@ def test_a_branch_may_change_what_no_checkpoint_is_bound_to() -> None:
     bound = set(settings_of(TrainingSpec)) - set(branch_fields(TrainingSpec))
     assert bound == {
         *("lora_rank", "lora_alpha", "lora_dropout", "lora_layers"),
-        *("ema_decay", "seeds"),
+        *("ema_decay", "seeds", "best_metric"),
     }
     assert branch_fields(HardwareSpec) == tuple(settings_of(HardwareSpec))
     assert not any(map(may_branch, BertSpec.model_fields.values()))

@@ -20,6 +20,7 @@ CASES = {
     ("task.mask_token_share", "task.random_token_share"): {
         "task": {"kind": "pretraining", "mask_token_share": 0.9, "random_token_share": 0.2}
     },
+    ("training.best_metric", "task"): {"training": {"best_metric": "pearson"}},
     ("base_model.model.causal", "task.objective"): {"task": CLM, "base_model": SCRATCH},
     ("base_model.warm_init", "task.objective"): {
         "task": CLM,

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.messages.events import Measured, Saved
+from engine.errors import StudioError
+from engine.messages.events import Measured, Prepared, Saved
 from engine.training import evaluation, loop
 from engine.training.loop import train
 from tests.engine.training.finished import notes
-from tests.engine.training.small import classifying, new_run
+from tests.engine.training.small import classifying, new_run, tagging
 
 
 def test_a_run_stops_early_when_its_patience_ends(
@@ -35,6 +36,36 @@ def test_a_run_stops_early_when_its_patience_ends(
     assert train(job, run, told.append) == ("finished", 8)
 
 
+def test_the_metric_that_was_chosen_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = [
+        {"accuracy": 0.9, "f1_macro": 0.5, "loss": 0.3},
+        {"accuracy": 0.8, "f1_macro": 0.6, "loss": 0.4},
+        {"accuracy": 0.9, "f1_macro": 0.6, "loss": 0.3},
+        {"accuracy": 1.0, "f1_macro": 0.5, "loss": 0.1},
+        {"accuracy": 1.0, "f1_macro": 0.5, "loss": 0.1},
+    ]
+    monkeypatch.setattr(evaluation, "_metrics", lambda run: (measured[run.progress.step - 1], None))
+    given = {"steps": 9, "evaluate_every": 1, "save_every": 1, "early_stopping_patience": 3}
+    job = classifying(tmp_path, **given, best_metric="f1_macro")
+    folder = new_run(tmp_path / "run", job)
+    assert train(job, folder, folder.append) == ("finished", 5), "three without a better macro F1"
+    events = folder.milestones()
+    assert [event.step for event in events if isinstance(event, Saved) and event.best][-1] == 3
+    prepared = next(event for event in events if isinstance(event, Prepared))
+    assert (prepared.best_metric, prepared.higher_is_better) == ("validation_f1_macro", True)
+
+
+def test_a_metric_that_the_data_do_not_allow_is_refused_at_once(tmp_path: Path) -> None:
+    tags = tagging(tmp_path, best_metric="f1")
+    text = (tmp_path / "tagged.conll").read_text(encoding="utf-8")
+    classes = text.replace("B-", "").replace("I-", "")
+    (tmp_path / "tagged.conll").write_text(classes, encoding="utf-8")
+    with pytest.raises(StudioError, match="does not measure “f1”"):
+        train(tags, new_run(tmp_path / "run", tags))
+
+
 @pytest.mark.parametrize(
     "losses, best",
     [
@@ -53,7 +84,7 @@ def test_of_equal_scores_the_one_with_the_lower_loss_is_best(
     monkeypatch.setattr(
         evaluation,
         "_metrics",
-        lambda run: {"accuracy": 0.5, "loss": losses[run.progress.step - 1]},
+        lambda run: ({"accuracy": 0.5, "loss": losses[run.progress.step - 1]}, None),
     )
     job = classifying(tmp_path, steps=3, evaluate_every=1, save_every=1)
     folder = new_run(tmp_path / "run", job)

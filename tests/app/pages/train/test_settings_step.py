@@ -1,13 +1,17 @@
 """Every setting of a spec has a control in the window; none can be forgotten."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.pages.data.view import DataPage
+from app.pages.train.goals import goals
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.view import TrainPage
 from app.studio import Studio
+from app.widgets.fields import OneOf
 from app.widgets.form import SpecForm
 from engine.spec.dataset import Mapping, Reading, Split
 from engine.spec.features import Features
@@ -44,6 +48,24 @@ def test_every_setting_of_a_task_has_a_control(step: SettingsStep) -> None:
     for kind, task in TASKS.items():
         shown = set(step.tasks[kind].fields) if kind in step.tasks else set()
         assert shown == set(fields_at(task, "simple", "advanced")), kind
+
+
+def test_the_metrics_of_the_task_are_offered_for_the_best_checkpoint(
+    wizard: TrainPage, step: SettingsStep
+) -> None:
+    field = step.more.fields["best_metric"]
+    assert isinstance(field, OneOf)
+    usual = wizard.state.choices.task
+    for kind in ("regression", usual.kind):
+        goal = next(goal for goal in goals() if goal.kind == kind)
+        wizard.state.set(replace(wizard.state.choices, goal=goal))
+        metrics = [metric.name for metric in goal.task.facts.metrics]
+        shown = [field.combo.itemText(place) for place in range(field.combo.count())]
+        assert field.values == ("", *metrics) and field.get() == ""
+        assert shown[0].startswith("Default (") and len(shown) == len(metrics) + 1
+    field.put("loss")
+    field.changed.emit()
+    assert wizard.state.choices.training.best_metric == "loss"
 
 
 def test_every_size_of_a_new_network_has_a_control(wizard: TrainPage) -> None:

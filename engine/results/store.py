@@ -1,0 +1,124 @@
+"""Where predictions are kept, which there are, and how often test rows were scored.
+
+A folder of results belongs to a run (`results` in it) or to a model of the home. It holds a file
+for each part, `validation.parquet` and `test.parquet`; for a run they are those of its best
+checkpoint, and those of any other one stand in a folder of its name, as `step-00000020`.
+"""
+
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import AwareDatetime, Field, ValidationError
+
+from engine.atomic_write import disk_errors_for
+from engine.regular_file import lines_of, open_regular, regular
+from engine.results.predictions import FACTS, PredictionFacts
+from engine.runs.folder import STEP
+from engine.runs.lock import open_here
+from engine.spec import Spec
+from engine.spec.dataset import SPLITS, SplitName
+
+SUFFIX = ".parquet"
+LOOKS = "test-looks.jsonl"
+
+
+class Kept(NamedTuple):
+    """Predictions that are kept: their file, and what its metadata say, without its rows."""
+
+    file: Path
+    facts: PredictionFacts
+    rows: int
+
+
+class Look(Spec):
+    """One time that test rows were scored. A score that was looked at is no longer unseen: who
+    chooses by it overfits the test rows.
+
+    Args:
+        at: when, in UTC.
+        model: name of the run or of the model.
+        step: of the checkpoint; None where the model has none.
+        source: name of the data set.
+        fingerprint: of the data set.
+        metrics: what was measured.
+    """
+
+    at: AwareDatetime
+    model: str
+    step: int | None = None
+    source: str
+    fingerprint: str = ""
+    metrics: dict[str, float] = Field(default_factory=dict)
+
+
+def file_of(folder: Path, part: SplitName) -> Path:
+    """Where the predictions for a part stand in a folder of results."""
+    return folder / f"{part}{SUFFIX}"
+
+
+def kept_in(folder: Path) -> list[Kept]:
+    """The predictions in a folder of results; damaged ones are left out.
+
+    Those of the best checkpoint come first, then the others by step, each by part. Only the
+    metadata of the files are read.
+    """
+    inner = sorted(folder.iterdir()) if folder.is_dir() else []
+    folders = [folder, *(one for one in inner if STEP.fullmatch(one.name))]
+    found = (_kept(file_of(one, part)) for one in folders for part in SPLITS)
+    return [one for one in found if one is not None]
+
+
+def note_look(folder: Path, facts: PredictionFacts) -> int:
+    """Note in a folder of results that test rows were scored; how often they have been by now.
+
+    Raises StudioError where the disk refuses it.
+    """
+    look = Look(
+        at=datetime.now(UTC),
+        model=facts.model,
+        step=facts.step,
+        source=facts.source,
+        fingerprint=facts.fingerprint,
+        metrics=facts.metrics,
+    )
+    with disk_errors_for(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = open_here(folder / LOOKS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(look.model_dump_json().encode("utf-8") + b"\n")
+    return len(looks_in(folder, facts.fingerprint))
+
+
+def looks_in(folder: Path, fingerprint: str | None = None) -> list[Look]:
+    """Each time that test rows were scored, the first one first; of one data set, or of all.
+
+    A damaged line counts for nothing.
+    """
+    return [look for look in _looks(folder) if fingerprint in (None, look.fingerprint)]
+
+
+def _looks(folder: Path) -> Iterator[Look]:
+    try:
+        with open_regular(folder / LOOKS) as file:
+            lines = list(lines_of(file))
+    except FileNotFoundError:
+        return
+    for line in lines:
+        try:
+            yield Look.model_validate_json(line)
+        except ValidationError:
+            continue
+
+
+def _kept(file: Path) -> Kept | None:
+    try:
+        metadata = pq.read_metadata(regular(file))
+        facts = PredictionFacts.model_validate_json((metadata.metadata or {})[FACTS])
+    except (OSError, KeyError, ValidationError, pa.ArrowException):
+        return None
+    return Kept(file, facts, int(metadata.num_rows))

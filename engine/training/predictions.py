@@ -1,0 +1,56 @@
+"""What the best network so far says of each validation row, kept beside its checkpoint.
+
+It is written as soon as a network proves to be the best, from the very answers that showed it: so
+nothing is computed twice, a stop waits for nothing, and after a crash the file is there.
+"""
+
+import traceback
+from collections.abc import Mapping
+
+from engine.phrases import phrase
+from engine.results.store import file_of
+from engine.system_errors import explained
+from engine.tasks.learner import PredictionCollector
+from engine.tasks.outcomes import Origin, kept
+from engine.terminal import remark
+from engine.training.training_run import TrainingRun
+
+
+def keep_predictions(
+    run: TrainingRun, predicted: PredictionCollector, metrics: Mapping[str, float]
+) -> None:
+    """Write the predictions for the validation rows at the present step.
+
+    The run goes on where that fails: a note says so, and no older predictions stay.
+    """
+    try:
+        _write(run, predicted, metrics)
+    except Exception as error:  # noqa: BLE001 (no run ends for what can be made again)
+        file_of(run.context.folder.results, "validation").unlink(missing_ok=True)
+        understood = explained(error)
+        if understood is None:
+            remark(*traceback.format_exc().splitlines())
+        run.context.note(
+            phrase(
+                "The predictions for the validation rows at step {step} could not be kept: "
+                "{error} To make them later: bert-studio evaluate --run FOLDER",
+                step=run.progress.step,
+                error=understood.problem if understood else f"{type(error).__name__}: {error}.",
+            )
+        )
+
+
+def _write(run: TrainingRun, predicted: PredictionCollector, metrics: Mapping[str, float]) -> None:
+    data, job = run.setup.data, run.job
+    origin = Origin(
+        part="validation",
+        source=job.data.name,
+        mapping=data.dataset.spec.mapping,
+        model=job.name,
+        step=run.progress.step,
+        fingerprint=data.dataset.spec.fingerprint,
+    )
+    rows, cells = data.dataset.rows("validation"), data.dataset.cells("validation")
+    task, labels = data.learner.task.kind, data.learner.labels
+    found = kept(predicted.outcomes(), rows, cells, origin, task, labels, metrics)
+    found.write(file_of(run.context.folder.results, "validation"))

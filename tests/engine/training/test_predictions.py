@@ -1,0 +1,79 @@
+"""A run keeps what its best checkpoint says of each validation row."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.data.datasets.store import open_dataset
+from engine.errors import DiskFull
+from engine.messages.events import Measured, Saved
+from engine.results.predictions import Predictions, read_predictions
+from engine.results.store import file_of, kept_in
+from engine.runs.folder import RunFolder
+from engine.tasks.outcomes import Origin
+from engine.tasks.predicting import Predictor
+from engine.training import predictions
+from engine.training.loop import train
+from tests.engine.training import small
+from tests.engine.training.finished import notes
+
+
+def kept(run: RunFolder) -> Predictions:
+    return read_predictions(file_of(run.results, "validation"))
+
+
+def best_step(run: RunFolder) -> int:
+    return [one.step for one in run.milestones() if isinstance(one, Saved) and one.best][-1]
+
+
+def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, steps=12, evaluate_every=3, keep=1)
+    run = small.new_run(tmp_path / "run", job)
+    train(job, run, run.append)
+    found, best = kept(run), best_step(run)
+    assert (found.facts.step, found.facts.model, found.facts.part) == (best, job.name, "validation")
+    curve = {
+        e.name: e.value for e in run.every_event() if isinstance(e, Measured) and e.step == best
+    }
+    assert found.facts.metrics["accuracy"] == curve["validation_accuracy"]
+    assert [(one.facts, one.rows) for one in kept_in(run.results)] == [(found.facts, len(found))]
+
+    predictor = Predictor(run.checkpoint(best), job.training.max_length)
+    dataset = open_dataset(run.dataset)
+    rows, cells = dataset.rows("validation"), dataset.cells("validation")
+    origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
+    again = predictor.outcomes(rows, cells, origin)
+    assert again.table["predicted"].equals(found.table["predicted"])
+    np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
+    assert again.facts.metrics == pytest.approx(found.facts.metrics, abs=1e-5)
+
+
+def test_a_run_that_is_stopped_has_the_file_at_once(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, steps=40, evaluate_every=3)
+    run = small.new_run(tmp_path / "run", job)
+    outcome, step = train(job, run, run.append, lambda: small.has_seen(run, 4))
+    assert (outcome, step) == ("stopped", 4)
+    assert kept(run).facts.step == 3
+
+
+def test_what_cannot_be_kept_is_noted_and_ends_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small.classifying(tmp_path, steps=2, evaluate_every=1, epochs=1)
+    run = small.new_run(tmp_path / "run", job)
+    train(job, run, run.append)
+    assert kept_in(run.results)
+
+    def full(*_: object) -> None:
+        raise DiskFull("There is no room left.")
+
+    monkeypatch.setattr(predictions, "kept", full)
+    job = job.model_copy(update={"training": job.training.model_copy(update={"seed": 7})})
+    other = small.new_run(tmp_path / "other", job)
+    other.results.mkdir()
+    file_of(other.results, "validation").write_bytes(b"of another step")
+    told: list[object] = []
+    assert train(job, other, told.append) == ("finished", 2)
+    assert any("could not be kept: " in note for note in notes(told))
+    assert not kept_in(other.results) and not any(other.results.iterdir())
