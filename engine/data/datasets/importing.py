@@ -1,7 +1,7 @@
 """Make a version of a data set from files: read them once, split their rows, write a folder."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +16,22 @@ from engine.data.columns.numbers import bins_of, is_scale
 from engine.data.columns.spellings import Spellings, matched, spellings_in
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, files_of
 from engine.data.datasets.row_writer import Collected
-from engine.data.datasets.splitting import draw_splits
+from engine.data.datasets.splitting import draw_splits, grouped_rows
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.phrases import joined, phrase
 from engine.progress import ProgressCallback
 from engine.regular_file import regular
-from engine.spec.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Reading, Split
+from engine.spec.dataset import (
+    SPLITS,
+    Cleaning,
+    DatasetSpec,
+    Mapping,
+    Reading,
+    Source,
+    Split,
+    SplitName,
+)
 
 SPEC, DATA = "spec.json", "data.parquet"
 SHOWN_UNSEEN = 10  # labels that are kept of those that cannot be learned
@@ -56,7 +65,7 @@ def import_dataset(
         _refuse_unwritable(path)
     with whole_folder(into) as folder:
         collected = collect(sources, reading, mapping, split, folder, progress, cancelled, cleaning)
-        splits, rare = split_rows(collected, sources, split)
+        splits, said = split_rows(collected, sources, split)
         spec = DatasetSpec(
             name=name,
             version=version,
@@ -69,7 +78,7 @@ def import_dataset(
             split=split,
             cleaning=cleaning,
             columns=collected.columns,
-            notes=(*collected.notes, *label_notes(collected.labels or collected.spans, rare)),
+            notes=(*collected.notes, *said, *label_notes(collected.labels or collected.spans)),
             rows={},
             fingerprint="",
         )
@@ -163,29 +172,28 @@ def _refuse_unwritable(path: Path) -> None:
 
 def split_rows(
     collected: Collected, sources: Sources, split: Split
-) -> tuple[NDArray[np.int8], int]:
-    """The split of each row, int8 [rows], and how many labels have a single row to draw."""
+) -> tuple[NDArray[np.int8], list[str]]:
+    """The split of each row, int8 [rows], and what is worth saying of those that were drawn.
+
+    Rows with equal texts get the same split, and so do questions about the same passage.
+    """
     free = np.flatnonzero(collected.given < 0)
     labels = _strata(collected)[free] if collected.labels and split.stratify else None
+    _, numbers = np.unique(collected.text_keys[free], return_inverse=True)
+    groups = numbers.astype(np.int32)
+    validation = 0.0 if "validation" in sources else split.validation
+    test = 0.0 if "test" in sources else split.test
     splits = collected.given.copy()
-    if collected.passages is not None:  # questions about one passage stay together
-        _, passages = np.unique(collected.passages[free], return_inverse=True)
-        drawn, _ = draw_splits(
-            int(passages.max(initial=-1)) + 1,
-            0.0 if "validation" in sources else split.validation,
-            0.0 if "test" in sources else split.test,
-            split.seed,
-        )
-        splits[free] = drawn[passages]
-        return splits, 0
-    splits[free], rare = draw_splits(
-        len(free),
-        0.0 if "validation" in sources else split.validation,
-        0.0 if "test" in sources else split.test,
-        split.seed,
-        labels,
-    )
-    return splits, rare
+    splits[free], rare = draw_splits(len(free), validation, test, split.seed, labels, groups)
+    together = grouped_rows(groups) if len(free) and validation + test else 0
+    return splits, [*_rare_notes(rare), *_group_notes(together, collected.passages_are_keys)]
+
+
+def drawn_splits(sources: Collection[Source], split: Split) -> tuple[SplitName, ...]:
+    """The splits whose rows are drawn at random: all of them, or what has no file of its own."""
+    if split.column is not None:
+        return ()
+    return tuple(name for name in SPLITS if name not in sources)
 
 
 def _strata(collected: Collected) -> NDArray[np.int32]:
@@ -198,19 +206,34 @@ def _strata(collected: Collected) -> NDArray[np.int32]:
     return collected.label_numbers
 
 
-def label_notes(labels: dict[str, int], rare: int = 0) -> list[str]:
-    """What is worth saying of labels; so many of them have a single row to draw."""
-    notes: list[str] = []
-    if rare:
-        notes.append(
-            phrase("One label has a single row; it went into the training set.")
-            if rare == 1
-            else phrase(
-                "{rare} labels have a single row each; these rows went into the training set.",
-                rare=rare,
-            )
+def _rare_notes(rare: int) -> list[str]:
+    """What is said where so many labels have a single row to draw."""
+    if not rare:
+        return []
+    return [
+        phrase("One label has a single row; it went into the training set.")
+        if rare == 1
+        else phrase(
+            "{rare} labels have a single row each; these rows went into the training set.",
+            rare=rare,
         )
-    return notes + [spelling_note(found) for found in spellings_of(labels)]
+    ]
+
+
+def _group_notes(rows: int, by_passage: bool) -> list[str]:
+    """What is said where so many rows were kept together by the split."""
+    if not rows:
+        return []
+    return [
+        phrase("{rows:,} rows share a passage; the split keeps them together.", rows=rows)
+        if by_passage
+        else phrase("{rows:,} rows have equal texts; the split keeps them together.", rows=rows)
+    ]
+
+
+def label_notes(labels: dict[str, int]) -> list[str]:
+    """What is worth saying of labels."""
+    return [spelling_note(found) for found in spellings_of(labels)]
 
 
 def spellings_of(labels: dict[str, int]) -> list[Spellings]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.data.columns.label_sets import yes_or_no
 from engine.data.columns.names import split_named
+from engine.data.columns.plain_texts import plain_text, texts_that_group
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -40,7 +41,8 @@ class Collected(NamedTuple):
     notes: list[str]
     empty: dict[str, NDArray[np.int32]]  # by column in use, the rows in which it is empty
     first: list[tuple[str, ...]]  # rows, no more than `FIRST_ROWS`
-    passages: NDArray[np.int32] | None = None  # [rows], equal where the passage of a question is
+    text_keys: NDArray[np.int64]  # [rows], equal where the texts are: of the passage, or of all
+    passages_are_keys: bool  # whether rows are questions, and `text_keys` are of passages
 
 
 class RowWriter:
@@ -67,8 +69,9 @@ class RowWriter:
         self._with_flag = Counter[str](dict.fromkeys(mapping.flags, 0))
         self._split_column = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
-        self._passage = columns.index(mapping.pair) if mapping.pair and mapping.answers else None
-        self._passage_numbers, self._passages = array("i"), dict[str, int]()
+        self._is_asked = mapping.pair is not None and mapping.answers is not None
+        self._texts = [columns.index(name) for name in texts_that_group(mapping)]
+        self._text_keys = array("q")
         self._given, self._label_numbers = array("b"), array("i")
         self._numbers: dict[str, int] = {}  # of labels
         self._lines: list[int] = []
@@ -113,9 +116,7 @@ class RowWriter:
         self._note_empty(row, remarks, line)
         for name, place in self._flags.items():
             self._with_flag[name] += self._says_yes(row[place], name, path, line)
-        if self._passage is not None:
-            number = self._passages.setdefault(row[self._passage], len(self._passages))
-            self._passage_numbers.append(number)
+        self._text_keys.append(self._key_of(row))
         here = self._split_column
         self._given.append(given if here is None else self._split_of(row[here], path, line))
         self._lines.append(line)
@@ -138,6 +139,11 @@ class RowWriter:
                 remarks.saw(phrase("Row without “{name}” skipped", name=name[:60]), line)
                 return True
         return False
+
+    def _key_of(self, row: tuple[str, ...]) -> int:
+        """What rows with equal texts have in common; rows without text have nothing."""
+        plain = tuple([plain_text(row[place]) for place in self._texts])
+        return hash(plain) if any(plain) else len(self)
 
     def _with_plain_label(
         self, row: tuple[str, ...], remarks: Remarks, line: int
@@ -224,7 +230,6 @@ class RowWriter:
             notes=notes,
             empty={name: np.array(rows, dtype=np.int32) for name, rows in self._empty.items()},
             first=self._first,
-            passages=(
-                None if self._passage is None else np.array(self._passage_numbers, dtype=np.int32)
-            ),
+            text_keys=np.array(self._text_keys, dtype=np.int64),
+            passages_are_keys=self._is_asked,
         )

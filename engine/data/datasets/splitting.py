@@ -1,5 +1,7 @@
 """Split rows into train, validation and test at random, the same way for the same seed."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,34 +9,114 @@ TRAIN, VALIDATION, TEST = range(3)  # as in SPLITS
 
 
 def draw_splits(
-    rows: int, validation: float, test: float, seed: int, labels: NDArray[np.int32] | None = None
+    rows: int,
+    validation: float,
+    test: float,
+    seed: int,
+    labels: NDArray[np.int32] | None = None,
+    groups: NDArray[np.int32] | None = None,
 ) -> tuple[NDArray[np.int8], int]:
     """A split for each row, as int8 [rows], and how many labels were too rare to be spread.
 
     `validation` and `test` are fractions of the rows. With `labels`, numbers from 0 on, each split
     gets the same fraction of each label as far as whole rows allow; a label keeps one row for
-    training at least. The order of the rows and the seed alone decide.
+    training at least. With `groups`, numbers from 0 on, rows of one group get the same split, and
+    fractions and proportions are kept as far as whole groups allow. The order of the rows and the
+    seed alone decide.
     """
     splits = np.full(rows, TRAIN, dtype=np.int8)
     if rows == 0 or validation + test == 0:
         return splits, 0
     keys = np.random.Philox(seed).random_raw(rows)  # its stream is the same in every version
     order = np.argsort(keys, kind="stable")
-    if labels is None:
-        groups = [order]
-    else:
-        order = order[np.argsort(labels[order], kind="stable")]
-        groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
-    sizes = np.array([len(group) for group in groups])
-    free = sizes - 1  # one row of each label stays for training
+    numbers = np.zeros(rows, dtype=np.int32) if labels is None else labels
+    sizes = np.bincount(numbers)
+    free = np.maximum(sizes - 1, 0)  # one row of each label stays for training
     validation_counts = _counts(sizes, free, validation)
     test_counts = _counts(sizes, free - validation_counts, test)
-    for group, validation_count, test_count in zip(
-        groups, validation_counts, test_counts, strict=True
-    ):
-        splits[group[:validation_count]] = VALIDATION
-        splits[group[validation_count : validation_count + test_count]] = TEST
-    return splits, int((sizes == 1).sum()) if labels is not None else 0
+    rare = int((sizes == 1).sum()) if labels is not None else 0
+    if groups is not None and rows > 0 and groups.max() + 1 < rows:
+        wanted = {VALIDATION: validation_counts, TEST: test_counts}
+        return _with_groups(wanted, sizes, order, numbers, groups), rare
+    order = order[np.argsort(numbers[order], kind="stable")]
+    ends = np.cumsum(sizes)
+    for end, size, count, further in zip(ends, sizes, validation_counts, test_counts, strict=True):
+        own = order[end - size : end]
+        splits[own[:count]] = VALIDATION
+        splits[own[count : count + further]] = TEST
+    return splits, rare
+
+
+def _with_groups(
+    wanted: dict[int, NDArray[np.int64]],
+    sizes: NDArray[np.int64],
+    order: NDArray[np.int64],
+    labels: NDArray[np.int32],
+    groups: NDArray[np.int32],
+) -> NDArray[np.int8]:
+    """A split for each row, int8 [rows], the same one within a group.
+
+    Groups come in the order of their first rows. Each goes to the first split that still wants all
+    of its rows, else to training. Then groups that bring a split nearer to what it wants are moved
+    there from training; a split that has no row by then gets the smallest group that can go.
+    """
+    missing = {split: counts.tolist() for split, counts in wanted.items()}
+    trained = sizes.tolist()  # rows of each label that are for training
+    found: dict[int, int] = {}
+    units = _Units(order, labels, groups)
+
+    def leaves_some(counts: dict[int, int]) -> bool:
+        return all(trained[label] > count for label, count in counts.items())
+
+    def put(group: int, counts: dict[int, int], split: int) -> None:
+        found[group] = split
+        for label, count in counts.items():
+            missing[split][label] -= count
+            trained[label] -= count
+
+    for slack in (1, 2):  # times what is missing that a group may have
+        for group, counts in units:
+            if group in found or not leaves_some(counts):
+                continue
+            for split, left in missing.items():
+                if all(count <= slack * left[label] for label, count in counts.items()):
+                    put(group, counts, split)
+                    break
+            if not any(max(left) > 0 for left in missing.values()):
+                break
+    for split, counted in wanted.items():
+        if counted.sum() and split not in found.values():
+            able = [one for one in units if one[0] not in found and leaves_some(one[1])]
+            if able:
+                put(*min(able, key=lambda one: sum(one[1].values())), split)
+    by_group = np.full(groups.max() + 1, TRAIN, dtype=np.int8)
+    by_group[list(found.keys())] = list(found.values())
+    return by_group[groups]
+
+
+class _Units:
+    """All groups in the order of their first rows, each with how many rows it has of each label."""
+
+    def __init__(
+        self, order: NDArray[np.int64], labels: NDArray[np.int32], groups: NDArray[np.int32]
+    ) -> None:
+        first = order[np.sort(np.unique(groups[order], return_index=True)[1])]
+        self._first = groups[first].tolist(), labels[first].tolist()
+        shared = np.bincount(groups)[groups] > 1
+        self._counts: dict[int, dict[int, int]] = {}  # of groups with several rows
+        for group, label in zip(groups[shared].tolist(), labels[shared].tolist(), strict=True):
+            counts = self._counts.setdefault(group, {})
+            counts[label] = counts.get(label, 0) + 1
+
+    def __iter__(self) -> Iterator[tuple[int, dict[int, int]]]:
+        for group, label in zip(*self._first, strict=True):
+            yield group, self._counts.get(group) or {label: 1}
+
+
+def grouped_rows(groups: NDArray[np.int32]) -> int:
+    """How many rows share their group with another row."""
+    sizes = np.bincount(groups)
+    return int(sizes[sizes > 1].sum())
 
 
 def _counts(sizes: NDArray[np.int64], free: NDArray[np.int64], share: float) -> NDArray[np.int64]:

@@ -86,7 +86,9 @@ def test_a_class_that_is_never_predicted_is_warned_of_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     data, job, run = tmp_path / "data.csv", tmp_path / "job.json", tmp_path / "run"
-    data.write_text("text,label\n" + "a fine film,common\n" * 80 + "a fine film,rare\n" * 20)
+    text = "a fine film" + " so" * 20  # the number behind it is truncated
+    numbered = [f"{text} {n},{'rare' if n % 5 == 0 else 'common'}\n" for n in range(100)]
+    data.write_text("text,label\n" + "".join(numbered))
     learning = ["--steps=8", "--batch-size=8", "--set=training.evaluate_every=2", "--max-length=16"]
     job.write_text(output(capsys, "job", "--data", str(data), *SIZE, *learning, "--device=cpu"))
     output(capsys, "train", str(job), "--into", str(run))

@@ -164,6 +164,7 @@ def labelled(path: Path, rows: int = 96) -> Path:
             text = chance.choice(GOOD if good else BAD)
             score = (4 if good else 1) + len(text) / 100
             topics = "|".join(w for w in ("film", "acting", "story") if w in text)
+            text += " so" * (number // 3 % 8)  # equal texts stay in one split
             endings = [chance.choice(GOOD), chance.choice(BAD)][:: 1 if number % 2 else -1]
             right = 1 - number % 2  # where the good ending stands
             writer.writerow([text, f"{score:.2f}", topics, int(not good), *endings, right])

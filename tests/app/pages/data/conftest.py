@@ -51,5 +51,5 @@ def page(qtbot, studio: Studio) -> DataPage:
 @pytest.fixture
 def tagged(write: Write) -> Path:
     """40 sentences of tagged words, in IOBES."""
-    sentence = "Ada\tB-person\nLovelace\tE-person\nsaw\tO\nParis\tS-place\n"
-    return write("names.conll", "\n".join([sentence] * 40))
+    sentence = "Ada\tB-person\nLovelace{0}\tE-person\nsaw\tO\nParis\tS-place\n"
+    return write("names.conll", "\n".join(sentence.format(number) for number in range(40)))

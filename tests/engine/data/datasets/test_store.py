@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.data.datasets.store import Cancelled, import_dataset, open_dataset, resolve
+from engine.data.formats.reading import recognise
 from engine.errors import BadFile, MissingColumn, StudioError
-from engine.spec.dataset import DatasetSpec, FileData, Mapping, Reading, Split, StoredData
+from engine.spec.dataset import SPLITS, DatasetSpec, FileData, Mapping, Reading, Split, StoredData
 
 MAPPED = Mapping(text="text", label="label")
 
@@ -317,3 +318,32 @@ def test_a_big_file_is_imported_in_little_memory(tmp_path):
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert int(out[0]) == 20_000
     assert int(out[1]) < 1_200_000  # kilobytes; the text alone has 190,000, some of it twice
+
+
+def test_no_text_of_the_validation_rows_stands_in_training(tmp_path):
+    """210 rows with 66 distinct texts: 19 of 21 validation texts once stood in train."""
+    texts = [f"The film number {n % 66} is a film." for n in range(210)]
+    shouted = [text.upper() if n % 5 == 0 else f" {text}" for n, text in enumerate(texts)]
+    file = tmp_path / "films.csv"
+    file.write_text("text,label\n" + "".join(f"{t},{n % 3}\n" for n, t in enumerate(shouted)))
+    found = recognise(file)
+    assert found.mapping is not None
+    spec = import_dataset(
+        "x", {"all": file}, found.reading, found.mapping, Split(test=0.1), tmp_path / "x"
+    )
+    dataset = open_dataset(tmp_path / "x")
+    by_split = {
+        name: {text.strip().casefold() for text in dataset.rows(name).texts} for name in SPLITS
+    }
+    assert not by_split["validation"] & by_split["train"]
+    assert not by_split["test"] & (by_split["train"] | by_split["validation"])
+    assert abs(spec.rows["validation"] - 21) <= 2 and abs(spec.rows["test"] - 21) <= 2
+    assert "210 rows have equal texts; the split keeps them together." in spec.notes
+
+
+def test_rows_without_text_are_not_kept_together(tmp_path):
+    file = tmp_path / "films.csv"
+    file.write_text("text,label\n" + "".join(f",{n % 2}\n" for n in range(100)) + "a film,1\n")
+    mapping, reading = Mapping(text="text", label="label"), Reading()
+    spec = import_dataset("x", {"all": file}, reading, mapping, Split(), tmp_path / "x")
+    assert spec.rows["validation"] == 10 and not [note for note in spec.notes if "equal" in note]
