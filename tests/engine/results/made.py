@@ -36,7 +36,7 @@ def classified(
     """Predictions of classes; without `scores`, all of the probability is on the prediction."""
     if scores is None:
         scores = [[float(label == one) for label in labels] for one in predicted]
-    scores = np.asarray(scores, dtype=np.float32)
+    scores = np.asarray(scores, dtype=np.float32).reshape(len(gold), len(labels))
     record = {
         "row": range(len(gold)),
         "line": range(2, len(gold) + 2),

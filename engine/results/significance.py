@@ -1,0 +1,167 @@
+"""Tests of whether a difference may be chance, from counts and moments, without SciPy.
+
+p is the probability of a difference at least as large where there is none.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+NODES = 64  # of an integral; more give the same 12 digits
+DEEPEST_TAIL = 12.0  # standard deviations beyond the start of a tail that still count
+TERMS = 40  # of a tail of a discrete distribution, beside those within DEEPEST_TAIL
+
+
+class Difference(NamedTuple):
+    """A difference of means with the ends of its 95 % interval, and p; NaN where unknown."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
+    """The probability that Student's t is above `t`, for degrees of freedom from 1, [...].
+
+    With t = √ν tan θ, its density is that of cosᵛ⁻¹ θ, which is integrated by Gauss and Legendre.
+    """
+    values, nu = np.broadcast_arrays(
+        np.asarray(t, dtype=np.float64), np.asarray(freedom, dtype=np.float64)
+    )
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    start = np.arctan(np.abs(values) / np.sqrt(nu))
+    end = np.minimum(np.pi / 2, start + DEEPEST_TAIL / np.sqrt(np.maximum(nu, 1)))
+    angles = start[..., None] + (end - start)[..., None] * (nodes + 1) / 2
+    with np.errstate(divide="ignore", under="ignore"):
+        inside = (nu[..., None] - 1) * np.log(np.cos(angles)) + np.log(weights)
+    whole = np.vectorize(lambda n: math.lgamma((n + 1) / 2) - math.lgamma(n / 2), otypes=[float])
+    scale = whole(nu) - 0.5 * np.log(np.pi)
+    with np.errstate(under="ignore", invalid="ignore"):
+        tail = np.exp(scale[..., None] + inside).sum(axis=-1) * (end - start) / 2
+    found: NDArray[np.float64] = np.where(values >= 0, tail, 1 - tail)
+    return found
+
+
+def t_limit(freedom: float, confidence: float = 0.95) -> float:
+    """How far from 0 Student's t lies with a probability of `confidence`, by halving."""
+    low, high = 0.0, 1e6
+    for _ in range(80):
+        middle = (low + high) / 2
+        if float(t_tail(middle, freedom)) > (1 - confidence) / 2:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def welch_tail(
+    mean: ArrayLike, variance: ArrayLike, count: ArrayLike,
+    other_mean: ArrayLike, other_variance: ArrayLike, other_count: ArrayLike,
+) -> NDArray[np.float64]:  # fmt: skip
+    """One-sided p that the first mean is below the other one (Welch 1947), [...].
+
+    Variances are those of the sample, over n - 1. Without any variance, p is 0 or 1.
+    """
+    one = np.asarray(variance, dtype=np.float64) / np.asarray(count)
+    other = np.asarray(other_variance, dtype=np.float64) / np.asarray(other_count)
+    below = np.asarray(other_mean, dtype=np.float64) - np.asarray(mean)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = below / np.sqrt(one + other)
+        freedom = (one + other) ** 2 / (
+            one**2 / (np.asarray(count) - 1) + other**2 / (np.asarray(other_count) - 1)
+        )
+    usable = np.isfinite(t) & np.isfinite(freedom)
+    p = t_tail(np.where(usable, t, 0), np.where(usable, freedom, 1))
+    found: NDArray[np.float64] = np.where(usable, p, np.where(below > 0, 0.0, 1.0))
+    return found
+
+
+def hypergeometric_tail(
+    hits: ArrayLike, rows: ArrayLike, all_hits: int, all_rows: int
+) -> NDArray[np.float64]:
+    """The probability of so few hits or fewer among `rows` of all, [S]: Fisher's exact test.
+
+    Args:
+        hits: int [S], hits among the rows.
+        rows: int [S], how many are drawn.
+        all_hits: among all rows.
+    """
+    k, n = np.asarray(hits, dtype=np.int64), np.asarray(rows, dtype=np.int64)
+    logs = _log_factorials(all_rows)
+    share = all_hits / max(all_rows, 1)
+    deep = np.maximum(0, k - n * share) + DEEPEST_TAIL * np.sqrt(n * share * (1 - share))
+    terms = int(deep.max(initial=0)) + TERMS
+    found = np.zeros(len(k))
+    for step in range(0, terms, TERMS):
+        down = k[:, None] - np.arange(step, step + TERMS)  # [S, TERMS]
+        possible = (down >= np.maximum(0, n + all_hits - all_rows)[:, None]) & (down <= all_hits)
+        i = np.where(possible, down, np.maximum(0, n + all_hits - all_rows)[:, None])
+        rest, missed = n[:, None] - i, all_rows - all_hits
+        log_p = (
+            logs[all_hits] - logs[i] - logs[all_hits - i]
+            + logs[missed] - logs[rest] - logs[missed - rest]
+            - (logs[all_rows] - logs[n] - logs[all_rows - n])[:, None]
+        )  # fmt: skip
+        found += np.where(possible, np.exp(log_p), 0).sum(axis=1)
+    return np.minimum(found, 1)
+
+
+def mcnemar(fixed: int, broken: int) -> float:
+    """McNemar's exact test of two models over the same rows: two-sided p.
+
+    Args:
+        fixed: rows that only the second has right.
+        broken: rows that only the first has right.
+    """
+    changed = fixed + broken
+    logs = _log_factorials(changed)
+    few = np.arange(min(fixed, broken) + 1)
+    tail = np.exp(logs[changed] - logs[few] - logs[changed - few] - changed * math.log(2)).sum()
+    return min(1.0, 2 * float(tail))
+
+
+def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
+    """Adjusted p of S tests, float64 [S]; those below 0.05 hold at most 5 % false ones on average.
+
+    Benjamini and Hochberg (1995).
+    """
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(-values)
+    ranks = np.arange(len(values), 0, -1)
+    found = np.empty(len(values))
+    found[order] = np.minimum.accumulate(np.minimum(1, values[order] * len(values) / ranks))
+    return found
+
+
+def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) -> Difference:
+    """The second mean less the first of runs with several seeds, by Student's or Welch's t-test.
+
+    Args:
+        paired: the runs at the same place have the same seed. Else the seeds differ, and so may
+            their numbers.
+    """
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    value = float(b.mean() - a.mean()) if len(a) and len(b) else math.nan
+    if min(len(a), len(b)) < 2:
+        return Difference(value, math.nan, math.nan, math.nan)
+    if paired:
+        error, freedom = float((b - a).std(ddof=1)) / math.sqrt(len(a)), len(a) - 1.0
+    else:
+        one, other = float(a.var(ddof=1)) / len(a), float(b.var(ddof=1)) / len(b)
+        error = math.sqrt(one + other)
+        parts = one**2 / (len(a) - 1) + other**2 / (len(b) - 1)
+        freedom = (one + other) ** 2 / parts if parts else 1.0
+    if error == 0:
+        return Difference(value, value, value, 1.0 if value == 0 else 0.0)
+    half = t_limit(freedom) * error
+    p = min(1.0, 2 * float(t_tail(abs(value) / error, freedom)))
+    return Difference(value, value - half, value + half, p)
+
+
+def _log_factorials(largest: int) -> NDArray[np.float64]:
+    """log n! for n from 0, float64 [largest + 1]."""
+    return np.append(0.0, np.cumsum(np.log(np.arange(1, largest + 1))))

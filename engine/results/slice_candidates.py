@@ -1,0 +1,101 @@
+"""The conditions that slices are looked for among: what a row is, never what was predicted for it.
+
+Gold label, length, columns with few values, frequent words of the texts, the first word of a
+question, types of gold spans.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.results.conditions import CellHasWord, Condition, Conditions, HasSpan, mask
+from engine.results.groups import by_column, by_figure, by_first_word, by_label
+from engine.results.labels import labels
+from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.row_figures import Figure, figure, text_columns
+from engine.results.spans import span_table
+
+MOST_WORDS = 200  # that are tried: those that stand in most rows
+NO_WORD = r"[^\pL\pM\pN_]+"
+LABELLED = ("text_classification", "pair_classification", "multi_label", "multiple_choice")
+
+
+class Candidate(NamedTuple):
+    """A condition, the rows it holds for, and what it is about."""
+
+    condition: Condition
+    rows: NDArray[np.bool_]  # [N]
+    about: str
+
+    def pairs_with(self, other: "Candidate") -> bool:
+        """Whether both together say more than one: they are about different things."""
+        return self.about != other.about
+
+
+def candidates(
+    predictions: Predictions, rows: NDArray[np.int64], min_rows: int
+) -> tuple[Candidate, ...]:
+    """The conditions that hold for at least `min_rows` of these rows, and not for nearly all.
+
+    Args:
+        rows: places of the N rows among the predictions, rising.
+    """
+    some = Predictions(predictions.facts, predictions.table.take(rows))
+    found = (*_of_rows(some), *_words(some, min_rows))
+    return tuple(one for one in found if min_rows <= one.rows.sum() <= len(rows) - min_rows)
+
+
+def _of_rows(some: Predictions) -> Iterator[Candidate]:
+    for about, groups in _groups(some):
+        for conditions in groups:
+            yield Candidate(conditions[0], mask(some, conditions), about)
+
+
+def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
+    """Groups of rows, each of one condition, and what they are about."""
+    task, mapping = some.facts.task, some.facts.mapping
+    if task in LABELLED and len(labels(some)) > 1:
+        yield "label", by_label(some)
+    if task == "regression":
+        yield "label", by_figure(some, "gold")
+    yield "length", by_figure(some, length_figure(some))
+    if task == "question_answering" and mapping.text in some.columns:
+        yield "first word", by_first_word(some, mapping.text)
+    if task == "token_classification":
+        types = span_table(some).types
+        yield "type", tuple((HasSpan(gold=name),) for name in types)
+    for column in other_columns(some.facts, some.columns):
+        yield f"column {column}", by_column(some, column)
+
+
+def other_columns(facts: PredictionFacts, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns of the rows that the task does not read."""
+    return tuple(column for column in columns if column not in facts.mapping.columns)
+
+
+def length_figure(predictions: Predictions) -> Figure:
+    """Words where the texts have blanks; else characters, as in Chinese."""
+    words, characters = (figure(predictions, name) for name in ("words", "characters"))
+    return "words" if characters.sum() <= 15 * words.sum() else "characters"
+
+
+def _words(some: Predictions, min_rows: int) -> Iterator[Candidate]:
+    """The words that stand in most rows, of all texts together the most frequent first."""
+    for column in text_columns(some):
+        text = pc.utf8_lower(some.cells(column)).combine_chunks()
+        lists = pc.split_pattern_regex(text, NO_WORD)
+        rows = pc.list_parent_indices(lists).to_numpy()
+        encoded = pc.list_flatten(lists).dictionary_encode()
+        words = encoded.dictionary.to_pylist()
+        pairs = np.unique(rows * max(len(words), 1) + encoded.indices.to_numpy())  # row and word
+        row, word = np.divmod(pairs, max(len(words), 1))
+        counts = np.bincount(word, minlength=len(words))
+        ranked = np.argsort(-counts, kind="stable")
+        usable = [n for n in ranked[: MOST_WORDS + 1] if words[n] and counts[n] >= min_rows]
+        for number in usable[:MOST_WORDS]:
+            has = np.zeros(len(some), dtype=bool)
+            has[row[word == number]] = True
+            yield Candidate(CellHasWord(column=column, word=words[number]), has, "word")

@@ -1,0 +1,245 @@
+"""Slices: rows that somebody named, and those where a model is worst, found by themselves.
+
+N rows that have a score, S conditions. Conditions are tried alone and in pairs; a slice has at
+least 20 rows, and its score is tested against that of all other rows, corrected for all that were
+tried.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.phrases import Phrase, phrase
+from engine.results.conditions import Condition, Conditions, mask, sentence
+from engine.results.groups import Group, RowScores, group, row_scores
+from engine.results.intervals import Interval, mean_interval
+from engine.results.predictions import Predictions
+from engine.results.significance import benjamini_hochberg, hypergeometric_tail, welch_tail
+from engine.results.slice_candidates import Candidate, candidates
+from engine.spec import Spec
+
+MIN_ROWS = 20  # of a slice
+LEVEL = 0.05  # of the adjusted p, and of the tests that a pair is worse than each of its conditions
+MOST_SLICES = 20  # that are found
+SEARCH_ROWS = 200_000  # drawn from more rows, to look for slices in
+AT_ONCE = 20_000  # rows of a matrix product
+
+
+class Slice(Spec):
+    """Conditions that somebody named, for the rows of one data set or file."""
+
+    name: str
+    source: str
+    conditions: Conditions
+
+
+@dataclass(frozen=True)
+class WorstSlice:
+    """A slice that is worse than all other rows, and more so than chance explains."""
+
+    group: Group
+    elsewhere: Interval  # the score of all other rows
+    p: float  # adjusted for all slices that were tried
+    is_share: bool  # of rows that are right, and not a mean
+    score_name: Phrase
+
+    @property
+    def conditions(self) -> Conditions:
+        return self.group.conditions
+
+    @property
+    def sentence(self) -> Phrase:
+        """As “12 of 31 rows right where gold is “bad”, 71 % elsewhere”."""
+        where = sentence(self.group.conditions)
+        if self.is_share:
+            return phrase(
+                "{right:,} of {count:,} rows right where {where}, {elsewhere:.0f} % elsewhere",
+                right=round(self.group.score.value * self.group.count),
+                count=self.group.count,
+                where=where,
+                elsewhere=100 * self.elsewhere.value,
+            )
+        return phrase(
+            "{name} {value:.3g} in {count:,} rows where {where}, {elsewhere:.3g} elsewhere",
+            name=self.score_name,
+            value=self.group.score.value,
+            count=self.group.count,
+            where=where,
+            elsewhere=self.elsewhere.value,
+        )
+
+
+@dataclass(frozen=True)
+class WorstSlices:
+    """What was found among so many slices that were tried."""
+
+    slices: tuple[WorstSlice, ...]  # the least likely to be chance first
+    tried: int
+    rows: int  # that were searched
+
+
+def score_slices(predictions: Predictions, slices: Sequence[Slice]) -> tuple[Group, ...]:
+    """The scores of named slices. Raises StudioError where a column of one is not there."""
+    return tuple(group(predictions, one.conditions) for one in slices)
+
+
+def worst_slices(
+    predictions: Predictions, most: int = MOST_SLICES, min_rows: int = MIN_ROWS
+) -> WorstSlices:
+    """The slices where the model is worse than elsewhere.
+
+    Rows that are right or wrong are tested by Fisher's exact test, others by Welch's, both
+    one-sided, and the false discovery rate of all slices that were tried is held below 5 %. A pair
+    is told only where it is worse than each of its conditions without the other one, and a slice
+    only where it is also worse without the rows of the slices that are told before it.
+    """
+    scores = row_scores(predictions)
+    usable = np.flatnonzero(~np.isnan(scores.values))
+    if len(usable) > SEARCH_ROWS:
+        usable = np.sort(np.random.default_rng(0).choice(usable, SEARCH_ROWS, replace=False))
+    found = candidates(predictions, usable, min_rows)
+    values = scores.values[usable].astype(np.float64)
+    trial = _Trial.of(found, values if scores.more_is_better else -values, min_rows)
+    p = trial.tail(scores.is_binary)
+    adjusted, cost = benjamini_hochberg(p), trial.cost
+    told: list[WorstSlice] = []
+    covered = np.zeros(len(usable), dtype=bool)
+    for place in sorted(np.flatnonzero(adjusted < LEVEL), key=lambda one: (p[one], -cost[one])):
+        if len(told) == most:
+            break
+        first, second = trial.pairs[place]
+        rows = found[first].rows & found[second].rows
+        if not trial.is_worse(rows & ~covered, ~rows & ~covered, scores.is_binary, min_rows):
+            continue
+        if first != second and not all(
+            trial.is_worse(rows, one.rows & ~rows, scores.is_binary)
+            for one in (found[first], found[second])
+        ):
+            continue
+        covered |= rows
+        conditions = (found[first].condition, found[second].condition)[: 1 + (first != second)]
+        told.append(_told(predictions, conditions, scores, float(adjusted[place])))
+    return WorstSlices(tuple(told), len(p), len(usable))
+
+
+def _told(
+    predictions: Predictions, conditions: tuple[Condition, ...], scores: RowScores, p: float
+) -> WorstSlice:
+    """A slice with the scores of all rows, also where only some were searched."""
+    inside = mask(predictions, conditions) & ~np.isnan(scores.values)
+    return WorstSlice(
+        Group(conditions, int(inside.sum()), mean_interval(scores.values[inside])),
+        mean_interval(scores.values[~inside]),
+        p,
+        scores.is_binary,
+        scores.name,
+    )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """All slices that are tried: pairs of conditions; one of a condition with itself is single.
+
+    Counts, sums and sums of squares of the scores are [S, S]; of the tried slices, [tried].
+    """
+
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    values: NDArray[np.float64]  # [N]; more is better
+    pairs: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, found: Sequence[Candidate], values: NDArray[np.float64], min_rows: int) -> "_Trial":
+        """Every product of two conditions, by three products of matrices."""
+        size = len(found)
+        counts, sums, squares = (np.zeros((size, size)) for _ in range(3))
+        for begin in range(0, len(values) if size else 0, AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
+            rows = np.array([one.rows[part] for one in found], dtype=np.float32)  # [S, rows]
+            score = values[part].astype(np.float32)
+            counts += rows @ rows.T
+            sums += (rows * score) @ rows.T
+            squares += (rows * score**2) @ rows.T
+        pairs = [
+            (first, second)
+            for first in range(size)
+            for second in range(first, size)
+            if min_rows <= counts[first, second] <= len(values) - min_rows
+            and (first == second or found[first].pairs_with(found[second]))
+        ]
+        return cls(counts, sums, squares, values, pairs)
+
+    @property
+    def cost(self) -> NDArray[np.float64]:
+        """By how much all rows of a slice together are worse than as many elsewhere, [tried]."""
+        count, total, _ = self._of_pairs()
+        elsewhere = (self.values.sum() - total) / (len(self.values) - count)
+        found: NDArray[np.float64] = count * elsewhere - total
+        return found
+
+    def tail(self, is_binary: bool) -> NDArray[np.float64]:
+        """One-sided p that each slice is worse than all other rows, [tried]; 1 where it is not."""
+        count, total, square = self._of_pairs()
+        rest = (
+            len(self.values) - count,
+            self.values.sum() - total,
+            (self.values**2).sum() - square,
+        )
+        worse = self.cost > 0
+        p = np.ones(len(self.pairs))
+        p[worse] = _tail(
+            (count[worse], total[worse], square[worse]),
+            (rest[0][worse], rest[1][worse], rest[2][worse]),
+            is_binary,
+        )
+        return p
+
+    def is_worse(
+        self, rows: NDArray[np.bool_], others: NDArray[np.bool_], is_binary: bool, least: int = 2
+    ) -> bool:
+        """Whether rows are worse than others by a test of their own; no where one has too few."""
+        if rows.sum() < least or others.sum() < 2:
+            return False
+        inside, outside = self.values[rows], self.values[others]
+        if inside.mean() >= outside.mean():
+            return False
+        moments = (_moments(inside), _moments(outside))
+        return bool(_tail(*moments, is_binary)[0] < LEVEL)
+
+    def _of_pairs(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        places = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
+        first, second = places[:, 0], places[:, 1]
+        return self.counts[first, second], self.sums[first, second], self.squares[first, second]
+
+
+Moments = Sequence[NDArray[np.float64]]  # counts, sums and sums of squares, each [tried]
+
+
+def _tail(inside: Moments, other: Moments, is_binary: bool) -> NDArray[np.float64]:
+    """One-sided p that the first scores are below the others, [tried]."""
+    if not is_binary:
+        (n, mean, variance), (m, other_mean, other_variance) = _means(inside), _means(other)
+        return welch_tail(mean, variance, n, other_mean, other_variance, m)
+    found = np.ones(len(inside[0]))
+    hits, rows = np.rint(inside[1]).astype(np.int64), np.rint(inside[0]).astype(np.int64)
+    all_hits = hits + np.rint(other[1]).astype(np.int64)
+    all_rows = rows + np.rint(other[0]).astype(np.int64)
+    for wholes in set(zip(all_hits.tolist(), all_rows.tolist(), strict=True)):  # mostly one
+        same = (all_hits == wholes[0]) & (all_rows == wholes[1])
+        found[same] = hypergeometric_tail(hits[same], rows[same], *wholes)
+    return found
+
+
+def _moments(values: NDArray[np.float64]) -> Moments:
+    return tuple(np.array([one]) for one in (len(values), values.sum(), (values**2).sum()))
+
+
+def _means(moments: Moments) -> Moments:
+    """Counts, means, and variances over n - 1."""
+    count, total, square = moments
+    mean = total / count
+    variance = np.maximum(0, square - count * mean**2) / np.maximum(count - 1, 1)
+    return count, mean, variance
