@@ -120,6 +120,7 @@ class DataPage(QWidget):
         view.left.connect(self.show_list)
         view.trained.connect(lambda: self._studio.go.emit("train", {"data": folder}))
         view.deleted.connect(self._on_delete)
+        view.revised.connect(self._on_revised)
         self.dataset = view
         self._studio.settings.remember(view.splitter, "data.dataset")
         self.stack.addWidget(view)
@@ -129,8 +130,15 @@ class DataPage(QWidget):
         view.search.setFocus()
         self._read_models()
 
+    def _on_revised(self, folder: Path) -> None:
+        self.open_dataset(folder)
+        self._studio.notices.say(
+            self.tr("Saved as version {0} of “{1}”.").format(folder.name, folder.parent.name)
+        )
+
     def _forget_dataset(self) -> None:
         if self.dataset is not None:
+            self.dataset.editing.state.keep()
             self.dataset.state.close()
             self.stack.removeWidget(self.dataset)
             self.dataset.deleteLater()

@@ -4,14 +4,17 @@ from collections import OrderedDict
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
+from PySide6.QtGui import QFont
 
 from app.pages.data.cells import heading, one_line, roles_in
-from app.pages.data.dataset.state import PAGE_ROWS, DatasetState
+from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
+from app.pages.data.dataset.state import CELL_CHARACTERS, PAGE_ROWS, DatasetState
 from app.resources import mono_font
 from app.theme import Role, colour
 from app.widgets.data_texts import split_title
 from app.widgets.tables import NOWHERE, Index
-from app.widgets.text import tooltip, visible
+from app.widgets.text import font, tooltip, visible
+from engine.data.datasets.editing import RowEdit
 from engine.spec.dataset import SPLITS
 
 CACHED_PAGES = 30
@@ -28,6 +31,7 @@ class RowsModel(QAbstractTableModel):
         self._rows = 0
         self._roles = roles_in(state.spec.mapping)
         self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
+        self._edits: EditsState | None = None
         state.found.connect(self._on_found)
         state.page_read.connect(self._on_page_read)
         self._on_found()
@@ -50,13 +54,39 @@ class RowsModel(QAbstractTableModel):
                 return self._cell(index)
             case Qt.ItemDataRole.ToolTipRole:
                 return tooltip(self._cell(index))
+            case Qt.ItemDataRole.ForegroundRole if self._is_edited(index):
+                return colour(Role.ACCENT)
             case Qt.ItemDataRole.ForegroundRole if self._is_aside(index.column()):
                 return colour(Role.MUTED)
+            case Qt.ItemDataRole.FontRole if self._edit_of(index).deleted:
+                return struck_out()
+            case Qt.ItemDataRole.FontRole if self._is_edited(index):
+                return font("strong")
             case Qt.ItemDataRole.FontRole if index.column() == 0:
                 return mono_font()
             case Qt.ItemDataRole.TextAlignmentRole if index.column() == 0:
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        found = super().flags(index)
+        is_cell = self._edits is not None and index.column() > 0 and self._is_read(index)
+        return found | Qt.ItemFlag.ItemIsEditable if is_cell else found
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if self._edits is None or role != Qt.ItemDataRole.EditRole:
+            return False
+        number = int(self._state.numbers[index.row()])
+        if index.column() == SPLIT_COLUMN:
+            self._edits.move([number], value)
+        else:
+            self._edits.set_cells([number], self._column(index), [str(value)])
+        return True
+
+    def show_edits(self, edits: EditsState) -> None:
+        """Show what is edited in the rows, and take more edits."""
+        self._edits = edits
+        edits.changed.connect(self._on_edited)
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -78,7 +108,10 @@ class RowsModel(QAbstractTableModel):
         page = self._pages.get(row // PAGE_ROWS)
         if page is None or row % PAGE_ROWS >= len(page):
             return []
-        cells = page[row % PAGE_ROWS][OWN_COLUMNS:]
+        cells = [
+            self._text_of(self.index(row, place), cell)
+            for place, cell in enumerate(page[row % PAGE_ROWS])
+        ][OWN_COLUMNS:]
         names = (visible(column[:100]) for column in self._state.columns)
         return list(zip(names, (visible(cell) for cell in cells), strict=True))
 
@@ -90,9 +123,32 @@ class RowsModel(QAbstractTableModel):
             return "…"
         self._pages.move_to_end(number)
         row = index.row() % PAGE_ROWS
-        cell = page[row][index.column()] if row < len(page) else ""
-        split = next((split for split in SPLITS if split == cell), None)
-        return split_title(split) if split and index.column() == 1 else cell
+        return self._text_of(index, page[row][index.column()]) if row < len(page) else ""
+
+    def _text_of(self, index: Index, cell: str) -> str:
+        """What is shown of a cell: as it was edited, else as it was read."""
+        if index.column() == SPLIT_COLUMN:
+            return self._split(self._edit_of(index).split or cell)
+        if index.column() == 0:
+            return cell
+        return self._edit_of(index).cells.get(self._column(index), cell)[:CELL_CHARACTERS]
+
+    def _column(self, index: Index) -> str:
+        return self._state.columns[index.column() - OWN_COLUMNS]
+
+    def _edit_of(self, index: Index) -> RowEdit:
+        if self._edits is None or not self._edits.rows or index.row() >= len(self._state.numbers):
+            return NOT_EDITED
+        return self._edits.rows.get(int(self._state.numbers[index.row()]), NOT_EDITED)
+
+    def _is_edited(self, index: Index) -> bool:
+        edit = self._edit_of(index)
+        if index.column() == SPLIT_COLUMN:
+            return edit.split is not None
+        return index.column() >= OWN_COLUMNS and self._column(index) in edit.cells
+
+    def _is_read(self, index: Index) -> bool:
+        return index.row() // PAGE_ROWS in self._pages
 
     def _split(self, cell: str) -> str:
         """A split by its title; a cell that is not read yet stays as it is."""
@@ -109,6 +165,11 @@ class RowsModel(QAbstractTableModel):
         self._rows = len(self._state.numbers)
         self.endResetModel()
 
+    def _on_edited(self) -> None:
+        if self._rows:
+            last = self.index(self._rows - 1, self.columnCount() - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+
     def _on_page_read(self, number: int, rows: list[tuple[str, ...]]) -> None:
         self._pages[number] = rows
         while len(self._pages) > CACHED_PAGES:
@@ -116,3 +177,10 @@ class RowsModel(QAbstractTableModel):
         first, last = number * PAGE_ROWS, min((number + 1) * PAGE_ROWS, self._rows) - 1
         if first <= last:
             self.dataChanged.emit(self.index(first, 0), self.index(last, self.columnCount() - 1))
+
+
+def struck_out() -> QFont:
+    """The font of a row that is left out of the next version."""
+    made = font()
+    made.setStrikeOut(True)
+    return made

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from app.library import ModelEntry
 from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
+from app.pages.data.dataset.editing.part import EditingPart
 from app.pages.data.dataset.state import DatasetState, Query
 from app.pages.data.dataset.table import OWN_COLUMNS, RowsModel
 from app.pages.data.texts import line_of
@@ -40,11 +41,13 @@ class DatasetView(Page):
     """Signals:
     left: back to the list.
     trained, deleted: the button of that name was pressed.
+    revised: the folder of a version that was made of this one.
     """
 
     left = Signal()
     trained = Signal()
     deleted = Signal()
+    revised = Signal(Path)
 
     def __init__(self, studio: Studio, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
@@ -98,7 +101,6 @@ class DatasetView(Page):
         above.setSpacing(3 * SPACE)
         column.addLayout(above)
         self._stack = QStackedLayout()
-        column.addLayout(self._stack, 1)
         self.search = QLineEdit()
         self.search.setClearButtonEnabled(True)
         self.search.setPlaceholderText(self.tr("Search rows"))
@@ -112,6 +114,9 @@ class DatasetView(Page):
         self.table = QTableView(made)
         dress(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
+        self.editing = EditingPart(self._studio, self.state, self.table, self)
+        self.editing.state.saved.connect(self.revised)
+        self.editing.state.changed.connect(self._show_row)
         self.none = EmptyState(
             "search",
             self.tr("No matching rows"),
@@ -126,7 +131,7 @@ class DatasetView(Page):
         self.row_text.setTabChangesFocus(True)
         self.row_text.setFixedHeight(26 * SPACE)
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
-        column.addWidget(self.row_text)
+        self.editing.add_around(column, self._stack, self.row_text)
         pause = QTimer(self)
         pause.setSingleShot(True)
         pause.setInterval(SEARCH_PAUSE_MS)
@@ -179,6 +184,7 @@ class DatasetView(Page):
     def _show_table(self) -> None:
         self.table.setModel(self.model)
         self.table.selectionModel().currentRowChanged.connect(self._on_row)
+        self.editing.begin(self.model)
         self._size_columns()
 
     def _size_columns(self) -> None:

@@ -1,0 +1,57 @@
+"""What is edited and not saved yet, and what can be done with it."""
+
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+
+from app.pages.data.dataset.editing.state import EditsState
+from app.theme import SPACE, Role
+from app.widgets import buttons
+from app.widgets.page import Picture
+from app.widgets.text import Text
+
+
+class EditBar(QFrame):
+    """“12 changes · Save as version 4 · Discard”; hidden while there is nothing to save or undo."""
+
+    def __init__(self, state: EditsState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.setProperty("look", "banner")
+        self.count = Text("", "strong", wraps=False)
+        self.undo = buttons.quiet(self.tr("Undo"), state.stack.undo)
+        self.undo.setShortcut(QKeySequence(QKeySequence.StandardKey.Undo))
+        self.redo = buttons.quiet(self.tr("Redo"), state.stack.redo)
+        self.redo.setShortcut(QKeySequence(QKeySequence.StandardKey.Redo))
+        self.discard = buttons.plain(self.tr("Discard"), state.discard)
+        self.discard.setAccessibleName(self.tr("Discard all edits"))
+        self.save = buttons.primary(self.tr("Save as a new version"), state.save)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE)
+        row.setSpacing(2 * SPACE)
+        row.addWidget(Picture("pencil", 18, Role.ACCENT))
+        row.addWidget(self.count)
+        row.addStretch(1)
+        for widget in (self.undo, self.redo, self.discard, self.save):
+            row.addWidget(widget)
+        state.changed.connect(self._show)
+        state.saving.connect(lambda _: self._show())
+        self.hide()
+
+    def _show(self) -> None:
+        state = self._state
+        rows, stack = len(state.rows), state.stack
+        self.setVisible(bool(rows) or stack.canUndo() or stack.canRedo())
+        self.count.setText(
+            self.tr("%Ln row(s) changed", "", rows) if rows else self.tr("No changes")
+        )
+        self.undo.setEnabled(stack.canUndo() and not state.is_saving)
+        self.redo.setEnabled(stack.canRedo() and not state.is_saving)
+        self.discard.setEnabled(bool(rows) and not state.is_saving)
+        self.save.setEnabled(bool(rows) and not state.is_saving)
+        text = (
+            self.tr("Saving…")
+            if state.is_saving
+            else self.tr("Save as version {0}").format(state.next_number)
+        )
+        self.save.setText(text)
+        self.save.setAccessibleName(text)

@@ -1,0 +1,111 @@
+"""Editors of single cells in the table: a text, a label, a split."""
+
+from typing import Any
+
+from PySide6.QtCore import QAbstractItemModel, QEvent, QObject, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QCompleter,
+    QLineEdit,
+    QPlainTextEdit,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from app.theme import SPACE
+from app.widgets.data_texts import split_title
+from app.widgets.tables import Index
+from engine.spec.dataset import SPLITS
+
+TEXT_HEIGHT = 30 * SPACE
+ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+
+
+class TextCells(QStyledItemDelegate):
+    """Edits a text in a field of several lines: Enter takes it, Shift+Enter is a line break."""
+
+    def createEditor(
+        self, parent: QWidget, option: QStyleOptionViewItem, index: Index
+    ) -> QPlainTextEdit:
+        editor = QPlainTextEdit(parent)
+        editor.setTabChangesFocus(True)
+        editor.setAccessibleName(self.tr("Edit text"))
+        return editor
+
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        assert isinstance(editor, QPlainTextEdit)
+        editor.setPlainText(str(index.data(Qt.ItemDataRole.EditRole)))
+        editor.selectAll()
+
+    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
+        assert isinstance(editor, QPlainTextEdit)
+        model.setData(index, editor.toPlainText())
+
+    def updateEditorGeometry(
+        self, editor: QWidget, option: QStyleOptionViewItem, index: Index
+    ) -> None:
+        place, parent = option.rect, editor.parentWidget()
+        assert parent is not None
+        top = min(place.top(), max(parent.height() - TEXT_HEIGHT, 0))
+        editor.setGeometry(place.left(), top, place.width(), TEXT_HEIGHT)
+
+    def eventFilter(self, editor: QObject, event: QEvent) -> bool:
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and event.key() in ENTER
+            and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        ):
+            assert isinstance(editor, QWidget)
+            self.commitData.emit(editor)
+            self.closeEditor.emit(editor)
+            return True
+        return super().eventFilter(editor, event)
+
+
+class LabelCells(QStyledItemDelegate):
+    """Edits a short cell in one line, and offers the labels that there are."""
+
+    def __init__(self, labels: tuple[str, ...], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._labels = labels
+
+    def createEditor(
+        self, parent: QWidget, option: QStyleOptionViewItem, index: Index
+    ) -> QLineEdit:
+        editor = QLineEdit(parent)
+        editor.setFrame(False)
+        editor.setAccessibleName(self.tr("Edit label"))
+        completer = QCompleter(list(self._labels), editor)
+        completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        editor.setCompleter(completer)
+        return editor
+
+
+class SplitCells(QStyledItemDelegate):
+    """Chooses the split of a row."""
+
+    def createEditor(
+        self, parent: QWidget, option: QStyleOptionViewItem, index: Index
+    ) -> QComboBox:
+        editor = QComboBox(parent)
+        editor.setAccessibleName(self.tr("Split of the row"))
+        for split in SPLITS:
+            editor.addItem(split_title(split), split)
+        editor.activated.connect(lambda _: self._take(editor))
+        return editor
+
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        assert isinstance(editor, QComboBox)
+        found: Any = index.data(Qt.ItemDataRole.EditRole)
+        editor.setCurrentIndex(max(editor.findText(str(found)), 0))
+
+    def setModelData(self, editor: QWidget, model: QAbstractItemModel, index: Index) -> None:
+        assert isinstance(editor, QComboBox)
+        model.setData(index, editor.currentData())
+
+    def _take(self, editor: QComboBox) -> None:
+        self.commitData.emit(editor)
+        self.closeEditor.emit(editor)

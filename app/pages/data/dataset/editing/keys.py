@@ -1,0 +1,90 @@
+"""One key for each label: shown as buttons, pressed in the table, for all selected rows."""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from app.pages.data.dataset.editing.state import KEYS
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.text import plain_menu_text, tooltip
+
+SHOWN_CHARACTERS = 18  # of a label on its button
+
+
+class LabelKeys(QWidget):
+    """A button for each of the first nine labels, with its key.
+
+    Signals:
+        pressed: a label was chosen, "" for none.
+    """
+
+    pressed = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.labels: tuple[str, ...] = ()
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(2 * SPACE)
+        self.hide()
+
+    def show_labels(self, labels: Sequence[str], none: str) -> None:
+        """Show these; `none` is what key 0 does, "" where it does nothing."""
+        self.labels = tuple(labels[:KEYS])
+        while (item := self._row.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        for number, label in enumerate(self.labels, start=1):
+            self._add(str(number), label, label)
+        if none:
+            self._add("0", none, "")
+        self._row.addStretch(1)
+        self.setVisible(bool(self.labels))
+
+    def watch(self, table: QWidget) -> None:
+        """Let the keys work while `table` has the focus."""
+        KeyFilter(table, self._on_key)
+
+    def label_of(self, key: int) -> str | None:
+        """The label of a key, "" for 0; None where the key has none."""
+        if key == Qt.Key.Key_0:
+            return ""
+        place = key - Qt.Key.Key_1
+        return self.labels[place] if 0 <= place < len(self.labels) else None
+
+    def _on_key(self, event: QKeyEvent) -> bool:
+        held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if held != Qt.KeyboardModifier.NoModifier or not self.labels:
+            return False
+        label = self.label_of(event.key())
+        if label is None:
+            return False
+        self.pressed.emit(label)
+        return True
+
+    def _add(self, key: str, title: str, label: str) -> None:
+        shown = title if len(title) <= SHOWN_CHARACTERS else f"{title[:SHOWN_CHARACTERS]}…"
+        button = buttons.plain(plain_menu_text(f"{key}  {shown}"))
+        button.setAccessibleName(
+            self.tr("Label selected rows “{0}” (key {1})").format(title[:100], key)
+        )
+        button.setToolTip(tooltip(button.accessibleName()))
+        button.clicked.connect(lambda _=False: self.pressed.emit(label))
+        self._row.addWidget(button)
+
+
+class KeyFilter(QObject):
+    """Does something when a key is pressed in a widget; `act` says whether it took the key."""
+
+    def __init__(self, widget: QWidget, act: Callable[[QKeyEvent], bool]) -> None:
+        super().__init__(widget)
+        self._act = act
+        widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        is_key = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
+        return is_key and self._act(event)  # type: ignore[arg-type]

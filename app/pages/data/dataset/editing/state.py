@@ -1,0 +1,263 @@
+"""The edits of one version that are not saved yet, with undo. No widgets."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from app import background
+from app.pages.data.dataset.state import DatasetState
+from app.studio import Studio
+from engine.data.columns.label_sets import counted, is_yes, joined, sets_in
+from engine.data.columns.numbers import is_scale
+from engine.data.datasets.deriving import derive
+from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits
+from engine.errors import StudioError
+from engine.home import next_version
+from engine.spec.dataset import SPLITS, DatasetSpec, SplitName
+
+WRITE_PAUSE_MS = 400  # after an edit, before it is written
+KEYS = 9  # labels that have a key of their own
+NOT_EDITED = RowEdit()
+
+Rows = Mapping[int, RowEdit]
+
+
+class EditsState(QObject):
+    """Signals:
+    changed: `rows` are others now.
+    saving: whether a version is being made.
+    saved: the folder of the version that was made of the edits.
+    """
+
+    changed = Signal()
+    saving = Signal(bool)
+    saved = Signal(Path)
+
+    def __init__(self, studio: Studio, data: DatasetState) -> None:
+        super().__init__(data)
+        self._studio, self._data = studio, data
+        self.rows: dict[int, RowEdit] = {}  # by number of the row; none of them is empty
+        self.stack = QUndoStack(self)
+        self.stack.indexChanged.connect(self._on_command)
+        self.is_saving = False
+        self._can_keep = False  # whether the file of the edits is known
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(WRITE_PAUSE_MS)
+        self._pause.timeout.connect(self.keep)
+        program = QCoreApplication.instance()
+        if program is not None:
+            program.aboutToQuit.connect(self.keep)
+
+    # ── what is edited ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def spec(self) -> DatasetSpec:
+        return self._data.spec
+
+    @property
+    def file(self) -> Path:
+        """Where the edits are kept until they are saved."""
+        folder = self._data.folder
+        return self._studio.home.edits / f"{folder.parent.name}-{folder.name}.json"
+
+    @property
+    def can_edit(self) -> bool:
+        """Whether a next version can be made: a data set of this home is open."""
+        home = self._studio.home.datasets
+        return self._data.dataset is not None and self._data.folder.is_relative_to(home)
+
+    def open(self) -> None:
+        """Read the edits that were left unsaved."""
+        try:
+            found = read_edits(self.file, self.spec.fingerprint)
+        except StudioError as error:
+            self._studio.notices.show(error)
+            return
+        self._can_keep = True
+        self.rows = dict(found.rows)
+        if self.rows:
+            self.changed.emit()
+
+    def keep(self) -> None:
+        """Write the edits to their file now."""
+        self._pause.stop()
+        if self._can_keep and not self.is_saving:
+            try:
+                self.pending().write(self.file)
+            except StudioError as error:
+                self._studio.notices.show(error)
+
+    def pending(self) -> PendingEdits:
+        return PendingEdits(fingerprint=self.spec.fingerprint, rows=dict(sorted(self.rows.items())))
+
+    def cell(self, number: int, column: str, stored: str) -> str:
+        """What stands in a cell now; `stored` is what the version says."""
+        return self.rows.get(number, NOT_EDITED).cells.get(column, stored)
+
+    def whole_cell(self, number: int, column: str) -> str:
+        """The same, in full, read from the version."""
+        return self.cell(number, column, self._stored([number], column)[0])
+
+    # ── editing ──────────────────────────────────────────────────────────────────────────────
+
+    def set_cells(self, numbers: Sequence[int], column: str, cells: Sequence[str]) -> None:
+        """Let each of these rows say something else in a column."""
+        stored = self._stored(numbers, column)
+        after: dict[int, RowEdit] = {}
+        for number, cell, was in zip(numbers, cells, stored, strict=True):
+            before = self.rows.get(number, NOT_EDITED)
+            kept = {name: text for name, text in before.cells.items() if name != column}
+            new = kept if cell == was else kept | {column: cell}
+            after[number] = before.model_copy(update={"cells": new})
+        self._do(after, self.tr("Edit “{0}”").format(column[:60]))
+
+    def set_label(self, numbers: Sequence[int], label: str) -> None:
+        """Give rows this label, "" takes it away; where rows have several, turn it on or off.
+
+        Of several rows, those that lack the label get it; it is taken away where all have it.
+        """
+        mapping = self.spec.mapping
+        if label in mapping.flags:
+            before = [self.cell(n, label, c) for n, c in self._pairs(numbers, label)]
+            cell = "0" if all(is_yes(label, before)) else "1"
+            self.set_cells(numbers, label, [cell] * len(numbers))
+        elif mapping.label is not None and self.has_sets and label:
+            column = mapping.label
+            sets = sets_in(self.cell(n, column, c) for n, c in self._pairs(numbers, column))
+            has_all = all(label in one for one in sets)
+            without = [[name for name in one if name != label] for one in sets]
+            new = [one if has_all else [*one, label] for one in without]
+            self.set_cells(numbers, column, [joined(one) for one in new])
+        elif mapping.label is not None:
+            self.set_cells(numbers, mapping.label, [label] * len(numbers))
+
+    def delete(self, numbers: Sequence[int]) -> None:
+        """Leave rows out of the next version; where all are left out, take them in again."""
+        present = [self.rows.get(number, NOT_EDITED) for number in numbers]
+        gone = not all(edit.deleted for edit in present)
+        edits = (edit.model_copy(update={"deleted": gone}) for edit in present)
+        text = self.tr("Delete rows") if gone else self.tr("Restore rows")
+        self._do(dict(zip(numbers, edits, strict=True)), text)
+
+    def move(self, numbers: Sequence[int], split: SplitName) -> None:
+        """Put rows in another split."""
+        dataset = self._data.dataset
+        assert dataset is not None
+        after = {}
+        for number in numbers:
+            is_there = SPLITS[dataset.splits[number]] == split
+            before = self.rows.get(number, NOT_EDITED)
+            after[number] = before.model_copy(update={"split": None if is_there else split})
+        self._do(after, self.tr("Move rows"))
+
+    def discard(self) -> None:
+        """Drop all edits; undo brings them back."""
+        self._do(dict.fromkeys(self.rows, NOT_EDITED), self.tr("Discard edits"))
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that can be given, those with a key first; none where rows have numbers."""
+        spec = self.spec
+        if spec.mapping.tags is not None:
+            return tuple(name for name in spec.spans if name != "O")
+        if spec.mapping.flags:
+            return spec.mapping.flags
+        if spec.mapping.label is None or is_scale(spec.labels):
+            return ()
+        counts = counted(spec.labels) or spec.labels
+        named = sorted((name for name in counts if name), key=lambda name: -counts[name])
+        return (*sorted(named[:KEYS]), *named[KEYS:])
+
+    @property
+    def has_sets(self) -> bool:
+        """Whether one cell holds any number of labels."""
+        return counted(self.spec.labels) is not None
+
+    # ── the next version ─────────────────────────────────────────────────────────────────────
+
+    @property
+    def next_number(self) -> int:
+        return next_version(self._data.folder.parent)
+
+    def save(self) -> None:
+        """Make the next version of the edits; `saved` tells its folder."""
+        if self.is_saving or not self.rows:
+            return
+        self.keep()
+        folder, spec, number = self._data.folder, self.spec, self.next_number
+        into, edits = folder.parent / str(number), self.pending().edits(self.spec)
+
+        def work() -> Path:
+            derive(folder, into, number, spec.mapping, edits=edits)
+            return into
+
+        self._set_saving(True)
+        background.run(self, work, self._on_saved, self._on_not_saved)
+
+    def _on_saved(self, folder: Path) -> None:
+        self._set_saving(False)
+        self.rows = {}
+        self.stack.clear()
+        self.keep()
+        self.changed.emit()
+        self._studio.datasets_changed.emit()
+        self.saved.emit(folder)
+
+    def _on_not_saved(self, error: BaseException) -> None:
+        self._set_saving(False)
+        self._studio.notices.show(error)
+
+    def _set_saving(self, saving: bool) -> None:
+        self.is_saving = saving
+        self.saving.emit(saving)
+
+    # ── undo ─────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, rows: Rows) -> None:
+        """Let these rows have these edits; called by the commands of the stack."""
+        for number, edit in rows.items():
+            if edit.is_empty:
+                self.rows.pop(number, None)
+            else:
+                self.rows[number] = edit
+
+    def _on_command(self, _: int) -> None:
+        self._pause.start()
+        self.changed.emit()
+
+    def _do(self, after: Rows, text: str) -> None:
+        if self.is_saving:
+            return
+        before = {number: self.rows.get(number, NOT_EDITED) for number in after}
+        if before != dict(after):
+            self.stack.push(_Edit(self, before, after, text))
+
+    def _pairs(self, numbers: Sequence[int], column: str) -> list[tuple[int, str]]:
+        return list(zip(numbers, self._stored(numbers, column), strict=True))
+
+    def _stored(self, numbers: Sequence[int], column: str) -> list[str]:
+        """The cells of a column as the version has them."""
+        dataset = self._data.dataset
+        assert dataset is not None
+        if len(numbers) == 1:
+            return [row[column] or "" for row in dataset.take(np.array(numbers), [column])]
+        cells = dataset.column(column)
+        return [cells[number].as_py() or "" for number in numbers]
+
+
+class _Edit(QUndoCommand):
+    """Edits of some rows, and what they were before."""
+
+    def __init__(self, state: EditsState, before: Rows, after: Rows, text: str) -> None:
+        super().__init__(text)
+        self._state, self._before, self._after = state, before, after
+
+    def redo(self) -> None:
+        self._state.take(self._after)
+
+    def undo(self) -> None:
+        self._state.take(self._before)

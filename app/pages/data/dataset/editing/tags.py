@@ -1,0 +1,179 @@
+"""The words of a row with their tags: words are selected, and a key gives them a tag."""
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.theme import CHART, SPACE, Role, colour
+from app.widgets.chips import painted
+from app.widgets.text import font
+
+SHOWN_WORDS = 512
+PAD = 1.5 * SPACE
+
+
+class TagWords(QWidget):
+    """Words in rows, the tag of each below it.
+
+    Drag or Shift+arrow selects several words next to one another; arrows move, Home and End jump.
+
+    Signals:
+        selected: the first and the last word of the selection are others now.
+    """
+
+    selected = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.words: list[str] = []
+        self.tags: list[str] = []
+        self._types: list[str] = []
+        self._anchor = self._current = 0
+        self._boxes: list[QRectF] = []
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setAccessibleName(self.tr("Words of the selected row"))
+
+    def show_row(self, words: list[str], tags: list[str], types: tuple[str, ...]) -> None:
+        """Show a row; the selection stays where the words are the same."""
+        if words != self.words:
+            self._anchor = self._current = 0
+        self.words, self.tags = words[:SHOWN_WORDS], tags[:SHOWN_WORDS]
+        self._types = list(types)
+        self._place(self.width())
+        self.updateGeometry()
+        self._tell()
+
+    @property
+    def selection(self) -> tuple[int, int]:
+        """The first and the last selected word, both included."""
+        return min(self._anchor, self._current), max(self._anchor, self._current)
+
+    def select(self, first: int, last: int) -> None:
+        self._anchor = max(0, min(first, len(self.words) - 1))
+        self._current = max(0, min(last, len(self.words) - 1))
+        self._tell()
+        self.selected.emit()
+
+    # ── keys and mouse ───────────────────────────────────────────────────────────────────────
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        last = len(self.words) - 1
+        target = {
+            Qt.Key.Key_Left: self._current - 1,
+            Qt.Key.Key_Right: self._current + 1,
+            Qt.Key.Key_Home: 0,
+            Qt.Key.Key_End: last,
+        }.get(Qt.Key(event.key()))
+        if target is None or not self.words:
+            super().keyPressEvent(event)
+            return
+        extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        self.select(self._anchor if extends else target, target)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        word = self._word_at(event.position())
+        if word is not None:
+            extends = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self.select(self._anchor if extends else word, word)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        word = self._word_at(event.position())
+        if word is not None:
+            self.select(self._anchor, word)
+
+    def box(self, word: int) -> QRectF:
+        """Where a word stands."""
+        return self._boxes[word]
+
+    def _word_at(self, place: QPointF) -> int | None:
+        return next((n for n, box in enumerate(self._boxes) if box.contains(place)), None)
+
+    # ── painting ─────────────────────────────────────────────────────────────────────────────
+
+    def sizeHint(self) -> QSize:
+        return QSize(80 * SPACE, self.heightForWidth(max(self.width(), 80 * SPACE)))
+
+    def heightForWidth(self, width: int) -> int:
+        boxes = self._placed(width)
+        return round(boxes[-1].bottom() + SPACE) if boxes else 12 * SPACE
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place(self.width())
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        first, last = self.selection
+        small = font("small")
+        for number, (box, word, tag) in enumerate(
+            zip(self._boxes, self.words, self.tags, strict=False)
+        ):
+            if first <= number <= last:
+                painter.setPen(QPen(colour(Role.ACCENT), 2 if self.hasFocus() else 1))
+                painter.setBrush(colour(Role.ACCENT_SOFT))
+                painter.drawRoundedRect(box, 4, 4)
+            line = QRectF(box.left(), box.top(), box.width(), box.height() / 2)
+            painter.setPen(colour(Role.TEXT))
+            painter.setFont(self.font())
+            painter.drawText(line, Qt.AlignmentFlag.AlignCenter, painted(word))
+            if tag == "O":
+                continue
+            below = QRectF(box.left(), line.bottom(), box.width(), box.height() / 2 - 2)
+            painter.setPen(QPen(self._colour_of(tag), 2))
+            painter.drawLine(below.topLeft(), below.topRight())
+            painter.setFont(small)
+            painter.setPen(self._colour_of(tag))
+            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, painted(tag))
+
+    def _colour_of(self, tag: str) -> QColor:
+        name = tag[2:] if tag[1:2] == "-" else tag
+        place = self._types.index(name) if name in self._types else 0
+        return colour(CHART[place % len(CHART)])
+
+    def _place(self, width: int) -> None:
+        self._boxes = self._placed(width)
+        self.update()
+
+    def _placed(self, width: int) -> list[QRectF]:
+        """The box of each word, in rows of at most `width`."""
+        metrics, below = QFontMetricsF(self.font()), QFontMetricsF(font("small"))
+        height = metrics.height() + below.height() + 2 * SPACE
+        boxes: list[QRectF] = []
+        x, y = 1.0, 1.0
+        for word, tag in zip(self.words, self.tags, strict=False):
+            texts = metrics.horizontalAdvance(painted(word)), below.horizontalAdvance(painted(tag))
+            own = max(texts) + 2 * PAD
+            if x > 1 and x + own > width:
+                x, y = 1.0, y + height + SPACE
+            boxes.append(QRectF(x, y, own, height))
+            x += own + SPACE
+        return boxes
+
+    def _tell(self) -> None:
+        """Let a screen reader say what is selected."""
+        first, last = self.selection
+        pairs = zip(self.words[first : last + 1], self.tags[first : last + 1], strict=False)
+        self.setAccessibleDescription(", ".join(f"{word}: {tag}" for word, tag in pairs))
+        self.update()

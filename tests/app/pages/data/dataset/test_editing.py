@@ -1,0 +1,145 @@
+"""Rows are corrected in place: by keys, by typing, several at once, with undo; then saved."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
+from PySide6.QtWidgets import QApplication, QPlainTextEdit
+
+from app.pages.data.dataset.view import DatasetView
+from app.pages.data.view import DataPage
+from engine.data.datasets.differences import differences
+from engine.data.datasets.store import open_dataset
+from tests.app.accessible import assert_accessible
+from tests.app.pages.data.dataset.test_view import PATIENCE, opened
+
+FLAGS = QItemSelectionModel.SelectionFlag
+
+
+@pytest.fixture
+def view(qtbot, page: DataPage, reviews: Path) -> DatasetView:
+    """120 reviews: label “0” for every third, “1” for the others; the table has the focus."""
+    made = opened(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: made.table.selectionModel() is not None, timeout=PATIENCE)
+    qtbot.waitUntil(made.editing.keys.isVisible, timeout=PATIENCE)
+    made.table.setFocus()
+    return made
+
+
+def choose(view: DatasetView, *rows: int, column: int = 3) -> None:
+    """Select rows; the last one is current."""
+    model = view.table.selectionModel()
+    model.clearSelection()
+    for row in rows:
+        model.setCurrentIndex(view.model.index(row, column), FLAGS.Select | FLAGS.Rows)
+
+
+def label(view: DatasetView, row: int) -> str:
+    return view.model.index(row, 3).data()
+
+
+def test_a_key_labels_the_row_and_goes_on_to_the_next(qtbot, view) -> None:
+    choose(view, 0)
+    qtbot.keyClick(view.table, Qt.Key.Key_2)
+    assert label(view, 0) == "1"
+    assert view.table.currentIndex().row() == 1
+    assert view.editing.bar.isVisible()
+    assert view.editing.bar.count.text()[:2] == "1 "
+    qtbot.keyClick(view.table, Qt.Key.Key_2)  # it has this label already
+    assert view.editing.bar.count.text()[:2] == "1 "
+    qtbot.keyClick(view.table, Qt.Key.Key_0)
+    assert label(view, 2) == ""
+    assert view.editing.bar.save.text() == "Save as version 2"
+
+
+def test_several_rows_are_labelled_at_once_and_undone(qtbot, view) -> None:
+    choose(view, 0, 3, 6)
+    qtbot.keyClick(view.table, Qt.Key.Key_2)
+    assert [label(view, row) for row in (0, 3, 6)] == ["1"] * 3
+    qtbot.mouseClick(view.editing.bar.undo, Qt.MouseButton.LeftButton)
+    assert [label(view, row) for row in (0, 3, 6)] == ["0"] * 3
+    assert view.editing.bar.count.text() == "No changes"
+    qtbot.mouseClick(view.editing.bar.redo, Qt.MouseButton.LeftButton)
+    assert view.editing.bar.count.text()[:2] == "3 "
+    qtbot.mouseClick(view.editing.bar.discard, Qt.MouseButton.LeftButton)
+    assert [label(view, row) for row in (0, 3, 6)] == ["0"] * 3
+
+
+def test_a_text_is_edited_in_place(qtbot, view) -> None:
+    choose(view, 1, column=2)
+    qtbot.keyClick(view.table, Qt.Key.Key_F2)
+    editor = view.table.viewport().findChild(QPlainTextEdit)
+    assert editor is not None and editor.toPlainText() == "the film was very good 1"
+    qtbot.keyClicks(editor, "9 lives")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert view.model.index(1, 2).data() == "9 lives"
+    assert "9 lives" in view.row_text.toPlainText()
+    qtbot.keyClick(view.table, Qt.Key.Key_F2)
+    editor = view.table.viewport().findChildren(QPlainTextEdit)[-1]
+    qtbot.keyClicks(editor, "nothing")
+    qtbot.keyClick(editor, Qt.Key.Key_Escape)
+    assert view.model.index(1, 2).data() == "9 lives"
+
+
+def test_edits_survive_and_become_the_next_version(qtbot, page, view) -> None:
+    choose(view, 0)
+    qtbot.keyClick(view.table, Qt.Key.Key_2)
+    choose(view, 4, 5)
+    qtbot.keyClick(view.table, Qt.Key.Key_Delete)
+    view.model.setData(view.model.index(7, 1), "test")
+    folder = view.state.folder
+    page.show_list()  # closes the page of the data set
+    page.open_dataset(folder)
+    again = page.dataset
+    qtbot.waitUntil(lambda: len(again.editing.state.rows) == 4, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: again.model.index(7, 1).data() == "Test", timeout=PATIENCE)
+    assert again.model.index(4, 2).data(Qt.ItemDataRole.FontRole).strikeOut()
+    qtbot.mouseClick(again.editing.bar.save, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
+    old, new = open_dataset(folder), open_dataset(folder.parent / "2")
+    assert new.spec.made_from == 1 and len(new.spec.changes) == 3
+    found = differences(old, new)
+    assert [one.line for one in found] == [2, 9, 6, 7]
+    assert found[0].cells == {"label": ("0", "1")} and found[1].split is not None
+    assert not list(page._studio.home.edits.glob("*")), "nothing is unsaved any more"
+
+
+def test_words_are_tagged_by_selecting_them(qtbot, page, tagged) -> None:
+    view = opened(qtbot, page, tagged)
+    words = view.editing.words
+    qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
+    view.table.selectRow(0)
+    assert words.words == ["Ada", "Lovelace", "saw", "Paris"]
+    assert words.tags == ["B-person", "I-person", "O", "B-place"]
+    place = words.box(2).center().toPoint()
+    qtbot.mouseClick(words, Qt.MouseButton.LeftButton, pos=place)
+    words.setFocus()
+    qtbot.keyClick(words, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert words.selection == (2, 3)
+    qtbot.keyClick(words, Qt.Key.Key_1)  # person
+    assert words.tags == ["B-person", "I-person", "B-person", "I-person"]
+    qtbot.keyClick(words, Qt.Key.Key_Home)
+    qtbot.keyClick(words, Qt.Key.Key_0)
+    assert words.tags == ["O", "B-person", "B-person", "I-person"]
+    view.editing.state.stack.undo()
+    assert words.tags[:2] == ["B-person", "I-person"]
+
+
+def test_several_labels_of_a_row_are_turned_on_and_off(qtbot, page, write) -> None:
+    rows = [f"text {n},{('a;b', 'b;c', 'a', 'c;a')[n % 4]}" for n in range(24)]
+    view = opened(qtbot, page, write("many.csv", "text,labels\n" + "\n".join(rows) + "\n"))
+    qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
+    view.table.setFocus()
+    choose(view, 0, 1)
+    qtbot.keyClick(view.table, Qt.Key.Key_3)
+    assert [label(view, row) for row in (0, 1)] == ["a|b|c", "b|c"]
+    qtbot.keyClick(view.table, Qt.Key.Key_3)
+    assert [label(view, row) for row in (0, 1)] == ["a|b", "b"]
+
+
+def test_everything_has_a_name(qtbot, view) -> None:
+    choose(view, 0)
+    qtbot.keyClick(view.table, Qt.Key.Key_2)
+    assert_accessible(view)
+    QApplication.processEvents()
+    assert view.editing.keys.mapTo(view, QPoint(0, 0)).y() > 0
