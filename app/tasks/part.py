@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import PredictionView
 from app.translation import in_language
+from app.widgets.results.picture import ResultPicture
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import TASKS
 
@@ -37,6 +38,7 @@ class TaskPart(ABC):
 
     kind: str
     view: type[PredictionView] | None = None  # of its predictions; None: it has no head of its own
+    pictures: tuple[type[ResultPicture], ...] = ()  # of its results, the first one is shown first
 
     @property
     def title(self) -> str:

@@ -6,6 +6,8 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.widgets.bars import Bar, Bars, chance
+from app.widgets.results.confusion import ConfusionPicture
+from app.widgets.results.label_table import LabelTablePicture
 from engine.messages.explore.prediction import Predicted
 
 MAX_BARS = 100  # classes that are shown
@@ -36,6 +38,7 @@ class ClassesView(PredictionView):
 class TextClassificationPart(TaskPart):
     kind = "text_classification"
     view = ClassesView
+    pictures = (ConfusionPicture, LabelTablePicture)
 
     def description(self, from_scratch: bool = False) -> str:
         return translate("Tasks", "One label per text: sentiment, topic, intent.")

@@ -1,4 +1,4 @@
-"""The page of one run: how it stands, and its curves, checkpoints, batch, log and details."""
+"""The page of one run: how it stands; its results, curves, checkpoints, batch, log, details."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from app.exporting import view as exporting
 from app.pages.runs.groups import group_of, sweep_row_of
+from app.pages.runs.rows import RunRow
 from app.pages.runs.run.advice_line import AdviceLine
 from app.pages.runs.run.advice_state import AdviceState
 from app.pages.runs.run.batch_state import BatchState
@@ -23,9 +24,13 @@ from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.pages.runs.run.reproducibility_tab import ReproducibilityTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.state import RunState
+from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets.later import Later
+from engine.results.predictions import PredictionFacts
+from engine.runs.folder import RunFolder
+from engine.spec.tasks import TASKS
 
 
 class RunView(QWidget):
@@ -49,6 +54,7 @@ class RunView(QWidget):
         self.banner.resume_wanted.connect(lambda: state.runs.resume(state.run_id))
         self.advice = AdviceLine(AdviceState(studio.record, state))
         self.tabs = self._tabs(studio)
+        self._has_chosen_tab = False
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
@@ -66,6 +72,7 @@ class RunView(QWidget):
         self.checkpoints.explore_wanted.connect(state.runs.open_in_explore)
         self.checkpoints.fine_tune_wanted.connect(state.runs.fine_tune)
         self.batch = Later(lambda: BatchTab(BatchState(state, studio.explorer)))
+        self.results = Later(lambda: self._make_results(studio))
         self.log = Later(lambda: LogTab(state))
         self.details = DetailsTab(state.runs, state.run_id)
         self.reproducibility = Later(
@@ -75,6 +82,7 @@ class RunView(QWidget):
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setAccessibleName(self.tr("Sections of the run"))
+        tabs.addTab(self.results, self.tr("&Results"))
         tabs.addTab(self.charts, self.tr("C&urves"))
         tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
         tabs.addTab(self.batch, self.tr("&Batch"))
@@ -82,7 +90,23 @@ class RunView(QWidget):
         tabs.addTab(self.details, self.tr("&Details"))
         tabs.addTab(self.reproducibility, self.tr("Re&producibility"))
         tabs.addTab(self.seeds, self.tr("S&eeds"))
+        tabs.setTabVisible(0, False)
+        tabs.setCurrentWidget(self.charts)
         return tabs
+
+    def _make_results(self, studio: Studio) -> ResultsView:
+        made = ResultsView(studio, self._checkpoint_of)
+        if self.state.row is not None:
+            made.show_folder(RunFolder(self.state.row.folder).results)
+        return made
+
+    def _checkpoint_of(self, facts: PredictionFacts) -> Path | None:
+        """The checkpoint that made these predictions."""
+        row = self.state.row
+        if row is None or facts.step is None:
+            return None
+        folder = RunFolder(row.folder).checkpoint(facts.step)
+        return folder if folder.is_dir() else None
 
     def _make_seeds(self) -> SeedsTab:
         tab = SeedsTab(self.state.runs)
@@ -91,10 +115,22 @@ class RunView(QWidget):
             tab.show_run(self.state.row)
         return tab
 
+    def _show_results(self, row: RunRow) -> None:
+        """What a fine-tuned model gets right and wrong, once the run is over."""
+        is_tuned = row.task in TASKS and TASKS[row.task].facts.head is not None
+        is_there = is_tuned and row.checkpoint is not None and not row.is_active
+        self.tabs.setTabVisible(self.tabs.indexOf(self.results), is_there)
+        if is_there and self.results.is_made:
+            self.results.made.show_folder(RunFolder(row.folder).results)
+        if not self._has_chosen_tab:
+            self._has_chosen_tab = True
+            self.tabs.setCurrentWidget(self.results if is_there else self.charts)
+
     def _show(self) -> None:
         row = self.state.row
         if row is None:
             return
+        self._show_results(row)
         self.banner.show_run(row)
         self.details.show_run(row)
         if self.seeds.is_made:

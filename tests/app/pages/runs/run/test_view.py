@@ -7,7 +7,10 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from tests.app.pages.runs.pages import PATIENCE, open_run
+from engine.runs.folder import RunFolder
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import PATIENCE, open_run, row_of
+from tests.engine.results.made import classified
 from tests.engine.runs import fake_worker
 
 
@@ -51,3 +54,23 @@ def test_a_run_that_dies_shows_why_and_the_end_of_its_log(
     assert "signal 9" in view.banner.problem.text()
     assert "worker log of long" in view.banner.details.toPlainText()
     assert view.banner.resume.text() == "&Resume from step 2"
+
+
+def test_the_results_of_a_finished_fine_tuning_come_first(
+    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
+) -> None:
+    run = make_run("Reviews")
+    made = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
+    made.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
+    view = open_run(page(), run, qtbot)
+    assert view.tabs.currentWidget() is view.results
+    qtbot.waitUntil(lambda: view.results.made.rows.model.rowCount() == 2)
+    assert view.results.made.headline.score.whole() == "Accuracy 50.0 %"
+
+
+def test_a_run_that_has_not_finished_shows_its_curves_first(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    view = open_run(page(), make_run("Reviews", upto=3, outcome="failed"), qtbot)
+    assert view.tabs.currentWidget() is view.charts
+    assert not view.tabs.isTabVisible(view.tabs.indexOf(view.results))

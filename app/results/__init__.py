@@ -1,0 +1,1 @@
+"""What a model predicted for rows, measured and listed, wherever a page shows a trained model."""

@@ -1,0 +1,75 @@
+"""The score of a result with its interval, and what it was measured on."""
+
+import math
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from app.results.state import ResultsState
+from app.theme import SPACE
+from app.translation import in_language
+from app.widgets import numbers
+from app.widgets.data_texts import split_title
+from app.widgets.text import OneLine, Text
+from engine.results.intervals import Interval
+from engine.results.predictions import Predictions
+from engine.results.scores import metric_of, score_of
+from engine.spec.task import Metric
+
+
+class Headline(QWidget):
+    """One line that says how good the model is, and one that says of which rows."""
+
+    def __init__(self, state: ResultsState) -> None:
+        super().__init__()
+        self._state = state
+        self.score = OneLine("", "title")
+        self.about = Text("", "muted")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.score)
+        column.addWidget(self.about)
+        state.opened.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        predictions = self._state.predictions
+        if predictions is None:
+            return
+        if predictions.is_labelled:
+            self.score.setText(score_text(metric_of(predictions), score_of(predictions)))
+        else:
+            self.score.setText(self.tr("These rows have no labels"))
+        self.about.setText(" · ".join(self._about(predictions)))
+
+    def _about(self, predictions: Predictions) -> list[str]:
+        facts, score = predictions.facts, score_of(predictions)
+        said = []
+        if not math.isnan(score.low):
+            said.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
+        rows = numbers.count(len(predictions))
+        if facts.part == "file":
+            said.append(self.tr("{0} rows of {1}").format(rows, facts.source))
+        else:
+            text = self.tr("{0} rows of “{1}”, {2}")
+            said.append(text.format(rows, facts.source, split_title(facts.part).lower()))
+        if facts.step is not None:
+            said.append(self.tr("checkpoint of step {0}").format(numbers.count(facts.step)))
+        return said
+
+
+def score_text(metric: Metric, score: Interval) -> str:
+    """“Accuracy 86.2 %”."""
+    title = in_language(metric.title)
+    return f"{title[:1].upper()}{title[1:]} {value_text(metric, score.value)}"
+
+
+def range_text(predictions: Predictions, score: Interval) -> str:
+    """“84.1 % to 88.0 %”."""
+    metric = metric_of(predictions)
+    return f"{value_text(metric, score.low)} – {value_text(metric, score.high)}"
+
+
+def value_text(metric: Metric, value: float) -> str:
+    """A value of a metric in its unit."""
+    return numbers.percent(value) if metric.unit == "share" else numbers.decimal(value, 3)

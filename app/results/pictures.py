@@ -1,0 +1,108 @@
+"""The pictures of a task, of which one is shown; what is clicked in one selects rows."""
+
+from functools import partial
+from typing import Any
+
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+
+from app import background
+from app.notices import Notices
+from app.results.state import ResultsState
+from app.tasks import part_of
+from app.theme import SPACE
+from app.translation import in_language
+from app.widgets.figure_menu import FigureButton
+from app.widgets.page import Stack
+from app.widgets.results.picture import ResultPicture
+from engine.results.conditions import Conditions
+
+
+class Pictures(QWidget):
+    """A choice of pictures; each is made and measured when it is shown first."""
+
+    def __init__(self, state: ResultsState, notices: Notices) -> None:
+        super().__init__()
+        self._state, self._notices = state, notices
+        self._task = ""
+        self._kinds: tuple[type[ResultPicture], ...] = ()
+        self._measured: set[str] = set()  # keys of the pictures that show these predictions
+        self.made: dict[str, ResultPicture] = {}
+        self.choice = QComboBox()
+        self.choice.setAccessibleName(self.tr("Picture of the results"))
+        self.keep = FigureButton(self._figure, notices)
+        self.stack = Stack()
+        head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
+        head.addWidget(self.choice, 1)
+        head.addWidget(self.keep)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(head)
+        column.addWidget(self.stack, 1)
+        self.choice.currentIndexChanged.connect(self.show_picture)
+        state.opened.connect(self._on_opened)
+        state.filtered.connect(self._on_filtered)
+        self._on_opened()
+
+    @property
+    def shown(self) -> ResultPicture | None:
+        """The picture in sight."""
+        number = self.choice.currentIndex()
+        return self.made.get(self._kinds[number].key) if number >= 0 else None
+
+    def show_picture(self, number: int) -> None:
+        """Show the picture with this number, and measure what it shows."""
+        predictions = self._state.predictions
+        if not 0 <= number < len(self._kinds) or predictions is None:
+            return
+        kind = self._kinds[number]
+        if kind.key not in self.made:
+            picture = self.made[kind.key] = kind()
+            picture.chosen.connect(partial(self._state.choose, kind.key))
+            self.stack.addWidget(picture)
+        self.stack.setCurrentWidget(self.made[kind.key])
+        if kind.key not in self._measured:
+            self._measured.add(kind.key)
+            background.run(
+                self,
+                lambda: kind.measure(predictions),
+                partial(self._on_measured, kind.key, predictions),
+                self._notices.show,
+            )
+
+    def _on_measured(self, key: str, of: object, measured: Any) -> None:
+        if of is self._state.predictions and key in self.made:
+            self.made[key].show_measured(measured)
+
+    def _on_opened(self) -> None:
+        """Other pictures where the task is another one; the same ones are measured anew."""
+        predictions = self._state.predictions
+        self._measured.clear()
+        labelled = predictions is not None and predictions.is_labelled
+        self.setVisible(labelled)
+        if predictions is None or not labelled:
+            return
+        if predictions.facts.task != self._task:
+            self._make_choice(predictions.facts.task)
+        self.show_picture(self.choice.currentIndex())
+
+    def _make_choice(self, task: str) -> None:
+        for picture in self.made.values():
+            self.stack.removeWidget(picture)
+            picture.deleteLater()
+        self._task, self.made = task, {}
+        self._kinds = part_of(task).pictures
+        self.choice.blockSignals(True)
+        self.choice.clear()
+        self.choice.addItems([in_language(kind.title) for kind in self._kinds])
+        self.choice.blockSignals(False)
+        self.setVisible(bool(self._kinds))
+
+    def _on_filtered(self) -> None:
+        for key, picture in self.made.items():
+            chosen: Conditions = self._state.chosen_by(key)
+            picture.show_chosen(chosen)
+
+    def _figure(self) -> Any:
+        return self.shown.figure() if self.shown is not None else None

@@ -1,0 +1,147 @@
+"""The rows of predictions as an item model, over the table that they stand in."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QObject, Qt
+
+from app.results.state import ResultsState
+from app.theme import Role, colour
+from app.widgets import numbers
+from app.widgets.tables import NOWHERE, Index
+from app.widgets.text import tooltip, visible
+from engine.results.predictions import CELL, Predictions
+
+PAINTED_CHARACTERS = 300  # of a cell; the row below has all of it
+RIGHT, WRONG = "✓", "✗"
+SHARES = ("probability", "score")
+NUMBERS = (*SHARES, "loss", "row")
+
+translate = QCoreApplication.translate
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the list, by its name in the table of predictions."""
+
+    key: str
+    title: str
+
+    @property
+    def is_number(self) -> bool:
+        return self.key in NUMBERS
+
+
+def columns_of(predictions: Predictions) -> list[Column]:
+    """What was said of a row, its texts, and its other cells; nothing that is empty throughout."""
+    titles = {
+        "score": translate("ResultRows", "Right"),
+        "gold": translate("ResultRows", "Gold"),
+        "predicted": translate("ResultRows", "Predicted"),
+        "probability": translate("ResultRows", "Probability"),
+    }
+    table = predictions.table
+    said = [Column(k, t) for k, t in titles.items() if table[k].null_count < len(predictions)]
+    texts = [name for name in predictions.facts.mapping.texts if name in predictions.columns]
+    others = [name for name in predictions.columns if name not in texts]
+    cells = [Column(CELL + name, visible(name[:100])) for name in (*texts, *others)]
+    said += cells[: len(texts)]
+    if table["loss"].null_count < len(predictions):
+        said.append(Column("loss", translate("ResultRows", "Loss")))
+    return [*said, *cells[len(texts) :], Column("row", translate("ResultRows", "Row"))]
+
+
+class RowsModel(QAbstractTableModel):
+    """One row for each that the state lists; a cell is read from the table when it is painted."""
+
+    def __init__(self, state: ResultsState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.columns: list[Column] = []
+        self._rows = state.rows
+        state.opened.connect(self._on_opened)
+        state.listed.connect(self._on_listed)
+        self._on_opened()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        column = self.columns[index.column()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return shown(self._value(index), column.key)
+            case Qt.ItemDataRole.EditRole:
+                value = self._value(index)
+                return "" if value is None else str(value)
+            case Qt.ItemDataRole.ToolTipRole if not column.is_number:
+                return tooltip(str(self._value(index) or ""))
+            case Qt.ItemDataRole.TextAlignmentRole if column.is_number:
+                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            case Qt.ItemDataRole.ForegroundRole if column.key == "score":
+                value = self._value(index)
+                return None if value is None else colour(Role.GOOD if value >= 1 else Role.BAD)
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal or section >= len(self.columns):
+            return None
+        column = self.columns[section]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return column.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return tooltip(column.title)
+            case Qt.ItemDataRole.TextAlignmentRole if column.is_number:
+                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+    def place(self, row: int) -> int:
+        """Of a row of the list, where it stands in the table of predictions."""
+        return int(self._rows[row])
+
+    def row_of(self, place: int) -> int:
+        """Where a row of the table of predictions is listed; -1: it is not."""
+        found = np.flatnonzero(self._rows == place)
+        return int(found[0]) if len(found) else -1
+
+    def _value(self, index: Index) -> Any:
+        assert self._state.predictions is not None
+        table = self._state.predictions.table
+        return table[self.columns[index.column()].key][self.place(index.row())].as_py()
+
+    def _on_opened(self) -> None:
+        self.beginResetModel()
+        predictions = self._state.predictions
+        self.columns = columns_of(predictions) if predictions is not None else []
+        self._rows = self._state.rows
+        self.endResetModel()
+
+    def _on_listed(self) -> None:
+        self.beginResetModel()
+        self._rows = self._state.rows
+        self.endResetModel()
+
+
+def shown(value: Any, column: str) -> str:
+    """A value as one line of the list."""
+    if value is None:
+        return ""
+    if column == "score" and value in (0, 1):
+        return RIGHT if value else WRONG
+    if column in SHARES:
+        return numbers.percent(value)
+    if column == "loss":
+        return numbers.decimal(value, 3)
+    if column == "row":
+        return numbers.count(value + 1)
+    text = visible(str(value)[:PAINTED_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
+    return f"{text}…" if len(str(value)) > PAINTED_CHARACTERS else text

@@ -1,0 +1,200 @@
+"""The list of rows: search, filter, sort, one row in full, Explore, export."""
+
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPlainTextEdit,
+    QSplitter,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.results.filter_bar import FilterBar
+from app.results.rows_model import RowsModel
+from app.results.state import ResultsState
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.tables import dress
+from app.widgets.text import visible
+from engine.results.predictions import CELL
+from engine.table_files import TABLE_WRITERS
+
+SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
+DETAIL_CHARACTERS = 20_000  # of a row that are shown in full
+TEXT_WIDTH, SHORT_WIDTH = 90 * SPACE, 24 * SPACE
+DETAIL_HEIGHT = 24 * SPACE
+
+
+class RowsView(QWidget):
+    """Signals:
+    explored: the place of the row that is to be opened in Explore.
+    """
+
+    explored = Signal(int)
+
+    def __init__(self, state: ResultsState) -> None:
+        super().__init__()
+        self._state = state
+        self.model = RowsModel(state, self)
+        self.filters = FilterBar(state)
+        self.search = self._search_field()
+        self.table = self._table()
+        self.row_text = QPlainTextEdit()
+        self.row_text.setReadOnly(True)
+        self.row_text.setTabChangesFocus(True)
+        self.row_text.setAccessibleName(self.tr("Selected row in full"))
+        self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
+        parts = QSplitter(Qt.Orientation.Vertical)
+        parts.addWidget(self.table)
+        parts.addWidget(self.row_text)
+        parts.setStretchFactor(0, 1)
+        parts.setSizes([10_000, DETAIL_HEIGHT])
+        parts.setChildrenCollapsible(False)
+        parts.setHandleWidth(2 * SPACE)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(self._head())
+        column.addWidget(self.filters)
+        column.addWidget(parts, 1)
+        state.opened.connect(self._on_opened)
+        state.listed.connect(self._select_first)
+        self._on_opened()
+
+    # ── parts ────────────────────────────────────────────────────────────────────────────────
+
+    def _head(self) -> QHBoxLayout:
+        self.mistakes = buttons.quiet(self.tr("Mistakes first"), self._on_mistakes)
+        self.mistakes.setToolTip(self.tr("Sort by the most confident mistakes"))
+        self.explore = buttons.plain(self.tr("Open in E&xplore"), self._on_explore, "microscope")
+        self.export = buttons.icon_button("save", self.tr("Export these rows…"), self._ask_where)
+        head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
+        head.addWidget(self.search, 1)
+        for button in (self.mistakes, self.explore, self.export):
+            head.addWidget(button)
+        return head
+
+    def _search_field(self) -> QLineEdit:
+        search = QLineEdit()
+        search.setClearButtonEnabled(True)
+        search.setPlaceholderText(self.tr("Search rows"))
+        search.setAccessibleName(self.tr("Search rows"))
+        pause = QTimer(self)
+        pause.setSingleShot(True)
+        pause.setInterval(SEARCH_PAUSE_MS)
+        pause.timeout.connect(lambda: self._state.search(search.text()))
+        search.textChanged.connect(lambda _: pause.start())
+        search.returnPressed.connect(lambda: self._state.search(search.text()))
+        self._state.filtered.connect(self._on_filtered)
+        return search
+
+    def _table(self) -> QTableView:
+        table = QTableView()
+        dress(table, self.tr("Rows with their predictions"))
+        table.setModel(self.model)
+        table.verticalHeader().hide()
+        table.installEventFilter(self)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setSortIndicatorShown(True)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        header.sortIndicatorChanged.connect(self._on_sorted)
+        table.doubleClicked.connect(lambda _: self._on_explore())
+        table.selectionModel().currentRowChanged.connect(lambda *_: self._show_row())
+        return table
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Enter opens the row, wherever in the table the keyboard is."""
+        is_key = watched is self.table and isinstance(event, QKeyEvent)
+        if is_key and event.type() == QEvent.Type.KeyPress:
+            assert isinstance(event, QKeyEvent)
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._on_explore()
+                return True
+        return False
+
+    # ── what changes ─────────────────────────────────────────────────────────────────────────
+
+    def _on_opened(self) -> None:
+        header = self.table.horizontalHeader()
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        predictions = self._state.predictions
+        texts = predictions.facts.mapping.texts if predictions is not None else ()
+        for number, column in enumerate(self.model.columns):
+            width = TEXT_WIDTH if column.key in {CELL + name for name in texts} else SHORT_WIDTH
+            if column.is_number:
+                width = header.sectionSizeHint(number)
+            self.table.setColumnWidth(number, width)
+        self._select_first()
+
+    def _select_first(self) -> None:
+        if self.model.rowCount():
+            self.table.setCurrentIndex(self.model.index(0, 0))
+        self._show_row()
+
+    def _on_filtered(self) -> None:
+        if not self._state.text and self.search.text():
+            self.search.clear()
+
+    def _on_sorted(self, section: int, order: Qt.SortOrder) -> None:
+        if 0 <= section < len(self.model.columns):
+            falls = order == Qt.SortOrder.DescendingOrder
+            self._state.sort(self.model.columns[section].key, falls)
+
+    def _on_mistakes(self) -> None:
+        self.table.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self._state.sort_by_mistakes()
+
+    def current_place(self) -> int | None:
+        """The place of the selected row in the table of predictions."""
+        index = self.table.currentIndex()
+        return self.model.place(index.row()) if index.isValid() else None
+
+    def _show_row(self) -> None:
+        place, predictions = self.current_place(), self._state.predictions
+        self.explore.setEnabled(place is not None)
+        self.export.setEnabled(bool(self.model.rowCount()))
+        if place is None or predictions is None:
+            self.row_text.clear()
+            return
+        columns = [column for column in self.model.columns if not column.is_number]
+        columns.sort(key=lambda column: not column.key.startswith(CELL))  # the texts first
+        cells = ((each.title, predictions.table[each.key][place].as_py()) for each in columns)
+        lines = [f"{title}: {visible(str(cell or ''))}" for title, cell in cells]
+        self.row_text.setPlainText("\n".join(lines)[:DETAIL_CHARACTERS])
+
+    # ── what can be done ─────────────────────────────────────────────────────────────────────
+
+    def _on_explore(self) -> None:
+        place = self.current_place()
+        if place is not None:
+            self.explored.emit(place)
+
+    def _ask_where(self) -> None:
+        """Ask for a file without stopping the program."""
+        dialog = QFileDialog(self.window(), self.tr("Export these rows"), "predictions.csv")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("csv")
+        dialog.setNameFilters(
+            [f"{end.removeprefix('.').upper()} (*{end})" for end in TABLE_WRITERS]
+        )
+        dialog.filterSelected.connect(lambda chosen: _follow(dialog, chosen))
+        dialog.fileSelected.connect(lambda path: self._state.export(Path(path)))
+        dialog.open()
+
+
+def _follow(dialog: Any, chosen: str) -> None:
+    """The kind that is chosen is also the end of the name."""
+    dialog.setDefaultSuffix(chosen.rpartition("*.")[2].removesuffix(")"))

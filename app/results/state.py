@@ -1,0 +1,193 @@
+"""The predictions that are shown, and which of their rows. No widgets."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.notices import Notices
+from engine.results import conditions as meant
+from engine.results.conditions import Condition, Conditions
+from engine.results.ordering import Places, mistakes_first, sorted_by
+from engine.results.plain_table import plain_table
+from engine.results.predictions import Predictions, read_predictions
+from engine.results.scores import score_of
+from engine.results.searching import rows_with
+from engine.table_files import write_table
+
+Mask = NDArray[np.bool_]
+
+
+class ResultsState(QObject):
+    """One file of predictions. All that takes long happens off the window's thread.
+
+    Signals:
+        opened: `predictions` are others now, or could not be read.
+        filtered: `conditions` are others now; their rows follow.
+        listed: `rows` are others now.
+        exported: the rows stand in the file at this path.
+    """
+
+    opened = Signal()
+    filtered = Signal()
+    listed = Signal()
+    exported = Signal(object)
+
+    def __init__(self, notices: Notices, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.predictions: Predictions | None = None
+        self.problem: BaseException | None = None
+        self.rows: Places = np.empty(0, dtype=np.int64)  # places in the table, as they are listed
+        self.sorted_by: tuple[str, bool] | None = None  # column, and whether it falls
+        self.text = ""  # that is searched for
+        self._notices = notices
+        self._chosen: dict[str, Conditions] = {}  # by what chose them
+        self._masks: dict[Condition, Mask] = {}
+        self._order: Places | None = None
+        self._jobs: dict[str, background.Job] = {}
+        self._path: Path | None = None
+
+    # ── opening ──────────────────────────────────────────────────────────────────────────────
+
+    def open(self, path: Path) -> None:
+        """Show the predictions in this file; the filter stays where the columns are the same."""
+        self._path = path
+        self._run("read", lambda: read(path), self._on_read, self._on_unreadable)
+
+    def _on_read(self, predictions: Predictions) -> None:
+        before, self.predictions = self.predictions, predictions
+        self.problem = None
+        self._masks, self._order, self.sorted_by = {}, None, None
+        if before is not None and before.columns != predictions.columns:
+            self._chosen, self.text = {}, ""
+        self.rows = mistakes_first(predictions)
+        self.opened.emit()
+        self.filtered.emit()
+        self._list()
+
+    def _on_unreadable(self, error: BaseException) -> None:
+        self.predictions, self.problem = None, error
+        self.rows = np.empty(0, dtype=np.int64)
+        self.opened.emit()
+
+    # ── which rows ───────────────────────────────────────────────────────────────────────────
+
+    @property
+    def conditions(self) -> Conditions:
+        """All that hold together, in the order in which they were chosen."""
+        return tuple(dict.fromkeys(one for some in self._chosen.values() for one in some))
+
+    def choose(self, source: str, conditions: Conditions) -> None:
+        """List the rows for which these hold as well; they replace what `source` chose before.
+
+        The same ones again are taken away.
+        """
+        before = self._chosen.pop(source, ())
+        if conditions and conditions != before:
+            self._chosen[source] = conditions
+        self._refilter()
+
+    def chosen_by(self, source: str) -> Conditions:
+        return self._chosen.get(source, ())
+
+    def drop(self, condition: Condition) -> None:
+        """List rows also where this does not hold."""
+        kept = {
+            source: tuple(one for one in some if one != condition)
+            for source, some in self._chosen.items()
+        }
+        self._chosen = {source: some for source, some in kept.items() if some}
+        self._refilter()
+
+    def clear(self) -> None:
+        """List all rows."""
+        self._chosen, self.text = {}, ""
+        self._refilter()
+
+    def search(self, text: str) -> None:
+        """List the rows that have this in a text or a label, in upper or lower case."""
+        if text != self.text:
+            self.text = text
+            self._list()
+
+    def sort(self, column: str, falls: bool) -> None:
+        """List the rows in the order of a column of the table."""
+        self.sorted_by = column, falls
+        self._order = None
+        self._list()
+
+    def sort_by_mistakes(self) -> None:
+        self.sorted_by = None
+        self._order = None
+        self._list()
+
+    def _refilter(self) -> None:
+        self.filtered.emit()
+        self._list()
+
+    def _list(self) -> None:
+        predictions, conditions, text = self.predictions, self.conditions, self.text
+        if predictions is None:
+            return
+        masks, by, order = dict(self._masks), self.sorted_by, self._order
+
+        def work() -> tuple[Places, Places, dict[Condition, Mask]]:
+            for condition in conditions:
+                if condition not in masks:
+                    masks[condition] = condition.mask(predictions)
+            known = order
+            if known is None:
+                known = sorted_by(predictions, *by) if by else mistakes_first(predictions)
+            found = np.ones(len(predictions), dtype=bool)
+            for condition in conditions:
+                found &= masks[condition]
+            if text:
+                found &= rows_with(predictions, text)
+            return known[found[known]], known, {one: masks[one] for one in conditions}
+
+        self._run("list", work, self._on_listed)
+
+    def _on_listed(self, found: tuple[Places, Places, dict[Condition, Mask]]) -> None:
+        self.rows, self._order, self._masks = found
+        self.listed.emit()
+
+    def sentence(self) -> str:
+        """The conditions in words."""
+        return meant.sentence(self.conditions)
+
+    # ── rows for others ──────────────────────────────────────────────────────────────────────
+
+    def export(self, path: Path) -> None:
+        """Write the rows that are listed, in their order, as the suffix of `path` says."""
+        if self.predictions is not None:
+            table, rows = plain_table(self.predictions), self.rows
+            self._run(
+                "export",
+                lambda: write_table(path, table.schema, [table.take(rows)]),
+                lambda _: self.exported.emit(path),
+                self._notices.show,
+            )
+
+    def _run(
+        self,
+        place: str,
+        work: Callable[[], object],
+        done: Callable[..., None],
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> None:
+        """The newest work of a place; the one before it is no longer wanted."""
+        if place in self._jobs:
+            self._jobs[place].cancel()
+        self._jobs[place] = background.run(self, work, done, failed or self._notices.show)
+
+
+def read(path: Path) -> Predictions:
+    """Predictions that are ready to be listed."""
+    found = read_predictions(path)
+    whole = Predictions(found.facts, found.table.combine_chunks())
+    mistakes_first(whole)
+    score_of(whole)
+    return whole

@@ -1,0 +1,388 @@
+"""The confusion matrix: gold labels over predicted ones; a cell, a row or a column selects rows.
+
+S labels that are shown.
+"""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPoint, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
+
+from app.theme import PICKED, SPACE, Role, colour
+from app.translation import marked, tr
+from app.widgets import numbers
+from app.widgets.buttons import Segments
+from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.results.picture import ResultPicture
+from app.widgets.text import Text, font, tooltip, visible
+from engine.results.classes import Confusion, confusion
+from engine.results.conditions import Conditions
+
+MAX_SHOWN = 30  # labels; of more, those with most mistakes are shown
+LARGEST = 20 * SPACE  # px of a cell
+NAMES = 0.34  # of the width, for the names at the left, at the most
+READABLE = 6 * SPACE  # px of a cell from which its number is written
+TITLE = 5 * SPACE  # px for what the rows and the columns are
+PAPER_CELL = 56  # px of a cell on a figure
+COUNTS, BY_ROW, BY_COLUMN = range(3)
+STEPS = {
+    Qt.Key.Key_Left: (0, -1),
+    Qt.Key.Key_Right: (0, 1),
+    Qt.Key.Key_Up: (-1, 0),
+    Qt.Key.Key_Down: (1, 0),
+}
+Cell = tuple[int, int]  # row and column among those shown; -1: the names of the others
+
+
+class ConfusionPicture(ResultPicture):
+    """The matrix, and how its cells are counted."""
+
+    key = "confusion"
+    title = marked("Confusion matrix")
+    measure: ClassVar[Any] = staticmethod(confusion)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unit = Segments(
+            [self.tr("Counts"), self.tr("% of gold"), self.tr("% of predicted")],
+            self.tr("Cells show"),
+        )
+        self.unit.choose(COUNTS)
+        self.matrix = Matrix()
+        self.note = Text("", "small")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.unit)
+        column.addWidget(self.matrix, 1)
+        column.addWidget(self.note)
+        self.unit.chosen.connect(self.matrix.set_unit)
+        self.matrix.pressed.connect(self._on_pressed)
+
+    def show_measured(self, measured: Confusion) -> None:
+        self.matrix.show_confusion(measured)
+        note = self.tr("Click a cell, or a label for its whole row or column, to list its rows.")
+        if len(measured.labels) > MAX_SHOWN:
+            note += " " + self.tr("Showing the {0} of {1} labels with the most mistakes.").format(
+                MAX_SHOWN, numbers.count(len(measured.labels))
+            )
+        self.note.setText(note)
+
+    def show_chosen(self, conditions: Conditions) -> None:
+        if not conditions:
+            self.matrix.mark(None)
+
+    def figure(self) -> Figure | None:
+        return figure_of(self.matrix)
+
+    def _on_pressed(self, cell: Cell) -> None:
+        confused, shown = self.matrix.confusion, self.matrix.shown
+        assert confused is not None
+        row, column = cell
+        gold = int(shown[row]) if row >= 0 else None
+        predicted = int(shown[column]) if column >= 0 else None
+        self.matrix.mark(None if self.matrix.marked == cell else cell)
+        self.chosen.emit(confused.conditions(gold, predicted))
+
+
+class Matrix(QWidget):
+    """Paints the cells. Arrow keys move over them and onto the names; Enter presses one.
+
+    Signals:
+        pressed: row and column; -1 for one of them: the name of the other was pressed.
+    """
+
+    pressed = Signal(tuple)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.confusion: Confusion | None = None
+        self.shown: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [S] numbers of labels
+        self.unit = COUNTS
+        self.marked: Cell | None = None
+        self.current: Cell = (0, 0)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName(self.tr("Confusion matrix: gold by row, predicted by column"))
+
+    def sizeHint(self) -> QSize:
+        return QSize(80 * SPACE, 70 * SPACE)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(50 * SPACE, 36 * SPACE)
+
+    def show_confusion(self, confused: Confusion) -> None:
+        self.confusion, self.shown = confused, shown_labels(confused)
+        self.current, self.marked = (0, 0), None
+        self._say()
+        self.update()
+
+    def set_unit(self, unit: int) -> None:
+        self.unit = unit
+        self._say()
+        self.update()
+
+    def mark(self, cell: Cell | None) -> None:
+        self.marked = cell
+        self.update()
+
+    # ── places ───────────────────────────────────────────────────────────────────────────────
+
+    def cell_at(self, place: QPoint) -> Cell | None:
+        """The cell, or the name, under a point."""
+        left, top, side = layout(self)
+        if not side or self.confusion is None:
+            return None
+        column = int((place.x() - left) // side) if place.x() >= left else -1
+        row = int((place.y() - top) // side) if place.y() >= top else -1
+        count = len(self.shown)
+        if row >= count or column >= count or (row < 0 and column < 0):
+            return None
+        return row, column
+
+    # ── what comes in ────────────────────────────────────────────────────────────────────────
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cell = self.cell_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and cell is not None:
+            self.current = cell
+            self._say()
+            self.pressed.emit(cell)
+            self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if key in STEPS and len(self.shown):
+            down, right = STEPS[key]
+            last = len(self.shown) - 1
+            row = min(max(self.current[0] + down, -1), last)
+            column = min(max(self.current[1] + right, -1), last)
+            if (row, column) != (-1, -1):
+                self.current = row, column
+            self._say()
+            self.update()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and len(self.shown):
+            self.pressed.emit(self.current)
+        else:
+            super().keyPressEvent(event)
+
+    def event(self, event: Any) -> bool:
+        if isinstance(event, QHelpEvent):
+            cell = self.cell_at(event.pos())
+            QToolTip.showText(event.globalPos(), tooltip(self.sentence(cell)) if cell else "", self)
+            return True
+        return super().event(event)
+
+    def sentence(self, cell: Cell) -> str:
+        """A cell, or all of a row or a column, in words."""
+        assert self.confusion is not None
+        names, counts = self.confusion.labels, self.confusion.counts
+        row, column = cell
+        if row < 0:
+            predicted = int(self.shown[column])
+            return self.tr("Predicted “{0}”: {1} rows").format(
+                names[predicted], numbers.count(int(counts[:, predicted].sum()))
+            )
+        gold = int(self.shown[row])
+        if column < 0:
+            return self.tr("Gold “{0}”: {1} rows").format(
+                names[gold], numbers.count(int(counts[gold].sum()))
+            )
+        predicted = int(self.shown[column])
+        return self.tr(
+            "Gold “{0}”, predicted “{1}”: {2} rows, {3} of gold, {4} of predicted"
+        ).format(
+            names[gold],
+            names[predicted],
+            numbers.count(int(counts[gold, predicted])),
+            numbers.percent(float(self.confusion.by_row[gold, predicted])),
+            numbers.percent(float(self.confusion.by_column[gold, predicted])),
+        )
+
+    def _say(self) -> None:
+        if self.confusion is not None and len(self.shown):
+            self.setAccessibleDescription(self.sentence(self.current))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.confusion is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        left, top, side = layout(self)
+        look = Look(colour(Role.TEXT), colour(Role.MUTED), colour(Role.HOVER), font("small"))
+        paint(painter, self.confusion, self.shown, self.unit, (left, top, side), look)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if self.marked is not None:
+            painter.setPen(QPen(colour(PICKED), 2))
+            painter.drawRect(self._frame(self.marked, (left, top, side)))
+        if self.hasFocus():
+            painter.setPen(QPen(colour(Role.ACCENT), 2, Qt.PenStyle.DotLine))
+            painter.drawRect(self._frame(self.current, (left, top, side)).adjusted(2, 2, -2, -2))
+
+    def _frame(self, cell: Cell, place: tuple[float, float, float]) -> QRectF:
+        """Around a cell, or around a whole row or column with its name."""
+        left, top, side = place
+        row, column = cell
+        whole = len(self.shown) * side
+        if row < 0:
+            return QRectF(left + column * side, TITLE, side, top - TITLE + whole)
+        if column < 0:
+            return QRectF(TITLE, top + row * side, left - TITLE + whole, side)
+        return QRectF(left + column * side, top + row * side, side, side)
+
+
+class Look:
+    """The colours and the font of a drawing: those of the window, or of paper."""
+
+    def __init__(self, text: QColor, muted: QColor, empty: QColor, small: Any) -> None:
+        self.text, self.muted, self.empty, self.small = text, muted, empty, small
+
+
+def shown_labels(confused: Confusion) -> NDArray[np.int64]:
+    """Which labels there is room for, int64 [S], in their order: those with most mistakes."""
+    counts = confused.counts
+    mistakes = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
+    most = np.argsort(-mistakes, kind="stable")[:MAX_SHOWN]
+    found: NDArray[np.int64] = np.sort(most)
+    return found
+
+
+def layout(matrix: Matrix) -> tuple[float, float, float]:
+    """Where the cells begin, from the left and from above, and the side of one, in px."""
+    count = len(matrix.shown)
+    if matrix.confusion is None or not count:
+        return 0.0, 0.0, 0.0
+    metrics = QFontMetricsF(font("small"))
+    names = [one_line(matrix.confusion.labels[n]) for n in matrix.shown]
+    widest = max(map(metrics.horizontalAdvance, names)) + 2 * SPACE
+    left = TITLE + min(widest, NAMES * matrix.width())
+    top = TITLE + metrics.height() + SPACE
+    side = min((matrix.width() - left - 1) / count, (matrix.height() - top - 1) / count, LARGEST)
+    return left, top, max(side, 1.0)
+
+
+def one_line(label: str) -> str:
+    return visible(label[:60]).replace("\n", " ")
+
+
+def values(confused: Confusion, unit: int) -> NDArray[Any]:
+    """What the cells show, [C, C]: counts, or shares of a row or a column."""
+    return (confused.counts, confused.by_row, confused.by_column)[unit]
+
+
+def paint(
+    painter: QPainter,
+    confused: Confusion,
+    shown: NDArray[np.int64],
+    unit: int,
+    place: tuple[float, float, float],
+    look: Look,
+) -> None:
+    """The names, and cells that are the fuller the more they hold: right blue, wrong brown."""
+    left, top, side = place
+    numbers_in = values(confused, unit)[np.ix_(shown, shown)]
+    most = max(float(numbers_in.max()), 1e-9)
+    painter.setFont(look.small)
+    metrics = QFontMetricsF(look.small)
+    _paint_names(painter, confused, shown, place, look, metrics)
+    for row in range(len(shown)):
+        for column in range(len(shown)):
+            value = numbers_in[row, column]
+            box = QRectF(left + column * side, top + row * side, side, side).adjusted(1, 1, -1, -1)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(look.empty)
+            painter.drawRect(box)
+            full = ink(Role.CHART_1) if row == column else ink(Role.CHART_2)
+            share = float(value) / most
+            full.setAlphaF(min(1.0, 0.75 * share))
+            painter.setBrush(full)
+            painter.drawRect(box)
+            text = numbers.count(int(value)) if unit == COUNTS else numbers.percent(float(value), 0)
+            if side >= READABLE and metrics.horizontalAdvance(text) <= side - 2:
+                painter.setPen(look.text if value else look.muted)
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _paint_names(
+    painter: QPainter,
+    confused: Confusion,
+    shown: NDArray[np.int64],
+    place: tuple[float, float, float],
+    look: Look,
+    metrics: QFontMetricsF,
+) -> None:
+    left, top, side = place
+    whole, line = len(shown) * side, metrics.height()
+    cut = Qt.TextElideMode.ElideMiddle
+    centre, right = Qt.AlignmentFlag.AlignCenter, Qt.AlignmentFlag.AlignRight
+    painter.setPen(look.muted)
+    painter.drawText(QRectF(left, 0, max(whole, 80), TITLE), centre, tr("Predicted"))
+    painter.save()
+    painter.translate(0, top + whole)
+    painter.rotate(-90)
+    painter.drawText(QRectF(0, 0, max(whole, 60), TITLE), centre, tr("Gold"))
+    painter.restore()
+    painter.setPen(look.text)
+    for number, label in enumerate(shown):
+        name = one_line(confused.labels[label])
+        if side >= line:
+            box = QRectF(TITLE, top + number * side, left - TITLE - SPACE, side)
+            at_right = metrics.elidedText(name, cut, box.width())
+            painter.drawText(box, right | Qt.AlignmentFlag.AlignVCenter, at_right)
+        if side >= READABLE:
+            above = QRectF(left + number * side, TITLE, side, line)
+            painter.drawText(above, centre, metrics.elidedText(name, cut, side - 2))
+
+
+def figure_of(matrix: Matrix) -> Figure | None:
+    confused, shown, unit = matrix.confusion, matrix.shown, matrix.unit
+    if confused is None or not len(shown):
+        return None
+    left, top = 160.0, 48.0
+    side = float(PAPER_CELL)
+    look = Look(ink(Role.TEXT), ink(Role.MUTED), ink(Role.HOVER), paper_font(12))
+
+    def draw(painter: QPainter, _size: QSizeF) -> None:
+        paint(painter, confused, shown, unit, (left, top, side), look)
+
+    whole = round(len(shown) * side)
+    said = (
+        tr("How often each gold label (rows) was predicted as what (columns)."),
+        tr("As shares of each gold label (rows)."),
+        tr("As shares of each predicted label (columns)."),
+    )
+    return Figure(
+        name="confusion-matrix",
+        title=tr("Confusion matrix"),
+        caption=said[unit],
+        size=QSize(round(left) + whole, round(top) + whole),
+        paint=draw,
+        array=values(confused, unit),
+        table=lambda: Table(
+            ("gold", "predicted", "rows", "of gold", "of predicted"),
+            [
+                (
+                    gold,
+                    predicted,
+                    int(confused.counts[row, column]),
+                    float(confused.by_row[row, column]),
+                    float(confused.by_column[row, column]),
+                )
+                for row, gold in enumerate(confused.labels)
+                for column, predicted in enumerate(confused.labels)
+            ],
+        ),
+    )

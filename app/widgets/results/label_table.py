@@ -1,0 +1,190 @@
+"""Each label against all others: precision, recall and F1 with their intervals."""
+
+import math
+from typing import Any, ClassVar
+
+from PySide6.QtCore import QAbstractTableModel, QObject, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QHeaderView, QTableView, QVBoxLayout
+
+from app.theme import SPACE, Role
+from app.translation import marked, tr
+from app.widgets import numbers
+from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.results.picture import ResultPicture
+from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.text import Text, tooltip, visible
+from engine.results.classes import LabelFigures, label_figures
+from engine.results.conditions import Conditions
+from engine.results.intervals import Interval
+
+ROW, NAME, NUMBER = 22, 180, 130  # px of a figure
+MAX_DRAWN_ROWS = 100
+LABEL, PRECISION, RECALL, F1, SUPPORT = range(5)
+
+
+class LabelTablePicture(ResultPicture):
+    """The table. A cell selects the rows behind it, as the note says."""
+
+    key = "labels"
+    title = marked("Per label")
+    measure: ClassVar[Any] = staticmethod(label_figures)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = LabelModel(self)
+        self.table = QTableView()
+        self.table.setModel(self.model)
+        dress(self.table, self.tr("Precision, recall and F1 per label"))
+        self.table.setSelectionBehavior(QTableView.SelectionBehavior.SelectItems)
+        self.table.verticalHeader().hide()
+        header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(LABEL, QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(14 * SPACE)
+        self.note = Text(
+            self.tr(
+                "With 95 % intervals. A cell under Precision lists the rows wrongly predicted as "
+                "this label, under Recall those that were missed, elsewhere all that have it."
+            ),
+            "small",
+        )
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.note)
+        self.table.clicked.connect(self._on_pressed)
+        self.table.activated.connect(self._on_pressed)
+
+    def show_measured(self, measured: tuple[LabelFigures, ...]) -> None:
+        self.model.show_figures(measured)
+
+    def show_chosen(self, conditions: Conditions) -> None:
+        if not conditions:
+            self.table.clearSelection()
+
+    def figure(self) -> Figure | None:
+        return figure_of(self.model.figures) if self.model.figures else None
+
+    def _on_pressed(self, index: Index) -> None:
+        one = self.model.figures[index.row()]
+        match index.column():
+            case 1:
+                self.chosen.emit(one.wrongly_predicted)
+            case 2:
+                self.chosen.emit(one.missed)
+            case _:
+                self.chosen.emit(one.having)
+
+
+class LabelModel(QAbstractTableModel):
+    """A row for each label, in the order of the labels."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.figures: tuple[LabelFigures, ...] = ()
+
+    def show_figures(self, figures: tuple[LabelFigures, ...]) -> None:
+        self.beginResetModel()
+        self.figures = figures
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.figures)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else 5
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return (
+                self.tr("Label"),
+                self.tr("Precision"),
+                self.tr("Recall"),
+                self.tr("F1"),
+                self.tr("Support"),
+            )[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        one, column = self.figures[index.row()], index.column()
+        interval = (one.precision, one.recall, one.f1)[column - 1] if 0 < column < SUPPORT else None
+        match role:
+            case Qt.ItemDataRole.DisplayRole if interval is not None:
+                return value_text(interval)
+            case Qt.ItemDataRole.DisplayRole if column == SUPPORT:
+                return numbers.count(one.support)
+            case Qt.ItemDataRole.DisplayRole:
+                return visible(one.label[:100])
+            case Qt.ItemDataRole.EditRole:
+                return one.label if column == LABEL else self.data(index)
+            case Qt.ItemDataRole.ToolTipRole if interval is not None:
+                return interval_text(interval)
+            case Qt.ItemDataRole.ToolTipRole if column == LABEL:
+                return tooltip(one.label)
+            case Qt.ItemDataRole.TextAlignmentRole if column != LABEL:
+                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+
+def value_text(interval: Interval) -> str:
+    """82.1 ± 3.0, in per cent; “–” where there is nothing to compute it from."""
+    if math.isnan(interval.value):
+        return "–"
+    half = 50 * (interval.high - interval.low)
+    shown = numbers.decimal(100 * interval.value, 1)
+    return shown if math.isnan(half) else f"{shown} ± {numbers.decimal(half, 1)}"
+
+
+def interval_text(interval: Interval) -> str:
+    """The figure with the ends of its interval."""
+    if math.isnan(interval.value):
+        return tr("There are no rows to compute it from.")
+    return tr("{0}, 95 % interval {1} to {2}").format(
+        *map(numbers.percent, (interval.value, interval.low, interval.high))
+    )
+
+
+def figure_of(figures: tuple[LabelFigures, ...]) -> Figure:
+    rows = figures[:MAX_DRAWN_ROWS]
+    heads = (tr("Precision"), tr("Recall"), tr("F1"), tr("Support"))
+
+    def draw(painter: QPainter, _size: QSizeF) -> None:
+        painter.setFont(paper_font(12))
+        painter.setPen(ink(Role.MUTED))
+        _line(painter, 0, tr("Label"), heads)
+        painter.setPen(ink(Role.TEXT))
+        for number, one in enumerate(rows, 1):
+            cells = (*map(value_text, (one.precision, one.recall, one.f1)), str(one.support))
+            _line(painter, number, visible(one.label[:60]), cells)
+
+    return Figure(
+        name="per-label",
+        title=tr("Precision, recall and F1 per label"),
+        caption=tr("In per cent, with half of the 95 % interval."),
+        size=QSize(NAME + 4 * NUMBER, (len(rows) + 1) * ROW),
+        paint=draw,
+        table=lambda: Table(
+            (
+                *("label", "precision", "precision low", "precision high"),
+                *("recall", "recall low", "recall high", "f1", "f1 low", "f1 high", "support"),
+            ),
+            [(o.label, *o.precision, *o.recall, *o.f1, o.support) for o in figures],
+        ),
+    )
+
+
+def _line(painter: QPainter, number: int, name: str, cells: tuple[str, ...]) -> None:
+    middle = Qt.AlignmentFlag.AlignVCenter
+    top = number * ROW
+    shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, NAME - 8)
+    painter.drawText(QRectF(0, top, NAME, ROW), middle | Qt.AlignmentFlag.AlignLeft, shown)
+    for place, cell in enumerate(cells):
+        box = QRectF(NAME + place * NUMBER, top, NUMBER, ROW)
+        painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, cell)

@@ -1,0 +1,61 @@
+"""In which order rows of predictions are listed: as a column has them, or mistakes first."""
+
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.results.predictions import CELL, Predictions
+from engine.results.row_figures import figure, numbers_in, once
+
+Places = NDArray[np.int64]
+
+
+@once
+def mistakes_first(predictions: Predictions) -> Places:
+    """The places of all rows, int64 [rows]: the most confident mistakes first.
+
+    Then what is right, the least confident first, and at the end what has no gold. Where there is
+    no probability, the loss stands for it; of a regression, the largest residual is first.
+    """
+    if predictions.facts.task == "regression":
+        return _falling(np.abs(figure(predictions, "residual")))
+    score, confidence = figure(predictions, "score"), figure(predictions, "probability")
+    is_wrong = score < 1
+    if np.isnan(confidence).all():
+        losses = figure(predictions, "loss")
+        confidence = np.where(is_wrong, losses, -losses)
+    kind = np.where(is_wrong, 0, np.where(np.isnan(score), 2, 1))
+    within = np.where(is_wrong, -confidence, confidence)
+    places: Places = np.lexsort((within, kind))  # NaN comes last in each kind
+    return places
+
+
+def sorted_by(predictions: Predictions, column: str, falls: bool = False) -> Places:
+    """The places of all rows in the order of a column of the table, int64 [rows].
+
+    Cells that all are numbers are sorted as such. Empty ones come last either way.
+    """
+    values: Any = predictions.table[column]
+    if column.startswith(CELL) and (found := _numbers(values)) is not None:
+        values = found
+    order: Literal["ascending", "descending"] = "descending" if falls else "ascending"
+    rows: Places = pc.sort_indices(pa.table({"value": values}), [("value", order)]).to_numpy()
+    return rows.astype(np.int64)
+
+
+def _numbers(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
+    """What stands in cells that hold numbers alone, or nothing; None where a text is among them."""
+    lengths: Any = pc.utf8_length(cells)
+    written = pc.fill_null(lengths, 0).to_numpy() > 0
+    numbers = numbers_in(cells)
+    if not written.any() or np.isnan(numbers[written]).any():
+        return None
+    return pa.array(numbers, pa.float64(), from_pandas=True)
+
+
+def _falling(numbers: NDArray[np.floating]) -> Places:
+    places: Places = np.argsort(-numbers, kind="stable")
+    return places

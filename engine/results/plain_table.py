@@ -1,0 +1,39 @@
+"""Predictions as a table for other programs: the columns of the rows, and what was said of each."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.results.predictions import CELL, Predictions
+
+SAID = ("gold", "predicted", "probability", "loss", "score")
+
+
+def plain_table(predictions: Predictions) -> pa.Table:
+    """The number of each row, its cells under their own names, then what was predicted.
+
+    Where there are labels, each has a column with its probability. A column that is empty
+    throughout is left out; a name that is there already is written with a number behind it.
+    """
+    table = predictions.table
+    columns: dict[str, pa.ChunkedArray[pa.Scalar[Any]]] = {}
+
+    def add(name: str, values: "pa.ChunkedArray[pa.Scalar[Any]]") -> None:
+        different, number = name, 2
+        while different in columns:
+            different, number = f"{name} {number}", number + 1
+        columns[different] = values
+
+    add("row", table["row"])
+    for name in predictions.columns:
+        add(name, table[CELL + name])
+    for name in SAID:
+        if table[name].null_count < len(table):
+            add(name, table[name])
+    labels = predictions.facts.labels
+    lengths = pc.unique(pc.list_value_length(table["scores"])).to_pylist()
+    if labels and lengths == [len(labels)]:
+        for number, label in enumerate(labels):
+            add(f"probability of {label}", pc.list_element(table["scores"], number))
+    return pa.table(columns)

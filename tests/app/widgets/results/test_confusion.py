@@ -1,0 +1,105 @@
+"""The confusion matrix and the table per label as widgets."""
+
+import numpy as np
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.widgets import figure
+from app.widgets.results.confusion import (
+    BY_ROW,
+    MAX_SHOWN,
+    ConfusionPicture,
+    Matrix,
+    layout,
+    shown_labels,
+)
+from app.widgets.results.label_table import LabelTablePicture, value_text
+from engine.results.classes import Confusion
+from engine.results.conditions import Conditions
+from engine.results.intervals import UNKNOWN, Interval
+from tests.engine.results.made import classified
+
+MADE = classified(["a", "a", "b", "b"], ["a", "b", "b", "b"], labels=("a", "b"), text=[""] * 4)
+
+
+def picture(qtbot: QtBot) -> ConfusionPicture:
+    made = ConfusionPicture()
+    qtbot.addWidget(made)
+    made.resize(400, 400)
+    made.show()
+    made.show_measured(ConfusionPicture.measure(MADE))
+    return made
+
+
+def middle(matrix: Matrix, row: int, column: int) -> QPoint:
+    left, top, side = layout(matrix)
+    x = left - 10 if column < 0 else left + (column + 0.5) * side
+    y = top - 6 if row < 0 else top + (row + 0.5) * side
+    return QPoint(round(x), round(y))
+
+
+def said(conditions: Conditions) -> list[str]:
+    return [str(one.sentence) for one in conditions]
+
+
+def test_a_click_selects_a_cell_or_by_a_name_a_whole_row_or_column(qtbot: QtBot) -> None:
+    made, chosen = picture(qtbot), []
+    made.chosen.connect(lambda some: chosen.append(said(some)))
+    for row, column in ((0, 1), (1, -1), (-1, 1)):
+        QTest.mouseClick(
+            made.matrix, Qt.MouseButton.LeftButton, pos=middle(made.matrix, row, column)
+        )
+    assert chosen == [["gold is “a”", "predicted is “b”"], ["gold is “b”"], ["predicted is “b”"]]
+
+
+def test_the_keyboard_reaches_every_cell_and_name_and_says_which(qtbot: QtBot) -> None:
+    made = picture(qtbot)
+    QTest.keyClick(made.matrix, Qt.Key.Key_Right)
+    told = made.matrix.accessibleDescription()
+    assert told == "Gold “a”, predicted “b”: 1 rows, 50.0 % of gold, 33.3 % of predicted"
+    QTest.keyClick(made.matrix, Qt.Key.Key_Up)
+    assert made.matrix.current == (-1, 1)
+    assert made.matrix.accessibleDescription() == "Predicted “b”: 3 rows"
+
+
+def test_the_figure_has_what_is_shown_and_all_numbers(qtbot: QtBot) -> None:
+    made = picture(qtbot)
+    made.matrix.set_unit(BY_ROW)
+    kept = made.figure()
+    assert kept is not None
+    assert kept.array is not None
+    assert kept.table is not None
+    np.testing.assert_array_equal(kept.array, [[0.5, 0.5], [0, 1]])
+    assert kept.table().rows[1] == ("a", "b", 1, 0.5, 1 / 3)
+    assert not figure.image(kept).isNull()
+
+
+def test_of_many_labels_those_with_most_mistakes_are_shown() -> None:
+    counts = np.zeros((40, 40), dtype=np.int64)
+    counts[3, 39] = counts[2, 1] = 5
+    shown = shown_labels(Confusion(tuple(map(str, range(40))), counts))
+    assert len(shown) == MAX_SHOWN
+    assert {1, 2, 3, 39} <= set(shown.tolist())
+    assert sorted(shown) == shown.tolist()
+
+
+def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot: QtBot) -> None:
+    made, chosen = LabelTablePicture(), []
+    qtbot.addWidget(made)
+    made.show_measured(LabelTablePicture.measure(MADE))
+    made.chosen.connect(lambda some: chosen.append(said(some)))
+    cells = [made.model.index(0, column).data() for column in range(5)]
+    assert cells[0] == "a"
+    assert cells[2].startswith("50.0 ± ")
+    assert cells[4] == "2"
+    for column in (1, 2, 4):
+        made.table.activated.emit(made.model.index(0, column))
+    assert chosen == [
+        ["gold is not “a”", "predicted is “a”"],
+        ["gold is “a”", "predicted is not “a”"],
+        ["gold is “a”"],
+    ]
+    assert made.figure() is not None
+    assert value_text(UNKNOWN) == "–"
+    assert value_text(Interval(0.5, 0.4, 0.6)) == "50.0 ± 10.0"

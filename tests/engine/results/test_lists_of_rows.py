@@ -1,0 +1,77 @@
+"""Rows in an order, rows with a text, and rows for other programs."""
+
+import numpy as np
+import pyarrow as pa
+
+from engine.results.ordering import mistakes_first, sorted_by
+from engine.results.plain_table import plain_table
+from engine.results.predictions import Predictions
+from engine.results.scores import metric_of, score_of
+from engine.results.searching import rows_with
+from tests.engine.results.made import classified, facts
+
+
+def mixed() -> Predictions:
+    """Right, wrong, wrong and surer, right and less sure, and a row without gold."""
+    return classified(
+        gold=["good", "good", "bad", "bad", None],
+        predicted=["good", "bad", "good", "bad", "good"],
+        probability=[0.9, 0.6, 0.8, 0.7, 0.99],
+        text=["Fine", "fine?", "poor", "POOR", "odd"],
+        year=["9", "10", "", "8", "11"],
+    )
+
+
+def test_the_most_confident_mistakes_are_first_and_rows_without_gold_last() -> None:
+    assert mistakes_first(mixed()).tolist() == [2, 1, 3, 0, 4]
+
+
+def test_a_regression_begins_with_its_largest_residual() -> None:
+    record = {"row": range(3), "gold": ["1", "2", None], "scores": [[1.5], [4.0], [9.0]]}
+    found = Predictions.of(facts("regression"), record, {"text": ["a", "b", "c"]})
+    assert mistakes_first(found).tolist() == [1, 0, 2]
+
+
+def test_without_probabilities_the_loss_says_how_sure_a_mistake_is() -> None:
+    found = classified(["a", "a", "a"], ["b", "a", "b"], labels=("a", "b"), text=["x"] * 3)
+    record = found.table.set_column(4, "probability", pa.nulls(3, pa.float32()))
+    record = record.set_column(5, "loss", pa.array([1.0, 0.5, 3.0], pa.float32()))
+    assert mistakes_first(Predictions(found.facts, record)).tolist() == [2, 0, 1]
+
+
+def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last() -> None:
+    assert sorted_by(mixed(), "cell:year").tolist() == [3, 0, 1, 4, 2]
+    assert sorted_by(mixed(), "cell:year", falls=True).tolist() == [4, 1, 0, 3, 2]
+    assert sorted_by(mixed(), "probability").tolist() == [1, 3, 2, 0, 4]
+    assert sorted_by(mixed(), "gold").tolist() == [2, 3, 0, 1, 4]
+    assert sorted_by(mixed(), "cell:text").tolist() == [0, 3, 1, 4, 2]
+
+
+def test_a_text_is_sought_in_cells_and_labels_whatever_its_case() -> None:
+    assert np.flatnonzero(rows_with(mixed(), "FINE")).tolist() == [0, 1]
+    assert np.flatnonzero(rows_with(mixed(), "bad")).tolist() == [1, 2, 3]
+    assert not rows_with(mixed(), "(").any()
+
+
+def test_other_programs_get_the_cells_by_their_names_and_each_probability() -> None:
+    table = plain_table(classified(["bad"], ["good"], text=["x"], gold_column=["y"]))
+    assert table.column_names == [
+        *("row", "text", "gold_column", "gold", "predicted", "probability", "score"),
+        *("probability of bad", "probability of good"),
+    ]
+    assert table.to_pylist()[0]["probability of good"] == 1
+
+
+def test_a_cell_with_the_name_of_a_column_of_ours_is_told_apart() -> None:
+    record = {"row": [0], "gold": ["a"], "predicted": ["b"]}
+    found = Predictions.of(facts("text_classification"), record, {"text": ["x"], "gold": ["mine"]})
+    table = plain_table(found)
+    assert (table["gold"].to_pylist(), table["gold 2"].to_pylist()) == (["mine"], ["a"])
+
+
+def test_the_score_of_classes_is_the_accuracy_of_labelled_rows_with_an_interval() -> None:
+    assert metric_of(mixed()).name == "accuracy"
+    score = score_of(mixed())
+    assert score.value == 0.5
+    assert score.low < 0.5 < score.high
+    assert np.isnan(score_of(classified([None], ["good"], text=["x"])).value)
