@@ -1,8 +1,9 @@
 """Where predictions are kept, which there are, and how often test rows were scored.
 
 A folder of results belongs to a run (`results` in it) or to a model of the home. It holds a file
-for each part, `validation.parquet` and `test.parquet`; for a run they are those of its best
-checkpoint, and those of any other one stand in a folder of its name, as `step-00000020`.
+for each part, `validation.parquet` and `test.parquet`, and one for each file that was scored; for a
+run they are those of its best checkpoint, and those of any other one stand in a folder of its name,
+as `step-00000020`. Baselines have their name before that of the part.
 """
 
 import os
@@ -16,12 +17,16 @@ import pyarrow.parquet as pq
 from pydantic import AwareDatetime, Field, ValidationError
 
 from engine.atomic_write import disk_errors_for
+from engine.errors import StudioError
+from engine.home import folder_name
+from engine.messages.evaluating import Evaluate, Part
+from engine.phrases import phrase
 from engine.regular_file import lines_of, open_regular, regular
 from engine.results.predictions import FACTS, PredictionFacts
-from engine.runs.folder import STEP
+from engine.runs.folder import STEP, RunFolder
 from engine.runs.lock import open_here
 from engine.spec import Spec
-from engine.spec.dataset import SPLITS, SplitName
+from engine.spec.dataset import SPLITS, SplitName, StoredData
 
 SUFFIX = ".parquet"
 LOOKS = "test-looks.jsonl"
@@ -56,21 +61,36 @@ class Look(Spec):
     metrics: dict[str, float] = Field(default_factory=dict)
 
 
-def file_of(folder: Path, part: SplitName) -> Path:
-    """Where the predictions for a part stand in a folder of results."""
-    return folder / f"{part}{SUFFIX}"
+def file_of(folder: Path, part: Part, source: str = "", baseline: str = "") -> Path:
+    """Where the predictions for a part stand in a folder of results.
+
+    For the rows of a file, `source` is its name; for a baseline, `baseline` is its.
+    """
+    names = [baseline, part, folder_name(source) if part == "file" else ""]
+    return folder / ("-".join(filter(None, names)) + SUFFIX)
+
+
+def root_of(folder: Path) -> Path:
+    """The folder of results that a folder is, or is a part of."""
+    return folder.parent if STEP.fullmatch(folder.name) else folder
 
 
 def kept_in(folder: Path) -> list[Kept]:
-    """The predictions in a folder of results; damaged ones are left out.
+    """The predictions of a model in a folder of results; damaged ones are left out.
 
-    Those of the best checkpoint come first, then the others by step, each by part. Only the
-    metadata of the files are read.
+    Those of the best checkpoint come first, then the others by step, each by part, files last.
+    Only the metadata of the files are read.
     """
     inner = sorted(folder.iterdir()) if folder.is_dir() else []
     folders = [folder, *(one for one in inner if STEP.fullmatch(one.name))]
-    found = (_kept(file_of(one, part)) for one in folders for part in SPLITS)
-    return [one for one in found if one is not None]
+    files = [file for one in folders for file in _files(one)]
+    return [one for one in map(_kept, files) if one is not None]
+
+
+def baselines_in(folder: Path, part: SplitName, fingerprint: str) -> list[Kept]:
+    """The predictions of baselines for a part of a data set, in the order of their names."""
+    found = map(_kept, sorted(folder.glob(f"?*-{part}{SUFFIX}")))
+    return [one for one in found if one is not None and one.facts.fingerprint == fingerprint]
 
 
 def note_look(folder: Path, facts: PredictionFacts) -> int:
@@ -100,6 +120,38 @@ def looks_in(folder: Path, fingerprint: str | None = None) -> list[Look]:
     A damaged line counts for nothing.
     """
     return [look for look in _looks(folder) if fingerprint in (None, look.fingerprint)]
+
+
+def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) -> Evaluate:
+    """The question that scores a part of a run's data by its best checkpoint, or that of a step.
+
+    Raises StudioError where there is no such checkpoint.
+    """
+    job = run.job()
+    best = run.best_step()
+    step = best if step is None else step
+    if step is None or not run.checkpoint(step).is_dir():
+        raise StudioError(
+            phrase("The run {name} has no such checkpoint.", name=run.path.name),
+            phrase("Resume the run until it has saved one, or choose another run."),
+        )
+    data = StoredData(folder=run.dataset) if run.dataset.is_dir() else job.data
+    return Evaluate(
+        checkpoint=run.checkpoint(step),
+        data=data,
+        part=part,
+        into=run.results if step == best else run.results / run.checkpoint(step).name,
+        model=job.name,
+        source=job.data.name,
+        step=step,
+        max_length=job.training.max_length,
+        batch_size=job.training.batch_size,
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    """Those of the parts, and those of files, by name."""
+    return [*(file_of(folder, part) for part in SPLITS), *sorted(folder.glob(f"file-*{SUFFIX}"))]
 
 
 def _looks(folder: Path) -> Iterator[Look]:

@@ -298,6 +298,11 @@ class RunFolder:
         found = (f for f in self.checkpoints.iterdir() if STEP.fullmatch(f.name))
         return sorted((f for f in found if (f / MANIFEST).is_file()), key=step_of)
 
+    def best_step(self) -> int | None:
+        """The step of the checkpoint that was the best when it was saved; None without one."""
+        saved = (e for e in reversed(self.milestones()) if isinstance(e, Saved))
+        return next((event.step for event in saved if event.best), None)
+
 
 def changed(path: Path) -> datetime:
     """When a file or folder was changed last; the first day that counts where nobody can know."""

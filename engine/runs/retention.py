@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import StudioError
-from engine.messages.events import Ended, Saved
+from engine.messages.events import Ended
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 from engine.spec.training import TrainingSpec
@@ -57,8 +57,8 @@ def max_checkpoints(steps: int, save_every: int, plan: TrainingSpec) -> int:
 def retained_checkpoints(run: RunFolder) -> list[KeptCheckpoint]:
     """The checkpoints that stand in a run folder, by step."""
     plan, folders = run.job().training, run.checkpoint_folders()
-    best = [e.step for e in run.milestones() if isinstance(e, Saved) and e.best]
-    reasons = reasons_to_keep(map(step_of, folders), best[-1] if best else -1, plan)
+    best = run.best_step()
+    reasons = reasons_to_keep(map(step_of, folders), -1 if best is None else best, plan)
     return [KeptCheckpoint(step_of(f), f, size(f), reasons.get(step_of(f), ())) for f in folders]
 
 

@@ -24,6 +24,7 @@ from engine.explore import (
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
+from engine.messages.evaluating import Evaluate
 from engine.messages.explore.attention import Attend, ShowQueryKey
 from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
@@ -140,6 +141,12 @@ def _apply(question: Apply, desk: Desk) -> Answer:
     return apply(question, predictor, desk.tell)
 
 
+def _evaluate(question: Evaluate, desk: Desk) -> Answer:
+    from engine.tasks.scoring import evaluate
+
+    return evaluate(question, desk.scratch, desk.tell)
+
+
 def _estimate(question: Estimate, desk: Desk) -> Answer:
     from engine.training.estimate import estimate
 
@@ -185,6 +192,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     Export: _export,
     PredictFirst: _predict_first,
     Apply: _apply,
+    Evaluate: _evaluate,
     Estimate: _estimate,
     ShowBatch: _show_batch,
 }

@@ -1,0 +1,72 @@
+"""A fine-tuned model held against rows whose labels are known, and baselines for the same rows."""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages.question import Answer, Question
+from engine.spec.dataset import DataSource, SplitName
+
+Part = SplitName | Literal["file"]
+
+
+class Evaluated(Answer):
+    """The predictions are written to `file`.
+
+    Args:
+        metrics: of all rows together, by name; empty where the rows have no labels.
+        looks: how often test rows of this data set were scored by now; 0 for other rows.
+        computed: in which precision; float32 is exact.
+    """
+
+    kind: Literal["evaluated"] = "evaluated"
+    file: Path
+    rows: int
+    metrics: dict[str, float]
+    looks: int = 0
+    computed: str = "float32"
+
+
+class Evaluate(Question):
+    """Predict the rows of a part of a data set, or all of a file, and keep what is predicted.
+
+    The file appears whole in the folder `into`, named after its part. That test rows were scored is
+    noted in the folder of results that `into` is, or is a part of.
+    """
+
+    answered_by: ClassVar[type[Answer]] = Evaluated
+    kind: Literal["evaluate"] = "evaluate"
+    checkpoint: Path
+    data: DataSource
+    part: Part = Field("validation", description="“file”: all rows, whatever part they are in.")
+    into: Path
+    model: str = Field(description="Name of the run or of the model.")
+    source: str = Field("", description="Name of the data; empty: as the data is called.")
+    step: int | None = None
+    max_length: int = 512
+    batch_size: int = 32
+    exact: bool = True
+
+
+class BaselinesFitted(Answer):
+    """The predictions of each baseline are written to a file."""
+
+    kind: Literal["baselines_fitted"] = "baselines_fitted"
+    files: tuple[Path, ...]
+
+
+class FitBaselines(Question):
+    """Fit simple models on the training rows, and keep what they predict for a part.
+
+    Their files appear in the folder `into`, each named after its baseline and the part.
+    """
+
+    answered_by: ClassVar[type[Answer]] = BaselinesFitted
+    kind: Literal["fit_baselines"] = "fit_baselines"
+    data: DataSource
+    part: SplitName = "validation"
+    into: Path
+    task: str = Field(description="Kind of the task.")
+    labels: tuple[str, ...] = Field((), description="Of the model, in its order; empty: as found.")
+    source: str = Field("", description="Name of the data; empty: as the data is called.")

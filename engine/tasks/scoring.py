@@ -1,0 +1,94 @@
+"""Rows scored by a checkpoint, and what it said of them kept: the answer to `Evaluate`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from engine.data.datasets.store import Dataset, resolve
+from engine.errors import StudioError
+from engine.messages.evaluating import Evaluate, Evaluated, Part
+from engine.messages.question import Working
+from engine.phrases import phrase
+from engine.progress import ProgressCallback
+from engine.results.store import file_of, note_look, root_of
+from engine.spec.dataset import DataSource, FileData, Split, SplitName
+from engine.spec.task import TaskSpec
+from engine.tasks.outcomes import Origin
+from engine.tasks.predicting import Predictor
+
+Tell = Callable[[Working], object]
+
+
+def evaluate(
+    wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: None
+) -> Evaluated:
+    """Carry out an Evaluate; `scratch` is a folder for what may be thrown away.
+
+    Raises StudioError where the model, the data and their labels do not fit, or there are no rows.
+    """
+    stage = _stages(wanted, tell)
+    stage(phrase("Loading the model"))(0, 0)
+    predictor = Predictor(wanted.checkpoint, wanted.max_length, wanted.batch_size, wanted.exact)
+    with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
+        reading = stage(phrase("Reading the data set"))
+        task = predictor.learner.task
+        dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        part: SplitName = "train" if wanted.part == "file" else wanted.part
+        check_rows(dataset, part)
+        origin = Origin(
+            part=wanted.part,
+            source=wanted.source or wanted.data.name,
+            mapping=dataset.spec.mapping,
+            model=wanted.model,
+            step=wanted.step,
+            fingerprint=dataset.spec.fingerprint,
+        )
+        predicting = stage(phrase("Predicting"))
+        rows, cells = dataset.rows(part), dataset.cells(part)
+        found = predictor.outcomes(rows, cells, origin, predicting)
+    looks = 0
+    if wanted.part == "test" and found.facts.metrics:
+        looks = note_look(root_of(wanted.into), found.facts)
+    file = file_of(wanted.into, wanted.part, found.facts.source)
+    found.write(file)
+    return Evaluated(
+        to=wanted.number,
+        file=file,
+        rows=len(found),
+        metrics=found.facts.metrics,
+        looks=looks,
+        computed=predictor.computed,
+    )
+
+
+def opened(
+    data: DataSource, part: Part, into: Path, task: TaskSpec, progress: ProgressCallback
+) -> Dataset:
+    """The rows of a data source; a file that is asked for as a whole is all training rows."""
+    if part == "file" and isinstance(data, FileData):
+        data = data.model_copy(update={"split": Split(validation=0, test=0)})
+    return resolve(data, into, progress, task=task)
+
+
+def check_rows(dataset: Dataset, part: SplitName) -> None:
+    """Raise StudioError where a data set has no rows in this part."""
+    if dataset.spec.rows.get(part, 0):
+        return
+    names = {
+        "train": phrase("The data set has no training rows."),
+        "validation": phrase("The data set has no validation rows."),
+        "test": phrase("The data set has no test rows."),
+    }
+    raise StudioError(
+        names[part], phrase("Choose another split, or import the data set with other fractions.")
+    )
+
+
+def _stages(wanted: Evaluate, tell: Tell) -> Callable[[str], ProgressCallback]:
+    def stage(name: str) -> ProgressCallback:
+        def report(done: int, total: int) -> None:
+            tell(Working(to=wanted.number, stage=name, done=done, total=total))
+
+        return report
+
+    return stage

@@ -1,0 +1,102 @@
+"""A question to score rows, answered as a worker answers it."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.data.datasets.store import open_dataset
+from engine.errors import StudioError
+from engine.messages.evaluating import Evaluate, Evaluated
+from engine.messages.question import Working, parse_answer
+from engine.results.predictions import read_predictions
+from engine.results.store import evaluation_of_run, file_of, kept_in, looks_in
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import FileData, Mapping, Reading, Split
+from engine.spec.job import JobSpec
+from engine.tasks.scoring import evaluate
+from engine.training.loop import train
+from tests.engine.training import small
+
+
+def trained(folder: Path) -> tuple[RunFolder, JobSpec]:
+    job = small.classifying(folder, epochs=1, evaluate_every=5, save_every=1, keep=9)
+    split = Split(validation=0.2, test=0.2)
+    assert isinstance(job.data, FileData)
+    job = job.model_copy(update={"data": job.data.model_copy(update={"split": split})})
+    run = small.new_run(folder / "run", job)
+    train(job, run, run.append)
+    return run, job
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return trained(tmp_path)[0]
+
+
+def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run: RunFolder) -> None:
+    file = file_of(run.results, "validation")
+    before = read_predictions(file)
+    file.unlink()
+    told: list[Working] = []
+    said = evaluate(evaluation_of_run(run, "validation"), tell=told.append)
+    after = read_predictions(file)
+    assert said.file == file and said.rows == len(before) and said.looks == 0
+    assert said.metrics == pytest.approx(before.facts.metrics, abs=1e-6)
+    same = {"made", "metrics"}
+    assert after.facts.model_dump(exclude=same) == before.facts.model_dump(exclude=same)
+    for name in ("row", "line", "gold", "predicted", "cell:text", "cell:label"):
+        assert after.table[name].equals(before.table[name])
+    assert told[0].stage == "Loading the model"
+    assert (told[-1].stage, told[-1].done) == ("Predicting", told[-1].total)
+
+
+def test_every_look_at_the_test_rows_is_counted(run: RunFolder) -> None:
+    assert not looks_in(run.results)
+    looks = [evaluate(evaluation_of_run(run, "test")).looks for _ in range(2)]
+    assert looks == [1, 2]
+    other = min(int(f.name[5:]) for f in run.checkpoint_folders())
+    assert other != run.best_step()
+    question = evaluation_of_run(run, "test", other)
+    assert evaluate(question).looks == 3
+    assert question.into == run.results / f"step-{other:08d}"
+    parts = [(one.facts.part, one.facts.step) for one in kept_in(run.results)]
+    assert parts == [("validation", run.best_step()), ("test", run.best_step()), ("test", other)]
+    assert [one.step for one in looks_in(run.results)] == [run.best_step()] * 2 + [other]
+    test = read_predictions(file_of(run.results, "test"))
+    dataset = open_dataset(run.dataset)
+    assert test.table["cell:text"].to_pylist() == list(dataset.rows("test").texts)
+
+
+def test_a_file_is_scored_as_a_whole_and_without_labels_too(run: RunFolder, tmp_path: Path) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text("note,text\nx,a lovely warm film\ny,bad acting\n", encoding="utf-8")
+    data = FileData(path=file, reading=Reading(format="csv"), mapping=Mapping(text="text"))
+    question = evaluation_of_run(run, "validation").model_copy(
+        update={"data": data, "part": "file", "source": "", "into": tmp_path / "results"}
+    )
+    said = evaluate(question, scratch=tmp_path)
+    found = read_predictions(said.file)
+    assert (said.file.name, said.metrics, said.looks) == ("file-new.csv.parquet", {}, 0)
+    assert (found.facts.part, found.facts.source, found.is_labelled) == ("file", "new.csv", False)
+    assert found.cells("note").to_pylist() == ["x", "y"]
+    assert found.table["line"].to_pylist() == [2, 3]
+    assert kept_in(tmp_path / "results")[0].file == said.file
+    assert not list(tmp_path.glob("evaluate-*"))
+
+
+def test_what_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, epochs=1, steps=1)
+    run = small.new_run(tmp_path / "run", job)
+    with pytest.raises(StudioError, match="no such checkpoint"):
+        evaluation_of_run(run, "validation")
+    train(job, run, run.append)
+    with pytest.raises(StudioError, match="no test rows"):
+        evaluate(evaluation_of_run(run, "test"))
+    assert not looks_in(run.results)
+
+
+def test_question_and_answer_travel_as_lines(run: RunFolder) -> None:
+    question = evaluation_of_run(run, "validation")
+    assert Evaluate.model_validate_json(question.line()) == question
+    said = evaluate(question)
+    assert isinstance(parse_answer(said.line(), question), Evaluated)
