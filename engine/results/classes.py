@@ -3,7 +3,6 @@
 C labels, as `engine.results.labels` numbers them. Rows without gold are left out.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,40 +137,6 @@ def f1_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
         found: NDArray[np.float64] = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
     return found
-
-
-def macro_f1_interval(predictions: Predictions, seed: int = 0) -> Interval:
-    """The mean F1 of the labels that occur, gold or predicted, by a bootstrap over rows.
-
-    Of predictions with several labels for a row, the mean over all labels, of which one that does
-    not occur counts as 0; as `engine.evaluation` has both.
-    """
-    rows, count = labelled(predictions), len(labels(predictions))
-    if is_multi_label(predictions):
-        gold, predicted = (members(predictions, side)[rows] for side in ("gold", "predicted"))
-        parts = np.hstack([gold & predicted, predicted, gold])
-        different, times = np.unique(parts, axis=0, return_counts=True)
-        return bootstrap_counts(different, times, _macro(count, of_all=True), seed=seed)
-    counts = confusion(predictions).counts
-    one = np.eye(count)
-    gold_of, predicted_of = np.nonzero(counts)
-    right = one[gold_of] * (gold_of == predicted_of)[:, None]
-    different = np.hstack([right, one[predicted_of], one[gold_of]])
-    return bootstrap_counts(different, counts[gold_of, predicted_of], _macro(count), seed=seed)
-
-
-def _macro(
-    count: int, of_all: bool = False
-) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    def figure(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        parts = sums.reshape(len(sums), 3, count)
-        f1 = f1_of_sums(np.moveaxis(parts, 1, 2))  # [B, C]
-        occurs = ~np.isnan(f1)
-        whole = np.full(len(f1), count) if of_all else occurs.sum(axis=1)
-        mean: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(whole, 1)
-        return mean
-
-    return figure
 
 
 def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:

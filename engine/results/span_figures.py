@@ -12,7 +12,7 @@ from engine.results.classes import f1_of_sums
 from engine.results.conditions import Conditions, HasSpan
 from engine.results.intervals import UNKNOWN, Interval, bootstrap, wilson
 from engine.results.predictions import Predictions
-from engine.results.spans import NONE, SPAN_KINDS, SpanKind, SpanTable, span_table
+from engine.results.spans import NONE, SPAN_KINDS, SpanKind, span_table
 
 
 @dataclass(frozen=True)
@@ -73,21 +73,23 @@ def type_confusion(predictions: Predictions) -> TypeConfusion:
 
 def type_figures(predictions: Predictions, seed: int = 0) -> tuple[TypeFigures, ...]:
     """Each type of span, in the order of the alphabet, as seqeval counts it."""
-    table = span_table(predictions)
     return tuple(
-        _figures(name, _parts(table, number, len(predictions)), seed)
-        for number, name in enumerate(table.types)
+        _figures(name, row_parts(predictions, number), seed)
+        for number, name in enumerate(span_table(predictions).types)
     )
 
 
 def all_types(predictions: Predictions, seed: int = 0) -> TypeFigures:
     """All spans together, whatever their type (micro)."""
-    table = span_table(predictions)
-    return _figures("", _parts(table, None, len(predictions)), seed)
+    return _figures("", row_parts(predictions), seed)
 
 
-def _parts(table: SpanTable, type_: int | None, rows: int) -> NDArray[np.int64]:
-    """How many spans of each row are right, predicted and gold, int64 [rows, 3]."""
+def row_parts(predictions: Predictions, type_: int | None = None) -> NDArray[np.int64]:
+    """How many spans of each row are right, predicted and gold, int64 [rows, 3].
+
+    `type_` is the place of a type; None: all spans.
+    """
+    table, rows = span_table(predictions), len(predictions)
     of_gold, of_predicted = (
         codes != NONE if type_ is None else codes == type_
         for codes in (table.gold, table.predicted)

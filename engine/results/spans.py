@@ -127,7 +127,7 @@ def row_spans(predictions: Predictions, place: int) -> RowSpans:
 
 
 def _pairs_of(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanPair]:
-    real = _name_spans(predictions)
+    real = name_spans(predictions)
     return paired(
         _found(row.get("gold") or (), real),
         _found(row.get("predicted") or (), real),
@@ -135,7 +135,7 @@ def _pairs_of(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanP
 
 
 @once
-def _name_spans(predictions: Predictions) -> bool:
+def name_spans(predictions: Predictions) -> bool:
     """Whether the tags name spans, or classes of words."""
     return are_spans(predictions.facts.labels)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from engine.results import intervals
 from engine.results.classes import f1_interval, f1_of_sums
 from engine.results.intervals import (
     UNKNOWN,
@@ -46,15 +47,28 @@ def test_a_bootstrap_of_counted_rows_is_one_of_rows() -> None:
     assert counted != bootstrap(parts, f1_of_sums, seed=1)
 
 
-def test_the_mean_of_many_values_needs_no_samples() -> None:
-    values = np.random.default_rng(3).random(10_000)
+def test_very_many_rows_are_left_out_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.random(10_000)
+    parts = np.column_stack([values, np.ones_like(values), values < 0.5])
+    drawn, drawn_ratio = mean_interval(values), bootstrap(parts, _ratio)
     theirs = stats.bootstrap(
-        (values,), np.mean, method="percentile", batch=50, n_resamples=500, rng=1
+        (values,), np.mean, method="percentile", batch=50, n_resamples=500, rng=rng
     ).confidence_interval
-    found = mean_interval(values)
-    np.testing.assert_allclose([found.low, found.high], [theirs.low, theirs.high], atol=1e-3)
-    one = mean_interval(np.array([0.5, np.nan]))
-    assert one == (0.5, 0.5, 0.5)
+    np.testing.assert_allclose([drawn.low, drawn.high], [theirs.low, theirs.high], atol=1e-3)
+    monkeypatch.setattr(intervals, "MANY_KINDS", 100)
+    np.testing.assert_allclose(mean_interval(values), drawn, atol=1.5e-3)
+    np.testing.assert_allclose(bootstrap(parts, _ratio), drawn_ratio, atol=3e-3)
+    twice = np.repeat(values[:200], 50)
+    np.testing.assert_allclose(mean_interval(twice), mean_interval(twice, seed=1), atol=2e-3)
+
+
+def _ratio(sums: np.ndarray) -> np.ndarray:
+    return sums[:, 2] / sums[:, 0]
+
+
+def test_one_value_has_no_spread() -> None:
+    assert mean_interval(np.array([0.5, np.nan])) == (0.5, 0.5, 0.5)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.7, 0.95])

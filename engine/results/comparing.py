@@ -1,0 +1,280 @@
+"""Two results over the same rows: what flipped, and what may be claimed of the difference.
+
+M rows that both have. A row belongs to another one where its texts are the same, and its number in
+its part as well, or where the texts stand once on each side.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.errors import StudioError
+from engine.phrases import Phrase, phrase
+from engine.results.conditions import Conditions, Rows
+from engine.results.groups import row_scores
+from engine.results.intervals import Interval
+from engine.results.measures import Measure, difference, measures
+from engine.results.predictions import Predictions
+from engine.results.row_figures import Numbers, text_columns
+from engine.results.significance import Difference, mcnemar, over_seeds
+from engine.spec.tasks import metric_of
+
+LEVEL = 0.05  # a p below it may be claimed
+BETWEEN_TEXTS = "\x1f"
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Which rows of two results belong together."""
+
+    first: NDArray[np.int64]  # places of M rows in the first result, rising
+    second: NDArray[np.int64]  # and of the same rows in the second
+    only_first: int  # rows that could not be matched
+    only_second: int
+    relabelled: int  # rows of the M with another gold label on each side; never compared
+
+    @property
+    def sentence(self) -> Phrase:
+        """What was matched, and what was not."""
+        matched = phrase("{n:,} row(s) are in both", n=len(self.first))
+        if not self.only_first + self.only_second + self.relabelled:
+            return matched
+        return phrase(
+            "{matched}; {first:,} are only in the first, {second:,} only in the second, and "
+            "{relabelled:,} have another gold label",
+            matched=matched,
+            first=self.only_first,
+            second=self.only_second,
+            relabelled=self.relabelled,
+        )
+
+
+@dataclass(frozen=True)
+class MetricDifference:
+    """One metric on both sides, over the rows that are compared."""
+
+    name: str
+    first: Interval
+    second: Interval
+    difference: Interval  # second less first, by a paired bootstrap over rows
+    more_is_better: bool
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval of the difference lies on one side of 0."""
+        return self.difference.low > 0 or self.difference.high < 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two results over their common rows with the same gold."""
+
+    matching: Matching
+    first: Predictions
+    second: Predictions
+    places: tuple[NDArray[np.int64], NDArray[np.int64]]  # of the rows compared, on each side
+
+    @property
+    def rows(self) -> int:
+        """How many rows are compared."""
+        return len(self.places[0])
+
+    @cached_property
+    def _scores(self) -> tuple[Numbers, Numbers]:
+        """Of the rows that are compared on each side; more is better."""
+        found = []
+        for side, places in zip((self.first, self.second), self.places, strict=True):
+            scores = row_scores(side)
+            found.append(scores.values[places] * (1 if scores.more_is_better else -1))
+        return found[0], found[1]
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether each row is right or wrong on both sides."""
+        return row_scores(self.first).is_binary and row_scores(self.second).is_binary
+
+    @cached_property
+    def better(self) -> NDArray[np.bool_]:
+        """Rows with a higher score in the second result, bool [rows]: wrong, now right."""
+        return self._scores[1] > self._scores[0]
+
+    @cached_property
+    def worse(self) -> NDArray[np.bool_]:
+        """Rows with a lower score in the second result, bool [rows]: right, now wrong."""
+        return self._scores[1] < self._scores[0]
+
+    def conditions(self, chosen: NDArray[np.bool_], of_second: bool = True) -> Conditions:
+        """The rows `chosen`, bool [rows], as conditions on one of the two results."""
+        side = self.second if of_second else self.first
+        places = self.places[int(of_second)][chosen]
+        return (Rows(rows=tuple(side.table["row"].to_numpy()[places].tolist())),)
+
+    @cached_property
+    def mcnemar(self) -> float | None:
+        """p of McNemar's exact test; None where rows are not either right or wrong."""
+        if not self.is_binary:
+            return None
+        return mcnemar(int(self.better.sum()), int(self.worse.sum()))
+
+    @cached_property
+    def metrics(self) -> tuple[MetricDifference, ...]:
+        """The metrics of the task on both sides, the main one first."""
+        pairs = zip(measures(self.first), measures(self.second), strict=True)
+        return tuple(self._metric(one, other) for one, other in pairs)
+
+    def _metric(self, one: Measure, other: Measure) -> MetricDifference:
+        first, second = one.over(self.places[0]), other.over(self.places[1])
+        return MetricDifference(
+            one.name,
+            first.interval(),
+            second.interval(),
+            difference(first, second),
+            one.more_is_better,
+        )
+
+    @property
+    def sentence(self) -> Phrase:
+        """What may be claimed of the main metric, and why."""
+        if not self.rows:
+            return phrase("No row is in both results with the same gold label: nothing to compare.")
+        main = self.metrics[0]
+        p = self.mcnemar
+        if p is not None and main.name in ("accuracy", "exact_match"):
+            return _claim(main, p < LEVEL, phrase("McNemar p = {p:.2g}", p=p), self.rows)
+        return _claim(main, main.is_sure, phrase("paired bootstrap"), self.rows)
+
+
+def compare(first: Predictions, second: Predictions) -> Comparison:
+    """Two results over their common rows.
+
+    Raises StudioError where they are of different tasks.
+    """
+    if first.facts.task != second.facts.task:
+        raise StudioError(
+            phrase(
+                "The two results are of different tasks: {first} and {second}.",
+                first=first.facts.task,
+                second=second.facts.task,
+            ),
+            phrase("Compare two results of the same task."),
+        )
+    one, other = _matched(first, second)
+    gold, other_gold = first.table["gold"].take(one), second.table["gold"].take(other)
+    both = pc.and_(pc.is_valid(gold), pc.is_valid(other_gold)).to_numpy()
+    equal: Any = pc.coalesce(pc.equal(gold, other_gold), pa.scalar(False))
+    same = both & equal.to_numpy()
+    matching = Matching(
+        one, other, len(first) - len(one), len(second) - len(other), int((both & ~same).sum())
+    )
+    known = same & ~np.isnan(row_scores(first).values[one])
+    known &= ~np.isnan(row_scores(second).values[other])
+    return Comparison(matching, first, second, (one[known], other[known]))
+
+
+def compare_seeds(
+    name: str, first: Mapping[int, float], second: Mapping[int, float]
+) -> tuple[Difference, Phrase]:
+    """A metric of two jobs that ran with several seeds, by seed, and what may be claimed of it.
+
+    Jobs with the same seeds are compared in pairs (Student), others by Welch's test.
+    """
+    paired = first.keys() == second.keys()
+    seeds = sorted(first) if paired else []
+    one, other = (
+        [side[seed] for seed in seeds] if paired else list(side.values())
+        for side in (first, second)
+    )
+    found = over_seeds(one, other, paired)
+    if np.isnan(found.p):
+        return found, phrase(
+            "No claim over seeds: {first} and {second} run(s) are too few, at least 2 each are "
+            "needed.",
+            first=len(first),
+            second=len(second),
+        )
+    test = phrase("paired t-test") if paired else phrase("Welch's t-test")
+    metric = metric_of(name)
+    main = MetricDifference(
+        name,
+        Interval(float(np.mean(one)), np.nan, np.nan),
+        Interval(float(np.mean(other)), np.nan, np.nan),
+        Interval(found.value, found.low, found.high),
+        metric is None or metric.higher_is_better,
+    )
+    runs = phrase(
+        "{test} over {n} runs, p = {p:.2g}", test=test, n=len(one) + len(other), p=found.p
+    )
+    return found, _claim(main, found.p < LEVEL, runs)
+
+
+def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None = None) -> Phrase:
+    """One sentence: which is better by how much, or that chance explains the difference."""
+    metric = metric_of(main.name)
+    scale = 1 if metric is None or metric.unit == "number" else 100
+    shown = {
+        "metric": metric.title if metric else main.name,
+        "first": scale * main.first.value,
+        "second": scale * main.second.value,
+        "low": scale * main.difference.low,
+        "high": scale * main.difference.high,
+        "test": test if rows is None else phrase("{test}, {n:,} row(s)", test=test, n=rows),
+    }
+    if not is_sure:
+        return phrase(
+            "The difference may be chance: {metric} {first:.4g} and {second:.4g} (difference from "
+            "{low:+.3g} to {high:+.3g}; {test}).",
+            **shown,
+        )
+    if (main.difference.value > 0) == main.more_is_better:
+        return phrase(
+            "The second result is better: {metric} {second:.4g} against {first:.4g} (difference "
+            "from {low:+.3g} to {high:+.3g}; {test}).",
+            **shown,
+        )
+    return phrase(
+        "The second result is worse: {metric} {second:.4g} against {first:.4g} (difference from "
+        "{low:+.3g} to {high:+.3g}; {test}).",
+        **shown,
+    )
+
+
+def _matched(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64], ...]:
+    """Places of the rows that belong together, on each side."""
+    texts = _text_codes(first, second)
+    numbers = [side.table["row"].to_numpy() for side in (first, second)]
+    wide = 1 + max((int(codes.max(initial=0)) for codes in texts), default=0)
+    keys = [row * wide + codes for row, codes in zip(numbers, texts, strict=True)]
+    _, one, other = np.intersect1d(keys[0], keys[1], assume_unique=True, return_indices=True)
+    rest = [np.setdiff1d(np.arange(len(side)), found, assume_unique=True)
+            for side, found in ((first, one), (second, other))]  # fmt: skip
+    singles = []
+    for codes, places in zip(texts, rest, strict=True):
+        counts = np.bincount(codes[places], minlength=wide)
+        singles.append(places[counts[codes[places]] == 1])
+    _, more, others = np.intersect1d(
+        texts[0][singles[0]], texts[1][singles[1]], assume_unique=True, return_indices=True
+    )
+    left = np.concatenate([one, singles[0][more]]).astype(np.int64)
+    right = np.concatenate([other, singles[1][others]]).astype(np.int64)
+    order = np.argsort(left)
+    return left[order], right[order]
+
+
+def _text_codes(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64], ...]:
+    """A number for the texts of each row, the same for the same texts, on each side."""
+    parts: list[Any] = []
+    for side in (first, second):
+        joined: Any = pa.chunked_array([pa.array([""] * len(side), pa.string())])
+        for name in text_columns(side):
+            cells: Any = pc.coalesce(side.cells(name), pa.scalar(""))
+            joined = pc.binary_join_element_wise(joined, cells, BETWEEN_TEXTS)
+        parts += joined.chunks
+    together: Any = pa.chunked_array(parts, pa.string()).combine_chunks().dictionary_encode()
+    codes = together.indices.to_numpy().astype(np.int64)
+    return codes[: len(first)], codes[len(first) :]

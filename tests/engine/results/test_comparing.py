@@ -1,0 +1,130 @@
+"""Two results over the same rows: matched, flipped, tested, and said."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine.errors import StudioError
+from engine.results.comparing import compare, compare_seeds
+from engine.results.conditions import mask
+from engine.results.predictions import Predictions
+from tests.engine.results.made import classified, tagged
+from tests.engine.results.test_measures import numbers
+
+
+def renumbered(made: Predictions, rows: list[int]) -> Predictions:
+    table = made.table
+    place = table.column_names.index("row")
+    return Predictions(made.facts, table.set_column(place, "row", [rows]))
+
+
+def test_rows_are_matched_by_number_and_text_then_by_text_alone() -> None:
+    first = classified(["good"] * 5, ["good"] * 5, text=["a", "b", "c", "twice", "twice"])
+    second = renumbered(
+        classified(["good"] * 5, ["good"] * 5, text=["a", "c", "other", "twice", "b"]),
+        [0, 1, 2, 9, 4],
+    )
+    found = compare(first, second).matching
+    assert list(zip(found.first.tolist(), found.second.tolist(), strict=True)) == [
+        (0, 0),
+        (1, 4),
+        (2, 1),
+    ]
+    assert (found.only_first, found.only_second) == (2, 2)
+    assert found.sentence == (
+        "3 rows are in both; 2 are only in the first, 2 only in the second, and 0 have another "
+        "gold label"
+    )
+    assert compare(first, first).matching.sentence == "5 rows are in both"
+
+
+def test_rows_with_equal_texts_are_matched_by_their_number() -> None:
+    made = classified(["good", "bad", "good"], ["good"] * 3, text=["x", "x", "x"])
+    found = compare(made, made).matching
+    assert found.first.tolist() == found.second.tolist() == [0, 1, 2]
+
+
+def test_rows_with_another_gold_label_are_not_compared() -> None:
+    first = classified(["good", "bad", None], ["good", "good", "bad"], text=["a", "b", "c"])
+    second = classified(["good", "good", None], ["bad", "good", "bad"], text=["a", "b", "c"])
+    found = compare(first, second)
+    assert found.matching.relabelled == 1 and found.rows == 1
+    assert found.worse.tolist() == [True] and found.better.tolist() == [False]
+
+
+def test_flips_are_rows_on_both_sides() -> None:
+    gold = ["good"] * 6
+    first = classified(gold, ["good", "bad", "good", "bad", "good", "bad"], text=list("abcdef"))
+    second = classified(gold, ["bad", "good", "good", "good", "bad", "bad"], text=list("abcdef"))
+    found = compare(first, second)
+    for side, of_second in ((first, False), (second, True)):
+        better = mask(side, found.conditions(found.better, of_second))
+        worse = mask(side, found.conditions(found.worse, of_second))
+        assert better.nonzero()[0].tolist() == [1, 3] and worse.nonzero()[0].tolist() == [0, 4]
+    assert found.mcnemar == 1
+    assert found.sentence == (
+        "The difference may be chance: accuracy 50 and 50 (difference from "
+        f"{100 * found.metrics[0].difference.low:+.3g} to "
+        f"{100 * found.metrics[0].difference.high:+.3g}; McNemar p = 1, 6 rows)."
+    )
+
+
+def test_a_sure_difference_is_said_in_its_direction() -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.choice(["bad", "good"], 500)
+    other = np.where(gold == "good", "bad", "good")
+    one, two = (
+        classified(
+            gold, np.where(rng.random(500) < share, gold, other), text=list(map(str, range(500)))
+        )
+        for share in (0.6, 0.9)
+    )
+    up, down = compare(one, two), compare(two, one)
+    assert up.sentence.startswith("The second result is better: accuracy ")
+    assert down.sentence.startswith("The second result is worse: accuracy ")
+    b, c = int(up.better.sum()), int(up.worse.sum())
+    assert up.mcnemar == pytest.approx(stats.binomtest(b, b + c).pvalue)
+    accuracy, macro = up.metrics
+    assert accuracy.is_sure and macro.is_sure and macro.name == "f1_macro"
+    assert accuracy.difference.value == pytest.approx(accuracy.second.value - accuracy.first.value)
+
+
+def test_numbers_and_tags_are_compared_by_a_bootstrap() -> None:
+    rng = np.random.default_rng(1)
+    gold = rng.random(200)
+    one, two = (numbers(gold, gold + rng.normal(0, spread, 200)) for spread in (1.0, 0.1))
+    found = compare(one, two)
+    assert found.mcnemar is None and found.better.sum() > 150
+    assert found.sentence.startswith("The second result is better: ")
+    assert "paired bootstrap, 200 rows" in found.sentence
+    assert found.metrics[-1].name == "mean_absolute_error" and not found.metrics[-1].more_is_better
+    rows = [("a b", "B-x O", "B-x O"), ("c d", "B-y O", "O O"), ("e", "O", "O")]
+    tags = tagged(rows)
+    assert "may be chance" in compare(tags, tags).sentence
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    with pytest.raises(StudioError) as caught:
+        compare(tagged([("a", "O", "O")]), numbers([1], [1]))
+    assert caught.value.problem == (
+        "The two results are of different tasks: token_classification and regression."
+    )
+    apart = compare(
+        classified(["good"], ["bad"], text=["a"]), classified(["good"], ["bad"], text=["b"])
+    )
+    assert apart.rows == 0 and apart.sentence.startswith("No row is in both results")
+    empty = compare(classified([], [], text=[]), classified([], [], text=[]))
+    assert empty.rows == 0 and empty.matching.sentence == "0 rows are in both"
+
+
+def test_runs_with_several_seeds_are_tested() -> None:
+    one, two = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
+    found, said = compare_seeds("accuracy", one, two)
+    theirs = stats.ttest_rel(list(two.values()), list(one.values()))
+    assert found.p == pytest.approx(theirs.pvalue)
+    assert said.startswith("The second result is better: accuracy 75.33 against 71 ")
+    assert "paired t-test over 6 runs" in said
+    _, said = compare_seeds("accuracy", one, {4: 0.70, 5: 0.75})
+    assert said.startswith("The difference may be chance") and "Welch's t-test" in said
+    _, said = compare_seeds("accuracy", {1: 0.7}, {1: 0.9})
+    assert said.startswith("No claim over seeds: 1 and 1")

@@ -1,0 +1,173 @@
+"""The metrics of a task, as sums over rows, are those of its report."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn import metrics
+
+from engine.evaluation import question_answering
+from engine.evaluation.regression import report
+from engine.evaluation.token_classification import report as tag_report
+from engine.results.intervals import bootstrap_rows
+from engine.results.measures import difference, measures
+from engine.results.predictions import Predictions
+from engine.spec.tasks import TASKS
+from tests.engine.results.made import classified, facts, labelled_sets, tagged
+
+LABELS = ("a", "b", "c")
+number = st.floats(-1000, 1000).map(lambda one: round(one, 3))
+
+
+def found(predictions: Predictions) -> dict[str, float]:
+    return {one.name: one.interval().value for one in measures(predictions)}
+
+
+def numbers(gold: Any, predicted: Any) -> Predictions:
+    record = {
+        "row": range(len(gold)),
+        "gold": [None if one is None else repr(float(one)) for one in gold],
+        "predicted": [f"{one:.2f}" for one in predicted],
+        "scores": [[float(one)] for one in predicted],
+    }
+    return Predictions.of(facts("regression"), record, {"text": ["x"] * len(gold)})
+
+
+def answered(rows: list[tuple[str, list[str], float]]) -> Predictions:
+    """Rows of a predicted answer, the gold ones, and the no-answer score."""
+    scored = [question_answering.report([said], [gold]) for said, gold, _ in rows]
+    record = {
+        "row": range(len(rows)),
+        "gold": [" | ".join(gold) for _, gold, _ in rows],
+        "predicted": [said for said, _, _ in rows],
+        "score": [one.f1 for one in scored],
+        "details": [
+            json.dumps(
+                {"gold": gold, "exact": one.exact_match, "null": null, "best": [[said, 0, 1, 0.5]]}
+            )
+            for (said, gold, null), one in zip(rows, scored, strict=True)
+        ],
+    }
+    return Predictions.of(facts("question_answering"), record, {"text": ["who"] * len(rows)})
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=25)
+)
+def test_of_classes(rows: list[tuple[str, str]]) -> None:
+    gold, predicted = (list(side) for side in zip(*rows, strict=True))
+    assert found(classified(gold, predicted, LABELS)) == pytest.approx(
+        {
+            "accuracy": metrics.accuracy_score(gold, predicted),
+            "f1_macro": metrics.f1_score(gold, predicted, average="macro"),
+        }
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(*(st.frozensets(st.sampled_from(LABELS)) for _ in range(2))),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_of_several_labels(rows: list[tuple[frozenset[str], frozenset[str]]]) -> None:
+    gold, predicted = ([sorted(one) for one in side] for side in zip(*rows, strict=True))
+    truth, said = (
+        np.array([[label in row for label in LABELS] for row in side]) for side in (gold, predicted)
+    )
+    assert found(labelled_sets(gold, predicted, LABELS)) == pytest.approx(
+        {
+            "f1_micro": metrics.f1_score(truth, said, average="micro", zero_division=0),
+            "f1_macro": metrics.f1_score(truth, said, average="macro", zero_division=0),
+            "exact_match": metrics.accuracy_score(truth, said),
+        }
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(number, number), min_size=1, max_size=20))
+def test_of_numbers(rows: list[tuple[float, float]]) -> None:
+    gold, predicted = (list(side) for side in zip(*rows, strict=True))
+    predicted = [float(np.float32(one)) for one in predicted]
+    theirs = report(predicted, gold)
+    assert found(numbers(gold, predicted)) == pytest.approx(
+        {
+            "pearson": theirs.pearson,
+            "spearman": theirs.spearman,
+            "mean_absolute_error": theirs.mean_absolute_error,
+        },
+        abs=1e-5,
+    )
+
+
+def test_large_numbers_keep_their_correlation() -> None:
+    rng = np.random.default_rng(0)
+    gold = np.round(1e5 + rng.normal(0, 1, 50), 3)
+    predicted = (gold + rng.normal(0, 1, 50)).astype(np.float32)
+    ours = found(numbers([*gold, None], [*predicted, 7.0]))["pearson"]
+    assert ours == pytest.approx(stats.pearsonr(gold, predicted).statistic, abs=1e-6)
+
+
+def test_of_tags() -> None:
+    rows = [("a b c", "B-x I-x O", "B-x O O"), ("a", "B-y", "B-y"), ("a b", "O O", "B-x O")]
+    made = tagged(rows)
+    theirs = tag_report(*([row[side].split() for row in rows] for side in (1, 2)))
+    assert found(made) == pytest.approx({"f1": theirs.f1, "accuracy": theirs.accuracy})
+    words = tagged([("a b", "DET NOUN", "DET VERB")])
+    assert found(words) == {"accuracy": 0.5}
+
+
+def test_of_answers() -> None:
+    made = answered([("the cat", ["cat"], 0.1), ("dog", ["a big dog"], 0.2), ("", [], 0.9)])
+    assert found(made) == pytest.approx({"f1": (1 + 2 / 3 + 1) / 3, "exact_match": 2 / 3})
+
+
+def test_the_first_metric_is_the_one_of_the_task() -> None:
+    made = {
+        "text_classification": classified(["good"], ["good"]),
+        "multi_label": labelled_sets([["a"]], [["a"]], ["a"]),
+        "regression": numbers([1, 2], [1, 2]),
+        "token_classification": tagged([("a", "B-x", "B-x")]),
+        "question_answering": answered([("a", ["a"], 0.0)]),
+        "multiple_choice": classified(["0"], ["1"], (), scores=[[]], probability=[0.5],
+                                      task="multiple_choice"),
+    }  # fmt: skip
+    for task, one in made.items():
+        names = [measure.name for measure in measures(one)]
+        known = {metric.name for metric in TASKS[task].facts.metrics}
+        assert names[0] == TASKS[task].facts.best_metric and set(names) <= known
+
+
+def test_the_interval_of_a_difference_is_that_of_pairs() -> None:
+    rng = np.random.default_rng(1)
+    gold = rng.choice(LABELS, 300)
+    said = [
+        np.where(rng.random(300) < right, gold, rng.choice(LABELS, 300)) for right in (0.5, 0.6)
+    ]
+    one, other = (classified(gold, side, LABELS) for side in said)
+    for place, theirs in enumerate(
+        (metrics.accuracy_score, lambda a, b: metrics.f1_score(a, b, average="macro"))
+    ):
+        found = difference(measures(one)[place], measures(other)[place])
+        by_rows = bootstrap_rows(
+            300,
+            lambda rows, theirs=theirs: (
+                theirs(gold[rows], said[1][rows]) - theirs(gold[rows], said[0][rows])
+            ),
+            draws=300,
+        )
+        assert found.value == pytest.approx(by_rows.value)
+        np.testing.assert_allclose(found, by_rows, atol=0.025)
+
+
+def test_rows_without_gold_have_no_metric() -> None:
+    for made in (classified([None], ["good"]), numbers([None], [1.0]), tagged([("a", "", "B-x")])):
+        assert all(np.isnan(value) for value in found(made).values())
+        assert np.isnan(difference(measures(made)[0], measures(made)[0]).value)
