@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background, library
 from app.dispatcher import Dispatcher
+from app.drive_warning import warn_of_drive
 from app.explorer import Explorer, OneTimeWorker
 from app.library import DataEntry, ModelEntry
 from app.notices import Notices
@@ -82,6 +83,7 @@ class Studio(QObject):
                     "The settings file was damaged. It was set aside, and the defaults are used."
                 )
             )
+        warn_of_drive(home, settings, notices)
         return studio
 
     def close(self) -> None:

@@ -2,7 +2,8 @@
 
 One process writes (the window), and others may read or write beside it for a moment: there is a
 write-ahead log, a writer takes the write lock at the start of its transaction, and everyone waits
-for the others.
+for the others. On a network drive, where the log's shared memory does not work, the older way of
+SQLite is taken: a journal that is rolled back.
 """
 
 import os
@@ -10,7 +11,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from engine.atomic_write import disk_errors_for
+from engine.drives import drive_of
 from engine.errors import DiskFull, StudioError
 from engine.messages import now
 from engine.phrases import phrase
@@ -165,6 +167,7 @@ def open_record(path: Path, backups: Path) -> Record:
 
 def _opened(path: Path, backups: Path, restores: bool) -> Record:
     """Raises Damaged."""
+    _roll_back(path)
     found = version_of(path, VERSION)
     aside = restored = None
     if not found:
@@ -194,6 +197,13 @@ def _opened(path: Path, backups: Path, restores: bool) -> Record:
     record.set_aside = path.with_name(waiting) if waiting else None
     record.restored = backups / taken if taken else None
     return record
+
+
+def _roll_back(path: Path) -> None:
+    """Let SQLite undo what was not finished where there is no log, before the file is judged."""
+    if path.exists() and path.with_name(f"{path.name}-journal").exists():
+        with closing(sqlite3.connect(path, timeout=10)) as connection, suppress(sqlite3.Error):
+            connection.execute("SELECT count(*) FROM sqlite_master")
 
 
 def _says_read_only(error: BaseException) -> bool:
@@ -292,6 +302,7 @@ def _settle_home(session: Session, home: Path) -> None:
 
 def _engine(path: Path, foreign_keys: bool = True) -> Engine:
     engine = create_engine(URL.create("sqlite", database=str(path)))
+    journal = "DELETE" if drive_of(path.parent).kind == "network" else "WAL"
 
     @event.listens_for(engine, "connect")
     def settle(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -301,7 +312,7 @@ def _engine(path: Path, foreign_keys: bool = True) -> Engine:
             cursor.execute(setting)
         if not foreign_keys:
             cursor.execute("PRAGMA foreign_keys = OFF")
-        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute(f"PRAGMA journal_mode = {journal}")
         cursor.close()
 
     @event.listens_for(engine, "begin")

@@ -1,0 +1,33 @@
+"""A home folder on a shared drive is told of, once."""
+
+from pathlib import Path
+
+import pytest
+
+from app import drive_warning
+from app.drive_warning import warn_of_drive
+from app.notices import Notices
+from app.settings import Settings
+from engine.drives import Drive
+from engine.home import Home
+
+
+@pytest.mark.parametrize(
+    "drive, said",
+    [
+        (Drive("network", "nfs4"), "network drive (nfs4)"),
+        (Drive("synced", "Dropbox"), "synchronised by Dropbox"),
+        (Drive("local", ""), ""),
+    ],
+)
+def test_a_shared_drive_is_told_once(
+    qapp, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drive: Drive, said: str
+) -> None:
+    monkeypatch.setattr(drive_warning, "drive_of", lambda _: drive)
+    notices, settings = Notices(qapp), Settings(home.settings)
+    for _ in range(2):
+        warn_of_drive(home, settings, notices)
+    assert [said in notice.problem for notice in notices.shown] == ([True] if said else [])
+    (home.root / "studio (conflicted copy).db").touch()
+    warn_of_drive(home, settings, notices)
+    assert "conflicting copies" in notices.shown[-1].problem
