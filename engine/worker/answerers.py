@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from engine.data.datasets.store import open_dataset
 from engine.explore import (
     attention,
     candidates,
@@ -37,6 +38,7 @@ from engine.messages.explore.pseudo_perplexity import ScoreTokens
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
 from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
+from engine.messages.labelling import FindLabelErrors, SuggestLabels
 from engine.messages.question import Answer, Question, Working
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
@@ -171,6 +173,26 @@ def _batch_preview() -> "BatchPreview":
     return BatchPreview()
 
 
+def _find_label_errors(question: FindLabelErrors, desk: Desk) -> Answer:
+    from engine.tasks.suggesting import find_label_errors
+
+    loaded = None if question.checkpoint is None else desk.models.take(question.checkpoint)
+    found = find_label_errors(open_dataset(question.data), loaded, partial(_tell, desk, question))
+    return found.model_copy(update={"to": question.number})
+
+
+def _suggest_labels(question: SuggestLabels, desk: Desk) -> Answer:
+    from engine.tasks.suggesting import suggest_labels
+
+    found = suggest_labels(
+        open_dataset(question.data),
+        desk.models.take(question.checkpoint),
+        question.order,
+        partial(_tell, desk, question),
+    )
+    return found.model_copy(update={"to": question.number})
+
+
 def _tell(desk: Desk, question: Question, stage: str, done: int = 0, total: int = 0) -> None:
     desk.tell(Working(to=question.number, stage=stage, done=done, total=total))
 
@@ -195,4 +217,6 @@ ANSWERERS: dict[type[Question], Answerer] = {
     Evaluate: _evaluate,
     Estimate: _estimate,
     ShowBatch: _show_batch,
+    FindLabelErrors: _find_label_errors,
+    SuggestLabels: _suggest_labels,
 }

@@ -1,0 +1,117 @@
+"""How many labels that were changed on purpose are found by confident learning.
+
+    python benchmarks/label_errors.py DATASETS sst2 trec-qc subj [--model FOLDER] [--rows N]
+
+DATASETS has a folder for each set. Of the rows for training, 5 % get another label at random; the
+table says how many of these are among the first 10 % of the list, by what the rows were judged:
+TF-IDF alone, and with the vectors of the frozen encoder in FOLDER.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from engine.data.datasets.rows import Rows
+from engine.results.label_errors import label_errors
+from engine.results.out_of_sample import out_of_sample
+
+WRONG, LISTED = 0.05, 0.1  # of all rows: those that are changed, and those that are looked at
+Row = tuple[str, str]  # text and label
+
+
+def _sst2(folder: Path) -> list[Row]:
+    lines = (folder / "train.tsv").read_text("utf-8").splitlines()[1:]
+    return [(text, label) for text, label in (line.rsplit("\t", 1) for line in lines)]
+
+
+def _trec(folder: Path) -> list[Row]:
+    lines = (folder / "train.txt").read_text("latin-1").splitlines()
+    pairs = (line.split(" ", 1) for line in lines)
+    return [(text, label.split(":")[0]) for label, text in pairs]
+
+
+def _subj(folder: Path) -> list[Row]:
+    lines = (folder / "train.tsv").read_text("utf-8").splitlines()
+    return [(text, label) for label, text in (line.split("\t", 1) for line in lines)]
+
+
+SETS: dict[str, Callable[[Path], list[Row]]] = {"sst2": _sst2, "trec-qc": _trec, "subj": _subj}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path)
+    parser.add_argument("sets", nargs="+", choices=tuple(SETS))
+    parser.add_argument("--model", type=Path, help="folder of an encoder")
+    parser.add_argument("--rows", type=int, default=0, help="drawn from each set; 0: all")
+    parser.add_argument("--seeds", type=int, default=1)
+    asked = parser.parse_args()
+    for name in asked.sets:
+        rows = drawn(SETS[name](asked.datasets / name), asked.rows)
+        vectors = None if asked.model is None else vectors_with(asked.model, rows)
+        for judged, own in (("TF-IDF", None), ("TF-IDF and vectors", vectors)):
+            if judged == "TF-IDF" or own is not None:
+                print(measured(name, rows, judged, own, asked.seeds), flush=True)
+
+
+def drawn(rows: list[Row], count: int) -> list[Row]:
+    """So many rows at random, the same every time."""
+    order = np.random.default_rng(1).permutation(len(rows))
+    return [rows[n] for n in order[: count or len(rows)]]
+
+
+def measured(
+    name: str, rows: list[Row], judged: str, vectors: NDArray[np.float32] | None, seeds: int
+) -> str:
+    """A line of the table: the mean over seeds of what was found, and the seconds of one."""
+    names = sorted({label for _, label in rows})
+    true = np.array([names.index(label) for _, label in rows], dtype=np.int64)
+    texts, found, began = [text for text, _ in rows], [], time.perf_counter()
+    for seed in range(seeds):
+        given, wrong = changed(true, len(names), seed)
+        p = out_of_sample(texts, given, len(names), vectors)
+        found.append(share_found(p, given, wrong))
+    seconds = (time.perf_counter() - began) / seeds
+    shares = " ".join(f"{share:.1%}" for share in found)
+    return (
+        f"| {name} | {len(rows):,} | {judged} | {np.mean(found):.1%} ({shares}) | {seconds:.0f} s |"
+    )
+
+
+def changed(
+    true: NDArray[np.int64], classes: int, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Labels of which 5 % are another one at random, and which rows these are."""
+    rng = np.random.default_rng(seed)
+    some = rng.permutation(len(true))[: round(WRONG * len(true))]
+    given, wrong = true.copy(), np.zeros(len(true), dtype=bool)
+    given[some] = (true[some] + rng.integers(1, classes, len(some))) % classes
+    wrong[some] = True
+    return given, wrong
+
+
+def share_found(
+    p: NDArray[np.float64], given: NDArray[np.int64], wrong: NDArray[np.bool_]
+) -> float:
+    """The share of the changed labels that is among the first 10 % of the list."""
+    first = label_errors(p, given).order[: round(LISTED * len(given))]
+    return float(wrong[first].sum() / wrong.sum())
+
+
+def vectors_with(model: Path, rows: list[Row]) -> NDArray[np.float32]:
+    """float32 [rows, D], of the frozen encoder."""
+    from engine.models import checkpoint
+    from engine.tasks.vectors import vectors_of
+
+    return vectors_of(checkpoint.load(model), Rows([text for text, _ in rows]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""Labels that are probably wrong, by confident learning (Northcutt, Jiang, Chuang 2021).
+
+A row is suspicious where a model that never saw it is confident of another label. What “confident”
+means is said by each label itself: its threshold is the mean probability that the rows with this
+label give it (equation 2 of the paper), so that labels of which a model is never sure are found as
+well as easy ones.
+
+Shapes: N rows, C classes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class LabelErrors:
+    """What is suspicious about the labels of rows.
+
+    Args:
+        joint: int64 [C, C], how many rows with the label of the row are confidently one of the
+            label of the column: the confident joint. Off the diagonal are likely errors.
+        suggested: int64 [N], the most probable label other than the given one; of those that the
+            model is confident of, where there is one.
+        confidence: float64 [N], probability of the given label (the self-confidence).
+        is_likely: bool [N], the rows off the diagonal of the joint.
+        order: int64 [N], all rows, the least self-confidence first.
+    """
+
+    joint: NDArray[np.int64]
+    suggested: NDArray[np.int64]
+    confidence: NDArray[np.float64]
+    is_likely: NDArray[np.bool_]
+    order: NDArray[np.int64]
+
+
+def label_errors(probabilities: NDArray[np.float64], given: NDArray[np.int64]) -> LabelErrors:
+    """The rows whose label is probably wrong, the most suspicious first.
+
+    Args:
+        probabilities: float64 [N, C], of a model that was not fitted on the row; rows sum to 1.
+        given: int64 [N], the number of the label that each row has now.
+
+    Raises ValueError where the shapes do not fit, or there are fewer than two classes.
+    """
+    p = np.asarray(probabilities, dtype=np.float64)  # [N, C]
+    if p.ndim != 2 or p.shape[1] < 2 or given.shape != p.shape[:1]:
+        raise ValueError("probabilities must be [rows, classes], with at least two classes")
+    rows = np.arange(len(p))
+    own = p[rows, given]
+    confident = np.where(p >= thresholds(p, given), p, -1.0)  # [N, C]
+    best = confident.argmax(axis=1)
+    is_confident = confident[rows, best] >= 0
+    joint = np.zeros((p.shape[1], p.shape[1]), dtype=np.int64)
+    np.add.at(joint, (given[is_confident], best[is_confident]), 1)
+    is_likely = is_confident & (best != given)
+    others = p.copy()
+    others[rows, given] = -1.0
+    suggested = np.where(is_likely, best, others.argmax(axis=1))
+    return LabelErrors(joint, suggested, own, is_likely, np.argsort(own, kind="stable"))
+
+
+def thresholds(p: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean self-confidence of each class, float64 [C]; above 1 where no row has its label."""
+    classes = p.shape[1]
+    own = p[np.arange(len(p)), given]
+    counts = np.bincount(given, minlength=classes)
+    sums = np.bincount(given, weights=own, minlength=classes)
+    found: NDArray[np.float64] = np.where(counts > 0, sums / np.maximum(counts, 1), 2.0)
+    return found

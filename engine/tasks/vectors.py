@@ -1,0 +1,53 @@
+"""One vector for each row: the mean of what the encoder says of its tokens.
+
+Shapes: N rows, B sequences, T tokens, D hidden size.
+"""
+
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.datasets.store import Rows
+from engine.data.packing.packed import pack_examples
+from engine.models.checkpoint import Checkpoint
+from engine.progress import ProgressCallback, no_progress
+from engine.tasks.evaluating import for_each, gains_by_two, in_turn
+from engine.tasks.learner import pad
+
+BATCH = 32  # rows that the encoder sees at once
+
+
+def vectors_of(
+    loaded: Checkpoint, rows: Rows, max_length: int = 128, progress: ProgressCallback = no_progress
+) -> NDArray[np.float32]:
+    """The mean hidden state of the last layer over all tokens of a row, float32 [N, D].
+
+    A text and its second one are one input, cut at `max_length` tokens.
+    """
+    network, tokenizer = loaded.network, loaded.tokenizer
+    device = next(network.parameters()).device
+    longest = min(max_length, loaded.spec.max_positions)
+    found = np.zeros((len(rows), loaded.spec.hidden_size), dtype=np.float32)
+    network.eval()
+    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
+        folder = Path(scratch) / "packed"
+        packed = pack_examples(rows.texts, rows.pairs, tokenizer, longest, folder, no_progress)
+
+        def add(numbers: NDArray[np.int64]) -> None:
+            tokens, segments, mask = pad(packed, numbers, tokenizer.pad)
+            mask = None if mask is None else mask.to(device)
+            encoded = network.encoder(tokens.to(device), segments.to(device), mask)
+            hidden = encoded.last.float()  # [B, T, D]
+            if mask is None:
+                found[numbers] = hidden.mean(dim=1).cpu().numpy()
+                return
+            kept = mask.unsqueeze(-1)  # [B, T, 1]
+            mean = (hidden * kept).sum(dim=1) / kept.sum(dim=1)  # [B, D]
+            found[numbers] = mean.cpu().numpy()
+
+        batches = in_turn(packed.lengths, BATCH)[::-1]
+        for_each(batches, add, nullcontext, progress, gains_by_two(device))
+    return found

@@ -1,0 +1,82 @@
+"""What is suggested for the labels of a stored data set."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.formats.reading import recognise
+from engine.errors import StudioError
+from engine.models import checkpoint
+from engine.spec.dataset import Mapping, Split
+from engine.tasks.suggesting import find_label_errors, suggest_labels
+from engine.tasks.vectors import vectors_of
+from tests.engine.fine_tuned import fine_tuned
+
+WORDS = {"good": "a fine and lovely film", "bad": "a dull and awful film"}
+
+
+def stored(folder: Path, rows: list[str]) -> Dataset:
+    file = folder / "films.csv"
+    file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
+    into = folder / "films" / "1"
+    reading = recognise(file).reading
+    mapping = Mapping(text="text", label="label")
+    import_dataset("films", {"all": file}, reading, mapping, Split(validation=0.2, test=0.1), into)
+    return open_dataset(into)
+
+
+def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path: Path) -> None:
+    rows = [f"{WORDS[label]} {n},{label}" for n in range(60) for label in WORDS]
+    data = stored(tmp_path, rows)
+    learned = np.flatnonzero(data.splits != 2)
+    wrong = learned[[3, 30, 61]]
+    for number in wrong:
+        text, _, label = rows[number].rpartition(",")
+        rows[number] = f"{text},{'bad' if label == 'good' else 'good'}"
+    (tmp_path / "again").mkdir()
+    data = stored(tmp_path / "again", rows)
+    told: list[tuple[str, int, int]] = []
+    found = find_label_errors(data, None, lambda *said: told.append(said))
+    assert found.rows == int((data.splits != 2).sum()), "test rows stay untouched"
+    assert {one.row for one in found.suggestions[:3]} == {int(number) for number in wrong}
+    given = [data.page(one.row, 1)[0]["label"] for one in found.suggestions[:3]]
+    assert all(one.label != label for one, label in zip(found.suggestions, given, strict=False))
+    assert found.likely == 3 and len(found.suggestions) == round(0.1 * found.rows)
+    assert told[-1][1:] == (5, 5)
+
+
+def test_rows_without_two_labels_are_refused(tmp_path: Path) -> None:
+    data = stored(tmp_path, ["a film,good"] * 12)
+    with pytest.raises(StudioError, match="fewer than two labels"):
+        find_label_errors(data, None, lambda *_: None)
+    made = fine_tuned(tmp_path, "regression")
+    with pytest.raises(StudioError, match="does not classify"):
+        suggest_labels(data, checkpoint.load(made.checkpoint), "uncertain", lambda *_: None)
+
+
+def test_rows_without_a_label_get_suggestions(tmp_path: Path) -> None:
+    rows = [f"{WORDS['good']} {n},{'' if n % 2 else 'good'}" for n in range(40)]
+    data = stored(tmp_path, rows)
+    made = fine_tuned(tmp_path, "text_classification")
+    loaded = checkpoint.load(made.checkpoint)
+    for order in ("uncertain", "diverse"):
+        found = suggest_labels(data, loaded, order, lambda *_: None)
+        assert found.rows == 20
+        assert sorted(one.row for one in found.suggestions) == list(range(1, 40, 2))
+        assert {one.label for one in found.suggestions} <= set(loaded.labels)
+    margins = [one.probability for one in found.suggestions]
+    assert all(0 <= one <= 1 for one in margins)
+
+
+def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path: Path) -> None:
+    loaded = checkpoint.load(fine_tuned(tmp_path, "text_classification").checkpoint)
+
+    texts = ["a film", "a much longer film than the other one, and rather dull", "a film"]
+    together = vectors_of(loaded, Rows(texts))
+    alone = vectors_of(loaded, Rows(texts[:1]))
+    assert np.allclose(together[0], alone[0], atol=1e-5)
+    assert np.allclose(together[0], together[2], atol=1e-5)
+    assert not np.allclose(together[0], together[1])
