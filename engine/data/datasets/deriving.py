@@ -34,7 +34,7 @@ class Edits:
     """By row and column, the cell that stands there now."""
     splits: Table[int, SplitName] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
-    """What was done, in phrases: they stand in the new version."""
+    """What was done, in phrases: they stand in the new version in place of what was counted."""
 
 
 NO_EDITS = Edits()
@@ -99,8 +99,7 @@ def derive(
             "made_from": old.spec.version,
             "changes": (
                 *_columns_changed(old.spec.mapping, mapping),
-                *changes.sentences(),
-                *edits.changes,
+                *(edits.changes or changes.sentences()),
             ),
             "mapping": mapping,
             "notes": tuple(notes),

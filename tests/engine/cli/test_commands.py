@@ -323,6 +323,19 @@ def test_check_says_what_is_in_a_file(capsys: pytest.CaptureFixture[str], tmp_pa
     assert facts["columns"] == ["text", "label"]
 
 
+def test_check_tells_what_may_mislead(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = tmp_path / "data.csv"
+    rows = [f"a film number {n},{'good' if n % 3 else 'bad'}" for n in range(40)]
+    data.write_text("\n".join(["text,label", *rows, "twice,good", "Twice ,bad"]))
+    facts = json.loads(output(capsys, "check", str(data), "--json"))
+    (found,) = facts["findings"]
+    assert (found["check"], found["severity"]) == ("label_conflicts", "problem")
+    assert (found["count"], found["lines"]) == (2, [42, 43])
+    printed = output(capsys, "check", str(data))
+    assert "problem: 2 rows with the same text and another label" in printed
+    assert "  lines 42, 43" in printed
+
+
 def test_check_names_the_line_of_what_is_wrong(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -1,0 +1,111 @@
+"""How long the checks of a data set take, and what memory: a million rows.
+
+    python benchmarks/checks.py WORK [--rows N] [--peer]
+
+Rows are sentences of words that are as frequent as in English (Zipf), 5 to 35 of them; 2 % are
+copies, 2 % copies with another word, 1 % have another label. `--peer` measures datasketch, too, on
+2,000 of the texts: MinHash with as many permutations as here, and its index.
+"""
+
+import argparse
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+PROJECT = Path(__file__).parents[1]
+sys.path.insert(0, str(PROJECT))
+
+VOCABULARY = 30_000
+PEER_ROWS = 2_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("work", type=Path, help="a folder for what is made")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--peer", action="store_true")
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    path = arguments.work / f"rows-{arguments.rows}.parquet"
+    if not path.exists():
+        write(path, arguments.rows)
+    if arguments.peer:
+        measure_peer(path)
+    measure(path, arguments.rows)
+
+
+def write(path: Path, rows: int) -> None:
+    random = np.random.default_rng(0)
+    weights = 1 / np.arange(1, VOCABULARY + 1)
+    words = np.array([f"w{number}" for number in range(VOCABULARY)])
+    lengths = random.integers(5, 36, rows)
+    drawn = words[random.choice(VOCABULARY, lengths.sum(), p=weights / weights.sum())]
+    texts = [" ".join(some) for some in np.split(drawn, np.cumsum(lengths)[:-1])]
+    labels = random.choice(["good", "bad", "so-so"], rows)
+    for row in random.choice(rows, rows // 20, replace=False):
+        other = int(random.integers(rows))
+        texts[row] = texts[other]
+        match row % 5:
+            case 0 | 1:
+                labels[row] = labels[other]
+            case 2 | 3:
+                texts[row] += " " + words[row % VOCABULARY]
+    table = pa.table({"text": texts, "label": labels, "_line": np.arange(rows)})
+    pq.write_table(table, path, row_group_size=10_000, compression="zstd")
+
+
+def measure(path: Path, rows: int) -> None:
+    from engine.data.checks import CHECKS
+    from engine.data.checks.examining import watch_for
+    from engine.data.checks.material import Material
+    from engine.spec.dataset import SPLITS, Mapping, Split
+
+    splits = np.random.default_rng(1).choice(3, rows, p=[0.8, 0.1, 0.1]).astype(np.int8)
+    before = memory()
+    began, processor = time.perf_counter(), time.process_time()
+    watch = watch_for(rows, lambda _done, _total: None, None)
+    mapping = Mapping(text="text", label="label")
+    material = Material(path, mapping, splits, Split(), SPLITS, watch)
+    print(f"{'reading':24}{time.perf_counter() - began:8.1f} s")
+    for name, check in CHECKS.items():
+        since = time.perf_counter()
+        found = check.find(material)
+        counts = ", ".join(f"{finding.count:,}" for finding in found)
+        print(f"{name:24}{time.perf_counter() - since:8.1f} s   {counts}")
+    print(f"{'all':24}{time.perf_counter() - began:8.1f} s", end=", ")
+    print(f"{time.process_time() - processor:.1f} s of processor,", end=" ")
+    print(f"{(memory() - before) / 2**30:.2f} GiB more at the peak")
+
+
+def memory() -> int:
+    """Bytes of this process at its peak."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def measure_peer(path: Path) -> None:
+    from datasketch import MinHash, MinHashLSH
+
+    from engine.data.checks.near_copies import BAND_ROWS, BANDS, SHINGLE_WORDS
+
+    texts = pq.read_table(path, columns=["text"]).slice(0, PEER_ROWS).column(0).to_pylist()
+    index = MinHashLSH(num_perm=BANDS * BAND_ROWS, params=(BANDS, BAND_ROWS))
+    began = time.process_time()
+    for number, text in enumerate(texts):
+        words = text.split()
+        ends = range(max(1, len(words) - SHINGLE_WORDS + 1))
+        one = MinHash(num_perm=BANDS * BAND_ROWS)
+        one.update_batch({" ".join(words[end : end + SHINGLE_WORDS]).encode() for end in ends})
+        index.insert(number, one)
+    each = (time.process_time() - began) / len(texts)
+    print(f"datasketch: {each * 1e6:.0f} s of processor for a million such texts")
+
+
+if __name__ == "__main__":
+    main()

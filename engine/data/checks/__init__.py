@@ -1,0 +1,32 @@
+"""Checks of the rows of a data set before they mislead, a file each; CHECKS names them."""
+
+from engine.data.checks import (
+    broken_texts,
+    exact_duplicates,
+    giveaways,
+    label_conflicts,
+    label_spellings,
+    leaks,
+    mixed_scripts,
+    near_duplicates,
+    rare_labels,
+    text_lengths,
+)
+from engine.data.checks.check import Check
+from engine.phrases import phrase
+
+CHECKS: dict[str, Check] = {
+    "leaked_rows": Check(phrase("Evaluation rows in the training set"), leaks.find_equal),
+    "nearly_leaked_rows": Check(
+        phrase("Evaluation rows nearly in the training set"), leaks.find_near
+    ),
+    "label_conflicts": Check(phrase("Same text, different labels"), label_conflicts.find),
+    "label_spellings": Check(phrase("Labels in several spellings"), label_spellings.find),
+    "rare_labels": Check(phrase("Rare labels"), rare_labels.find),
+    "giveaways": Check(phrase("Label given away"), giveaways.find),
+    "exact_duplicates": Check(phrase("Exact duplicates"), exact_duplicates.find),
+    "near_duplicates": Check(phrase("Near duplicates"), near_duplicates.find),
+    "text_lengths": Check(phrase("Empty and very long texts"), text_lengths.find),
+    "broken_texts": Check(phrase("Broken characters"), broken_texts.find),
+    "mixed_scripts": Check(phrase("Mixed scripts"), mixed_scripts.find),
+}

@@ -1,0 +1,84 @@
+"""What every check gives: findings, each with its rows and with cures that make a new version."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.formats.lines import Cancelled
+from engine.progress import ProgressCallback, no_progress
+
+if TYPE_CHECKING:
+    from engine.data.checks.material import Material
+
+Severity = Literal["problem", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
+"""A problem makes scores wrong, a warning may, a note is good to know; the worst first."""
+
+Numbers = NDArray[np.int64]
+
+
+def no_rows() -> Numbers:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Cure:
+    """One way to change the rows of a finding; numbers of rows count from 0."""
+
+    title: str  # of a button
+    change: str  # what is different in the new version, in a sentence
+    dropped: Numbers = field(default_factory=no_rows)
+    moved: Numbers = field(default_factory=no_rows)
+    moved_to: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
+    """[moved], an index into SPLITS"""
+    spellings: Mapping[str, str] = field(default_factory=dict)  # of labels
+    cells: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # by row and column
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What a check found: `count` rows, or labels or columns where `check` is about these.
+
+    Without `rows`, it is about all of them.
+    """
+
+    check: str  # a key of CHECKS
+    severity: Severity
+    count: int
+    sentence: str
+    rows: Numbers = field(default_factory=no_rows)
+    """In the order in which they are best read, such as copies beside one another."""
+    cures: tuple[Cure, ...] = ()
+
+
+class Watch:
+    """How far the checks are, and whether they are still wanted.
+
+    Raises Cancelled from `tell` soon after `cancelled()` is true.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        progress: ProgressCallback = no_progress,
+        cancelled: Callable[[], bool] | None = None,
+    ) -> None:
+        self._done, self._total = 0.0, total
+        self._progress, self._cancelled = progress, cancelled
+
+    def tell(self, more: float = 0.0) -> None:
+        """So much more is done."""
+        if self._cancelled is not None and self._cancelled():
+            raise Cancelled
+        self._done += more
+        self._progress(min(int(self._done), self._total), self._total)
+
+
+class Check(NamedTuple):
+    """A check: how it is called, and what it finds."""
+
+    title: str
+    find: Callable[["Material"], list[Finding]]

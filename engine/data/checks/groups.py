@@ -1,0 +1,36 @@
+"""Rows in groups of equal or nearly equal ones."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.checks.check import Numbers
+
+
+def together(groups: NDArray[np.int64], rows: Numbers) -> Numbers:
+    """Some rows with those of one group beside one another, groups by their first row."""
+    found: Numbers = rows[np.lexsort((rows, groups[rows]))]
+    return found
+
+
+def later_ones(groups: NDArray[np.int64], rows: Numbers) -> Numbers:
+    """Of some rows in rising order, those that are not the first of their group."""
+    _, first = np.unique(groups[rows], return_index=True)
+    return np.delete(rows, first)
+
+
+def sharing(groups: NDArray[np.int64], rows: Numbers) -> Numbers:
+    """Of some rows, those whose group has another of them."""
+    _, place, counts = np.unique(groups[rows], return_inverse=True, return_counts=True)
+    found: Numbers = rows[counts[place] > 1]
+    return found
+
+
+def combined(*numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """One number for each row that is equal where all of the numbers are, by first appearance."""
+    found = np.zeros(len(numbers[0]), dtype=np.int64)
+    for one in numbers:
+        _, place = np.unique(one, return_inverse=True)
+        _, found = np.unique(found * (place.max(initial=0) + 1) + place, return_inverse=True)
+    return found

@@ -1,0 +1,94 @@
+"""The same text with different labels: no model can be right about all of them."""
+
+import numpy as np
+
+from engine.data.checks.check import Cure, Finding, Numbers
+from engine.data.checks.groups import together
+from engine.data.checks.material import Labels, Material
+from engine.data.columns.numbers import is_scale, number_in
+from engine.phrases import phrase
+
+SCALE_SHARE = 0.25  # of the range of a scale, by which scores of one text may differ
+
+
+def find(material: Material) -> list[Finding]:
+    labels = material.labels
+    if labels is None:
+        return []
+    labelled = np.flatnonzero(material.has_text & (labels.numbers >= 0))
+    groups = material.equal
+    rows = _conflicting(groups, labels, labelled)
+    if not len(rows):
+        return []
+    texts = len(np.unique(groups[rows]))
+    sentence = phrase(
+        "{n:,} row(s) with the same text and another label ({texts:,} different texts): a model"
+        " cannot be right about all of them.",
+        n=len(rows),
+        texts=texts,
+    )
+    drop = Cure(
+        phrase("Drop these rows"),
+        phrase("{n:,} row(s) dropped whose text has different labels.", n=len(rows)),
+        dropped=np.sort(rows),
+    )
+    cures = (drop,) if material.classes is None else (_majority(material, labels, rows), drop)
+    return [
+        Finding("label_conflicts", "problem", len(rows), sentence, together(groups, rows), cures)
+    ]
+
+
+def _conflicting(groups: Numbers, labels: Labels, rows: Numbers) -> Numbers:
+    if is_scale(labels.counts()):
+        return _far_apart(groups, labels, rows)
+    first = np.full(groups.max(initial=0) + 1, -1, dtype=np.int64)
+    first[groups[rows[::-1]]] = labels.numbers[rows[::-1]]
+    differs = np.zeros(len(first), dtype=bool)
+    differs[groups[rows][labels.numbers[rows] != first[groups[rows]]]] = True
+    found: Numbers = rows[differs[groups[rows]]]
+    return found
+
+
+def _far_apart(groups: Numbers, labels: Labels, rows: Numbers) -> Numbers:
+    scores = np.array([number_in(name) for name in labels.names])[labels.numbers[rows]]
+    low = np.full(groups.max(initial=0) + 1, np.inf)
+    high = -low
+    np.minimum.at(low, groups[rows], scores)
+    np.maximum.at(high, groups[rows], scores)
+    far = (high - low)[groups[rows]] > SCALE_SHARE * (scores.max() - scores.min())
+    found: Numbers = rows[far]
+    return found
+
+
+def _majority(material: Material, labels: Labels, rows: Numbers) -> Cure:
+    """Each text gets its most frequent label; where two are as frequent, its rows are dropped."""
+    groups, numbers = material.equal[rows], labels.numbers[rows]
+    pairs, counts = np.unique(np.stack([groups, numbers]), axis=1, return_counts=True)
+    best: dict[int, tuple[int, int]] = {}
+    tied: set[int] = set()
+    for (group, label), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+        most, _ = best.get(group, (0, -1))
+        if count > most:
+            best[group] = count, label
+            tied.discard(group)
+        elif count == most:
+            tied.add(group)
+    column = material.mapping.label
+    assert column is not None
+    dropped = np.array([group in tied for group in groups.tolist()], dtype=bool)
+    changed = {
+        row: {column: labels.names[best[group][1]]}
+        for row, group, label in zip(rows.tolist(), groups.tolist(), numbers.tolist(), strict=True)
+        if group not in tied and best[group][1] != label
+    }
+    return Cure(
+        phrase("Use the most frequent label"),
+        phrase(
+            "{n:,} label(s) replaced by the most frequent one of their text; rows dropped because"
+            " their labels are tied: {dropped:,}.",
+            n=len(changed),
+            dropped=int(dropped.sum()),
+        ),
+        dropped=np.sort(rows[dropped]),
+        cells=changed,
+    )

@@ -1,0 +1,225 @@
+"""What the checks look at: the columns in use, equal texts and labels as numbers, and words.
+
+Shapes: N rows, W words of all texts of one column.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from engine.data.checks.check import Watch
+from engine.data.checks.near_copies import near_copies
+from engine.data.checks.words import Words, words_in
+from engine.data.columns.label_sets import counted
+from engine.data.columns.numbers import is_scale
+from engine.data.columns.plain_texts import plain_text, texts_of, texts_that_group
+from engine.regular_file import regular
+from engine.spec.dataset import Mapping as Columns
+from engine.spec.dataset import Split
+
+BATCH_ROWS = 50_000
+
+
+class Labels(NamedTuple):
+    """The cells of the label column, or of another that a task predicts."""
+
+    numbers: NDArray[np.int32]  # [N], an index into `names`; -1 where the cell is empty
+    names: list[str]
+
+    def counts(self, rows: NDArray[np.bool_] | None = None) -> dict[str, int]:
+        """How many of all rows, or of these, have each label."""
+        numbers = self.numbers if rows is None else self.numbers[rows]
+        found = np.bincount(numbers[numbers >= 0], minlength=len(self.names))
+        return dict(zip(self.names, found.tolist(), strict=True))
+
+
+class Material:
+    """The rows of a version, or of files that are to be imported."""
+
+    def __init__(
+        self,
+        path: Path,
+        mapping: Columns,
+        splits: NDArray[np.int8],
+        split: Split,
+        drawn: tuple[str, ...],
+        watch: Watch,
+    ) -> None:
+        """Read the columns in use.
+
+        Args:
+            path: a Parquet file with all rows.
+            splits: that of each row, an index into SPLITS, int8 [N].
+            split: how rows were split.
+            drawn: the splits whose rows were drawn at random, not given.
+
+        Raises:
+            Cancelled: soon after `watch` says so.
+        """
+        self.mapping, self.splits, self.split, self.drawn = mapping, splits, split, drawn
+        self.watch = watch
+        self._path = path
+        self.rows = len(splits)
+        self.text_columns = texts_of(mapping)
+        self._keys: dict[tuple[str, ...], NDArray[np.int64]] = {}
+        self._words: dict[str, Words] = {}
+        self._read()
+
+    def _read(self) -> None:
+        """Keys of equal texts, and the words of each column of texts."""
+        wanted = {texts_of(self.mapping), texts_that_group(self.mapping)}
+        keys: dict[tuple[str, ...], list[int]] = {names: [] for names in wanted}
+        words: dict[str, list[Words]] = {name: [] for name in self.text_columns}
+        known: dict[str, int] = {}
+        for table in self.batches(self.text_columns):
+            plain = {
+                name: [plain_text(cell or "") for cell in table.column(name).to_pylist()]
+                for name in self.text_columns
+            }
+            for names, found in keys.items():
+                found += map(hash, zip(*(plain[name] for name in names), strict=True))
+            for name in self.text_columns:
+                words[name].append(words_in(plain[name], known))
+            self.watch.tell(len(table))
+        self.vocabulary = list(known)
+        self._words = {name: Words.joined(parts) for name, parts in words.items()}
+        self._keys = {names: np.array(found, dtype=np.int64) for names, found in keys.items()}
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """All rows with these columns, some at a time; an empty cell is an empty text."""
+        with pq.ParquetFile(regular(self._path)) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(columns))):
+                self.watch.tell()
+                columns_of = [column.fill_null("") for column in batch.columns]
+                yield pa.table(columns_of, names=batch.schema.names)
+
+    def matching(self, column: str, match: Callable[[Any], Any]) -> NDArray[np.bool_]:
+        """For which rows `match` is true of the cells of a column, bool [N]."""
+        cells = (table.column(column) for table in self.batches([column]))
+        return np.concatenate([np.zeros(0, dtype=bool), *(_bools(match(some)) for some in cells)])
+
+    def cells(self, column: str, rows: NDArray[np.int64]) -> list[str]:
+        """The cells of some rows, which are in rising order."""
+        found: list[Any] = []
+        first = 0
+        for table in self.batches([column]):
+            inside = rows[(rows >= first) & (rows < first + len(table))] - first
+            found += table.column(column).take(inside).to_pylist()
+            first += len(table)
+        return found
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the source."""
+        with pq.ParquetFile(regular(self._path)) as file:
+            names = file.schema_arrow.names
+        return tuple(name for name in names if name not in ("_line", "_split"))
+
+    def words(self, column: str) -> Words:
+        return self._words[column]
+
+    @cached_property
+    def has_text(self) -> NDArray[np.bool_]:
+        """Whether any of the texts of a row has a word, bool [N]."""
+        counts = [self.words(name).counts for name in self.text_columns]
+        found: NDArray[np.bool_] = np.sum(counts, axis=0) > 0
+        return found
+
+    @cached_property
+    def equal(self) -> NDArray[np.int64]:
+        """Equal numbers where all texts of two rows are equal, int64 [N], in the order of the rows.
+
+        A row without a text is equal to none.
+        """
+        return self._numbered(self._keys[texts_of(self.mapping)])
+
+    @cached_property
+    def equal_groups(self) -> NDArray[np.int64]:
+        """The same of the texts that must not stand in two splits: of questions, the passage."""
+        return self._numbered(self._keys[texts_that_group(self.mapping)])
+
+    def _numbered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        keys = np.where(self.has_text, keys, np.arange(self.rows))
+        _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        by_first = np.empty(len(first), dtype=np.int64)
+        by_first[np.argsort(first, kind="stable")] = np.arange(len(first))
+        return by_first[numbers]
+
+    @cached_property
+    def near(self) -> NDArray[np.int64]:
+        """Equal numbers where the texts are nearly equal, int64 [N]; equal ones included."""
+        groups = self.equal_groups
+        first = np.unique(groups, return_index=True)[1]
+        columns = [self.words(name).take(first) for name in texts_that_group(self.mapping)]
+        return near_copies(columns, len(self.vocabulary), self.watch, self.rows)[groups]
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether there is something to learn but the texts themselves."""
+        return bool(set(self.mapping.columns) - set(self.text_columns)) or bool(self.mapping.flags)
+
+    @cached_property
+    def labels(self) -> Labels | None:
+        """What a model learns to predict, as it stands in the cells; None where there is nothing.
+
+        A question without an answer has the label “”.
+        """
+        mapping = self.mapping
+        if mapping.answers is not None:
+            return self.numbered(mapping.answers, keeps_empty=True)
+        if mapping.flags:
+            return self._flags()
+        column = mapping.label or mapping.tags
+        return None if column is None else self.numbered(column)
+
+    def _flags(self) -> Labels:
+        """Each combination of flags as a label."""
+        columns = [self.numbered(name, keeps_empty=True) for name in self.mapping.flags]
+        combinations, numbers = np.unique(
+            np.stack([column.numbers for column in columns]), axis=1, return_inverse=True
+        )
+        names = [
+            ", ".join(column.names[number] for column, number in zip(columns, one, strict=True))
+            for one in combinations.T.tolist()
+        ]
+        return Labels(numbers.astype(np.int32), names)
+
+    def numbered(self, column: str, keeps_empty: bool = False) -> Labels:
+        """The cells of a column as numbers; an empty one has -1, or is kept like the others."""
+        known: dict[str, int] = {}
+        found = [np.zeros(0, dtype=np.int32)]
+        for table in self.batches([column]):
+            encoded = table.column(column).combine_chunks().dictionary_encode()
+            names = [(cell or "").strip() for cell in encoded.dictionary.to_pylist()]
+            ids = [
+                known.setdefault(name, len(known)) if name or keeps_empty else -1 for name in names
+            ]
+            found.append(np.array(ids, dtype=np.int32)[encoded.indices.to_numpy()])
+        return Labels(np.concatenate(found), list(known))
+
+    @cached_property
+    def classes(self) -> Labels | None:
+        """The labels where each row has one of a few, and they are no numbers on a scale."""
+        if self.labels is None or self.mapping.label is None or self.mapping.endings:
+            return None
+        counts: Mapping[str, int] = self.labels.counts()
+        return None if is_scale(counts) or counted(counts) is not None else self.labels
+
+
+def _bools(matched: Any) -> NDArray[np.bool_]:
+    """As numpy has them; a part of Arrow's has to be copied."""
+    found: NDArray[np.bool_] = np.asarray(matched)
+    return found
+
+
+def lengths_of(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
+    """Characters of each cell without white space around it, int64 [N]."""
+    found: NDArray[np.int64] = pc.utf8_length(pc.utf8_trim_whitespace(column)).to_numpy()
+    return found

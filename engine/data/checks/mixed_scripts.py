@@ -1,0 +1,85 @@
+"""Words that mix letters of two alphabets, and texts in another script than nearly all others."""
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.data.checks.check import Cure, Finding
+from engine.data.checks.material import Material
+from engine.phrases import phrase
+
+SCRIPTS = {
+    "Latin": r"\p{Latin}",
+    "Cyrillic": r"\p{Cyrillic}",
+    "Greek": r"\p{Greek}",
+    "Arabic": r"\p{Arabic}",
+    "Hebrew": r"\p{Hebrew}",
+    "Devanagari": r"\p{Devanagari}",
+    "Thai": r"\p{Thai}",
+    "Hangul": r"\p{Hangul}",
+    "Chinese or Japanese": r"[\p{Han}\p{Hiragana}\p{Katakana}]",
+}
+ALIKE = ("Cyrillic", "Greek")  # scripts with letters that look like Latin ones
+MAIN_SHARE = 0.95  # of the rows with letters that have the script of the data set
+
+
+def find(material: Material) -> list[Finding]:
+    return [*_mixed_words(material), *_other_scripts(material)]
+
+
+def _has(material: Material, pattern: str) -> NDArray[np.bool_]:
+    """Which rows have a text with this, bool [N]."""
+    found = np.zeros(material.rows, dtype=bool)
+    for name in material.text_columns:
+        found |= material.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
+    return found
+
+
+def _mixed_words(material: Material) -> list[Finding]:
+    pairs = [(SCRIPTS["Latin"], SCRIPTS[name]) for name in ALIKE]
+    either = [f"{one}{other}|{other}{one}" for one, other in pairs]
+    rows = np.flatnonzero(_non_ascii(material) & _has(material, "|".join(either)))
+    if not len(rows):
+        return []
+    sentence = phrase(
+        "{n:,} row(s) with words that mix Latin with Cyrillic or Greek letters: they look right,"
+        " and the tokenizer does not know them.",
+        n=len(rows),
+    )
+    return [Finding("mixed_scripts", "warning", len(rows), sentence, rows, (_drop(rows),))]
+
+
+def _other_scripts(material: Material) -> list[Finding]:
+    foreign = _non_ascii(material)
+    if not foreign.any():
+        return []
+    has = {name: _has(material, pattern) for name, pattern in SCRIPTS.items()}
+    lettered = np.any(list(has.values()), axis=0)
+    main = max(has, key=lambda name: int(has[name].sum()))
+    if has[main].sum() < MAIN_SHARE * lettered.sum():
+        return []
+    rows = np.flatnonzero(lettered & ~has[main])
+    if not len(rows):
+        return []
+    sentence = phrase(
+        "{n:,} row(s) in another script than nearly all others ({main}).",
+        n=len(rows),
+        main=main,
+    )
+    return [Finding("mixed_scripts", "note", len(rows), sentence, rows, (_drop(rows),))]
+
+
+def _non_ascii(material: Material) -> NDArray[np.bool_]:
+    """Which rows have a character beyond ASCII, bool [N]."""
+    found = np.zeros(material.rows, dtype=bool)
+    for name in material.text_columns:
+        found |= ~material.matching(name, pc.string_is_ascii)
+    return found
+
+
+def _drop(rows: NDArray[np.int64]) -> Cure:
+    return Cure(
+        phrase("Drop these rows"),
+        phrase("{n:,} row(s) with mixed or other scripts dropped.", n=len(rows)),
+        dropped=rows,
+    )

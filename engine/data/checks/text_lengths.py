@@ -1,0 +1,54 @@
+"""Texts without anything in them, and texts that no model here can read to their end."""
+
+import numpy as np
+
+from engine.data.checks.check import Cure, Finding
+from engine.data.checks.material import Material, lengths_of
+from engine.phrases import phrase
+
+MAX_WORDS = 510  # a word is one token at least, and BERT reads 512 with the two special ones
+
+
+def find(material: Material) -> list[Finding]:
+    return [*_empty(material), *_long(material)]
+
+
+def _empty(material: Material) -> list[Finding]:
+    empty = np.zeros(material.rows, dtype=bool)
+    for name in material.text_columns:
+        empty |= material.matching(name, lambda cells: lengths_of(cells) == 0)
+    rows = np.flatnonzero(empty)
+    if not len(rows):
+        return []
+    sentence = phrase(
+        "{n:,} row(s) with an empty text: nothing can be learned from it.", n=len(rows)
+    )
+    cure = Cure(
+        phrase("Drop these rows"),
+        phrase("{n:,} row(s) without text dropped.", n=len(rows)),
+        dropped=rows,
+    )
+    return [Finding("text_lengths", "problem", len(rows), sentence, rows, (cure,))]
+
+
+def _long(material: Material) -> list[Finding]:
+    """Questions and pre-training go through long texts in parts, so nothing is lost there."""
+    if material.mapping.answers is not None or not material.has_targets:
+        return []
+    words = np.sum([material.words(name).counts for name in material.text_columns], axis=0)
+    rows = np.flatnonzero(words > MAX_WORDS)
+    if not len(rows):
+        return []
+    sentence = phrase(
+        "{n:,} row(s) with more than {words} words: BERT reads 512 tokens, and the rest is"
+        " truncated.",
+        n=len(rows),
+        words=MAX_WORDS,
+    )
+    cure = Cure(
+        phrase("Drop these rows"),
+        phrase("{n:,} row(s) with more than {words} words dropped.", n=len(rows), words=MAX_WORDS),
+        dropped=rows,
+    )
+    longest_first = rows[np.argsort(-words[rows], kind="stable")]
+    return [Finding("text_lengths", "note", len(rows), sentence, longest_first, (cure,))]

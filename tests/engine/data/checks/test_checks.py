@@ -1,0 +1,202 @@
+"""Each check finds what it is for, and each of its cures makes a version without it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.data.checks import CHECKS
+from engine.data.checks.check import SEVERITIES, Finding
+from engine.data.checks.curing import apply_cure
+from engine.data.checks.examining import examine
+from engine.data.checks.kept import keep_findings, read_findings
+from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.formats.lines import Cancelled
+from engine.errors import StudioError
+from engine.spec.dataset import Mapping, Reading, Split
+
+LONG = "the quick brown fox jumps over the lazy dog near the old river bank on a summer day {n}"
+Rows = list[tuple[str, str, str]]  # text, label, split
+
+
+def plain_rows(count: int = 60) -> Rows:
+    """Rows without anything to find."""
+    words = ["amber", "birch", "cedar", "dune", "ember", "fjord"]
+    rows = []
+    for n in range(count):
+        text = f"{words[n % 6]} {words[n // 6 % 6]} number{n} is {words[(n * 5 + n // 7) % 6]}"
+        split = "validation" if n % 6 == 0 else "train"
+        rows.append((text, "good" if (n * 7 + n // 5) % 2 else "bad", split))
+    return rows
+
+
+CASES: dict[str, Rows] = {
+    "leaked_rows": [("A film of note.", "good", "train"), ("a FILM  of note.", "good", "test")],
+    "nearly_leaked_rows": [
+        (LONG.format(n="now"), "good", "train"),
+        (LONG.format(n="then"), "good", "validation"),
+    ],
+    "label_conflicts": [
+        *[("A film of two minds.", "good", "train")] * 2,
+        ("A film of two minds.", "bad", "train"),
+        ("One more of them.", "good", "train"),
+        ("One more of them.", "bad", "train"),
+    ],
+    "label_spellings": [
+        ("Something else entirely.", "Good ", "train"),
+        ("Or so.", "GOOD", "train"),
+    ],
+    "rare_labels": [("So it is here.", "odd", "train"), ("And not there.", "strange", "train")],
+    "giveaways": [(f"review{n} spoiler", "secret", "train") for n in range(25)],
+    "exact_duplicates": [("A film of note.", "good", "train")] * 3,
+    "near_duplicates": [(LONG.format(n=n), "good", "train") for n in ("now", "then")],
+    "text_lengths": [("", "good", "train"), (" ".join(["ab", "cd", "ef"] * 200), "bad", "train")],
+    "broken_texts": [
+        ("A cafÃ© in Paris â€œtodayâ€\x9d", "good", "train"),
+        ("Rock &amp; roll<br />for all", "good", "train"),
+        ("Lost \ufffd\ufffd here", "bad", "train"),
+    ],
+    "mixed_scripts": [("A gооd film", "good", "train"), ("Это хороший фильм", "good", "train")],
+}
+
+
+def stored(folder: Path, rows: Rows, mapping: Mapping | None = None) -> Dataset:
+    file = folder / "rows.jsonl"
+    names = ("text", "label", "part")
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    import_dataset(
+        "x",
+        {"all": file},
+        Reading(format="jsonl"),
+        mapping or Mapping(text="text", label="label"),
+        Split(column="part"),
+        folder / "x" / "1",
+    )
+    return open_dataset(folder / "x" / "1")
+
+
+def of(check: str, findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.check == check]
+
+
+def test_there_is_a_case_for_every_check():
+    assert list(CASES) == list(CHECKS)
+
+
+def test_nothing_is_found_where_nothing_is_wrong(tmp_path):
+    assert examine(stored(tmp_path, plain_rows())) == []
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_check_finds_its_case_and_its_cures_help(tmp_path, check):
+    dataset = stored(tmp_path, plain_rows() + CASES[check])
+    findings = of(check, examine(dataset))
+    assert findings
+    wrong = sum(finding.count for finding in findings)
+    for finding in findings:
+        assert finding.severity in SEVERITIES and finding.count > 0
+        assert set(finding.rows.tolist()) <= set(range(60, len(dataset)))
+        for number, cure in enumerate(finding.cures):
+            into = tmp_path / "cured" / f"{finding.sentence[:20]}{number}"
+            spec = apply_cure(cure, dataset.folder, into, 2)
+            left = of(check, examine(open_dataset(into)))
+            assert sum(one.count for one in left) < wrong
+            assert (spec.made_from, spec.changes) == (1, (cure.change,))
+    assert open_dataset(dataset.folder).spec == dataset.spec, "the older one stays as it is"
+
+
+def test_findings_name_rows_and_counts(tmp_path):
+    dataset = stored(tmp_path, plain_rows() + CASES["label_conflicts"])
+    (found,) = of("label_conflicts", examine(dataset))
+    assert found.count == 5 and found.rows.tolist() == [60, 61, 62, 63, 64]
+    majority, drop = found.cures
+    assert majority.cells == {62: {"label": "good"}} and majority.dropped.tolist() == [63, 64]
+    assert drop.dropped.tolist() == [60, 61, 62, 63, 64]
+
+
+def test_a_broken_encoding_is_repaired(tmp_path):
+    dataset = stored(tmp_path, plain_rows() + CASES["broken_texts"])
+    mojibake, lost, html = of("broken_texts", examine(dataset))
+    assert mojibake.cures[0].cells == {60: {"text": "A café in Paris “today”"}}
+    assert html.cures[0].cells == {61: {"text": "Rock & roll for all"}}
+    assert lost.rows.tolist() == [62]
+
+
+def test_a_word_that_gives_the_label_away_is_named(tmp_path):
+    (found,) = of("giveaways", examine(stored(tmp_path, plain_rows() + CASES["giveaways"])))
+    assert "“spoiler” gives the label “secret” away" in found.sentence
+    assert found.rows.tolist() == list(range(60, 85))
+
+
+def test_a_column_that_gives_the_label_away_is_named(tmp_path):
+    rows = [(text, label, f"x{label}") for text, label, _ in plain_rows(200)]
+    file = tmp_path / "rows.csv"
+    lines = [
+        f"{text},{label},{n * 3 % 200},{other}\n" for n, (text, label, other) in enumerate(rows)
+    ]
+    file.write_text("text,label,id,source\n" + "".join(lines))
+    mapping = Mapping(text="text", label="label")
+    import_dataset("x", {"all": file}, Reading(), mapping, Split(), tmp_path / "x")
+    (found,) = of("giveaways", examine(open_dataset(tmp_path / "x")))
+    assert "column “source” gives the label away" in found.sentence and not len(found.rows)
+
+
+def test_tagged_rows_and_questions_are_checked(tmp_path):
+    tags = [("Ada saw Paris", "B-person O B-place", "train"), ("Ada saw Paris", "O O O", "train")]
+    tagged = stored(tmp_path, tags, Mapping(text="text", tags="label"))
+    assert of("label_conflicts", examine(tagged))[0].rows.tolist() == [0, 1]
+
+
+def test_findings_are_kept_by_fingerprint(tmp_path):
+    cases = [row for rows in CASES.values() for row in rows]
+    found = examine(stored(tmp_path, plain_rows() + cases))
+    assert read_findings(tmp_path, "abc") is None
+    keep_findings(tmp_path, "abc", found)
+    again = read_findings(tmp_path, "abc")
+    assert again is not None and len(again) == len(found)
+    for one, other in zip(found, again, strict=True):
+        assert (one.check, one.count, one.sentence) == (other.check, other.count, other.sentence)
+        assert (one.rows == other.rows).all()
+        for cure, same in zip(one.cures, other.cures, strict=True):
+            assert (cure.title, cure.change, cure.cells) == (same.title, same.change, same.cells)
+            assert cure.spellings == same.spellings and (cure.dropped == same.dropped).all()
+            assert (cure.moved == same.moved).all() and (cure.moved_to == same.moved_to).all()
+    for file in (tmp_path / "checks").rglob("*.json"):
+        file.write_text("[{}]")
+    assert read_findings(tmp_path, "abc") is None, "what is damaged is found again"
+
+
+def test_checks_tell_how_far_they_are_and_can_be_cancelled(tmp_path):
+    dataset = stored(tmp_path, plain_rows())
+    told: list[tuple[int, int]] = []
+    examine(dataset, lambda done, total: told.append((done, total)))
+    assert told == sorted(told) and told[-1][0] >= 0.95 * told[-1][1]
+    with pytest.raises(Cancelled):
+        examine(dataset, cancelled=lambda: len(told) > 3)
+
+
+def test_a_random_split_is_drawn_again_with_copies_together(tmp_path):
+    file = tmp_path / "rows.csv"
+    texts = [LONG.format(n=f"number {n // 2} {'now' if n % 2 else 'then'}") for n in range(80)]
+    texts = [text.replace("fox", f"fox{n // 2}") for n, text in enumerate(texts)]
+    texts = [text.replace("day", f"day{n // 2}") for n, text in enumerate(texts)]
+    file.write_text("text,label\n" + "".join(f"{t},{n // 2 % 2}\n" for n, t in enumerate(texts)))
+    mapping = Mapping(text="text", label="label")
+    import_dataset("x", {"all": file}, Reading(), mapping, Split(), tmp_path / "x" / "1")
+    (found,) = of("nearly_leaked_rows", examine(open_dataset(tmp_path / "x" / "1")))
+    again = found.cures[-1]
+    assert again.title == "Split again, copies together"
+    spec = apply_cure(again, tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
+    assert not of("nearly_leaked_rows", examine(open_dataset(tmp_path / "x" / "2")))
+    assert spec.rows["validation"] == 8
+
+
+def test_a_cure_that_leaves_nothing_to_train_with_is_refused(tmp_path):
+    rows = [("", "good", "train")] * 3 + [("A film.", "good", "validation")]
+    dataset = stored(tmp_path, rows)
+    (empty,) = of("text_lengths", examine(dataset))
+    with pytest.raises(StudioError, match="No training row is left"):
+        apply_cure(empty.cures[0], dataset.folder, tmp_path / "x" / "2", 2)
+    assert np.array_equal(open_dataset(dataset.folder).splits, dataset.splits)
