@@ -4,6 +4,11 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.widgets.bars import Bar, Bars
+from app.widgets.results.confusion import CoOccurrencePicture
+from app.widgets.results.group_table import LengthPicture
+from app.widgets.results.label_table import LabelTablePicture
+from app.widgets.results.reliability import ReliabilityPicture
+from app.widgets.results.threshold import ThresholdPicture
 from engine.messages.explore.prediction import Predicted
 
 MAX_BARS = 100  # labels that are shown
@@ -37,6 +42,13 @@ class LabelsView(PredictionView):
 class MultiLabelPart(TaskPart):
     kind = "multi_label"
     view = LabelsView
+    pictures = (
+        LabelTablePicture,
+        ThresholdPicture,
+        CoOccurrencePicture,
+        ReliabilityPicture,
+        LengthPicture,
+    )
 
     def description(self, from_scratch: bool = False) -> str:
         return translate(

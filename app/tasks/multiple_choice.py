@@ -10,6 +10,7 @@ from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.widgets.bars import Bar, Bars, chance
+from app.widgets.results.group_table import LengthPicture, MarginPicture, PositionPicture
 from app.widgets.text import Text
 from engine.messages.explore.prediction import Predicted
 
@@ -78,6 +79,7 @@ class ChoicesView(PredictionView):
 class MultipleChoicePart(TaskPart):
     kind = "multiple_choice"
     view = ChoicesView
+    pictures = (PositionPicture, MarginPicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
         return translate(

@@ -10,6 +10,7 @@ from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import Role
 from app.widgets.bars import Bar, Bars, chance
+from app.widgets.results.group_table import FirstWordPicture, LengthPicture
 from engine.messages.explore.prediction import Predicted
 
 
@@ -96,6 +97,7 @@ def units(text: str) -> int:
 class QuestionAnsweringPart(TaskPart):
     kind = "question_answering"
     view = AnswerView
+    pictures = (FirstWordPicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
         return translate(

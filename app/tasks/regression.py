@@ -10,6 +10,8 @@ from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE, Role
 from app.widgets.number_field import written
+from app.widgets.results.group_table import LengthPicture
+from app.widgets.results.regression import ResidualPicture, ScatterPicture
 from app.widgets.text import font
 from engine.messages.explore.prediction import Predicted
 
@@ -111,6 +113,7 @@ def _short(value: float) -> str:
 class RegressionPart(TaskPart):
     kind = "regression"
     view = NumberView
+    pictures = (ScatterPicture, ResidualPicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
         return translate(

@@ -7,7 +7,10 @@ from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.widgets.bars import Bar, Bars, chance
 from app.widgets.results.confusion import ConfusionPicture
+from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.label_table import LabelTablePicture
+from app.widgets.results.reliability import ReliabilityPicture
+from app.widgets.results.threshold import ThresholdPicture
 from engine.messages.explore.prediction import Predicted
 
 MAX_BARS = 100  # classes that are shown
@@ -38,7 +41,13 @@ class ClassesView(PredictionView):
 class TextClassificationPart(TaskPart):
     kind = "text_classification"
     view = ClassesView
-    pictures = (ConfusionPicture, LabelTablePicture)
+    pictures = (
+        ConfusionPicture,
+        LabelTablePicture,
+        ThresholdPicture,
+        ReliabilityPicture,
+        LengthPicture,
+    )
 
     def description(self, from_scratch: bool = False) -> str:
         return translate("Tasks", "One label per text: sentiment, topic, intent.")

@@ -11,6 +11,9 @@ from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import CHART, Role
 from app.widgets.bars import Bar, Bars, chance
+from app.widgets.results.confusion import TypeConfusionPicture
+from app.widgets.results.group_table import LengthPicture, SpanErrorsPicture
+from app.widgets.results.label_table import TypeTablePicture
 from app.widgets.text import font
 from engine.data.columns.tags import are_spans
 from engine.messages.explore.prediction import Predicted, SpanPrediction
@@ -114,6 +117,12 @@ def _named(role: Role) -> QTextCharFormat:
 class TokenClassificationPart(TaskPart):
     kind = "token_classification"
     view = TagsView
+    pictures = (
+        SpanErrorsPicture,
+        TypeConfusionPicture,
+        TypeTablePicture,
+        LengthPicture,
+    )
 
     def description(self, from_scratch: bool = False) -> str:
         return translate(

@@ -3,6 +3,7 @@
 S labels that are shown.
 """
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,7 +29,9 @@ from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.picture import ResultPicture
 from app.widgets.text import Text, font, tooltip, visible
 from engine.results.classes import Confusion, confusion
-from engine.results.conditions import Conditions
+from engine.results.conditions import Conditions, HasSpan
+from engine.results.predictions import Predictions
+from engine.results.span_figures import TypeConfusion, type_confusion
 
 MAX_SHOWN = 30  # labels; of more, those with most mistakes are shown
 LARGEST = 20 * SPACE  # px of a cell
@@ -95,6 +98,44 @@ class ConfusionPicture(ResultPicture):
         predicted = int(shown[column]) if column >= 0 else None
         self.matrix.mark(None if self.matrix.marked == cell else cell)
         self.chosen.emit(confused.conditions(gold, predicted))
+
+
+class CoOccurrencePicture(ConfusionPicture):
+    """How often gold and predicted labels occur together, of several for a row."""
+
+    key = "co-occurrence"
+    title = marked("Co-occurrence of labels")
+
+
+@dataclass(frozen=True)
+class Spans(Confusion):
+    """Types of spans, the last one of which is “none”, as a matrix of labels."""
+
+    of: TypeConfusion
+
+    def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:
+        none = len(self.of.types)
+        if gold is not None and predicted is not None:
+            return () if gold == predicted == none else self.of.conditions(gold, predicted)
+        if gold is not None:
+            return () if gold == none else (HasSpan(gold=self.of.types[gold]),)
+        if predicted is not None and predicted != none:
+            return (HasSpan(predicted=self.of.types[predicted]),)
+        return ()
+
+
+def types_confused(predictions: Predictions) -> Spans:
+    """Which type of span is taken for which."""
+    found = type_confusion(predictions)
+    return Spans((*found.types, tr("none")), found.counts, found)
+
+
+class TypeConfusionPicture(ConfusionPicture):
+    """Which type of span is taken for which, which are missed, and which are spurious."""
+
+    key = "types"
+    title = marked("Confusion of types")
+    measure: ClassVar[Any] = staticmethod(types_confused)
 
 
 class Matrix(QWidget):

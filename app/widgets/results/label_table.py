@@ -1,6 +1,7 @@
 """Each label against all others: precision, recall and F1 with their intervals."""
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QAbstractTableModel, QObject, QRectF, QSize, QSizeF, Qt
@@ -15,12 +16,47 @@ from app.widgets.results.picture import ResultPicture
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
 from engine.results.classes import LabelFigures, label_figures
-from engine.results.conditions import Conditions
+from engine.results.conditions import Conditions, HasSpan
 from engine.results.intervals import Interval
+from engine.results.predictions import Predictions
+from engine.results.span_figures import type_figures
 
 ROW, NAME, NUMBER = 22, 180, 130  # px of a figure
 MAX_DRAWN_ROWS = 100
 LABEL, PRECISION, RECALL, F1, SUPPORT = range(5)
+
+
+@dataclass(frozen=True)
+class TypeRow(LabelFigures):
+    """The spans of one type, as a row of the table."""
+
+    @property
+    def missed(self) -> Conditions:
+        return (HasSpan(error="missed", gold=self.label),)
+
+    @property
+    def wrongly_predicted(self) -> Conditions:
+        return (HasSpan(error="spurious", predicted=self.label),)
+
+    @property
+    def having(self) -> Conditions:
+        return (HasSpan(gold=self.label),)
+
+
+def types_measured(predictions: Predictions) -> tuple[LabelFigures, ...]:
+    """Each type of span."""
+    return tuple(
+        TypeRow(
+            label=one.type,
+            precision=one.precision,
+            recall=one.recall,
+            f1=one.f1,
+            support=one.support,
+            predicted=one.predicted,
+            right=one.right,
+        )
+        for one in type_figures(predictions)
+    )
 
 
 class LabelTablePicture(ResultPicture):
@@ -77,6 +113,14 @@ class LabelTablePicture(ResultPicture):
                 self.chosen.emit(one.missed)
             case _:
                 self.chosen.emit(one.having)
+
+
+class TypeTablePicture(LabelTablePicture):
+    """The same for types of spans."""
+
+    key = "type-figures"
+    title = marked("Per type")
+    measure: ClassVar[Any] = staticmethod(types_measured)
 
 
 class LabelModel(QAbstractTableModel):

@@ -1,0 +1,294 @@
+"""Groups of rows with their scores as a table with bars; a line selects the rows of its group."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from PySide6.QtCore import QAbstractTableModel, QObject, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QVBoxLayout,
+)
+
+from app.theme import SPACE, Role, colour
+from app.translation import marked, tr, translated
+from app.widgets import numbers
+from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.results.label_table import value_text
+from app.widgets.results.picture import ResultPicture
+from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.text import Text, tooltip, visible
+from engine.results.conditions import Conditions
+from engine.results.groups import (
+    Group,
+    RowScores,
+    by_figure,
+    by_first_word,
+    by_label,
+    groups,
+    row_scores,
+)
+from engine.results.intervals import UNKNOWN, Interval
+from engine.results.predictions import Predictions
+from engine.results.row_figures import text_columns
+from engine.results.span_figures import kind_conditions, kind_counts
+from engine.results.spans import ERROR_NAMES
+
+NAME, SCORE, COUNT = range(3)
+SHARE = Qt.ItemDataRole.UserRole
+ROW, NAME_WIDTH, CELL_WIDTH = 22, 320, 120  # px of a figure
+MAX_DRAWN_ROWS = 60
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line: what the rows have in common, how many there are, and how good they are."""
+
+    name: str
+    count: int
+    score: Interval
+    conditions: Conditions
+
+
+@dataclass(frozen=True)
+class Lines:
+    """All lines, and what their score is called; “” where they have none."""
+
+    lines: tuple[Line, ...]
+    score_name: str = ""
+    is_share: bool = True
+
+
+def lines_of(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:
+    """The groups that `by` parts the rows into."""
+    scores: RowScores = row_scores(predictions)
+    found: tuple[Group, ...] = groups(predictions, by(predictions))
+    lines = tuple(Line(one.name, one.count, one.score, one.conditions) for one in found)
+    return Lines(lines, scores.name, scores.more_is_better)
+
+
+class GroupPicture(ResultPicture):
+    """A table of groups; a subclass says by what the rows are parted."""
+
+    count_title = marked("Rows")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = GroupModel(self.count_title, self)
+        self.table = QTableView()
+        self.table.setModel(self.model)
+        dress(self.table, tr(self.title))
+        self.table.verticalHeader().hide()
+        self.table.setItemDelegateForColumn(COUNT, CountBar(self.table))
+        header = self.table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        self.note = Text("", "small")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.note)
+        self.table.clicked.connect(self._on_pressed)
+        self.table.activated.connect(self._on_pressed)
+
+    def show_measured(self, measured: Lines) -> None:
+        self.model.show_lines(measured)
+        self.table.setColumnHidden(SCORE, not measured.score_name)
+        self.note.setText(self.said(measured))
+
+    def said(self, measured: Lines) -> str:
+        """What stands below the table."""
+        if not measured.lines:
+            return self.tr("There is nothing to tell apart here.")
+        if not measured.score_name:
+            return self.tr("Click a line to list its rows.")
+        name = translated(measured.score_name)
+        return self.tr("Score: {0}, with a 95 % interval. Click a line to list its rows.").format(
+            name
+        )
+
+    def show_chosen(self, conditions: Conditions) -> None:
+        if not conditions:
+            self.table.clearSelection()
+
+    def figure(self) -> Figure | None:
+        lines = self.model.measured
+        return figure_of(self.key, tr(self.title), lines) if lines.lines else None
+
+    def _on_pressed(self, index: Index) -> None:
+        self.chosen.emit(self.model.measured.lines[index.row()].conditions)
+
+
+class GroupModel(QAbstractTableModel):
+    """A line for each group."""
+
+    def __init__(self, count_title: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._count_title = count_title
+        self.measured = Lines(())
+
+    def show_lines(self, measured: Lines) -> None:
+        self.beginResetModel()
+        self.measured = measured
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.measured.lines)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else 3
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return (self.tr("Where"), self.tr("Score"), tr(self._count_title))[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        line, column = self.measured.lines[index.row()], index.column()
+        match role:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole if column == NAME:
+                return visible(translated(line.name)).replace("\n", " ")
+            case Qt.ItemDataRole.DisplayRole if column == SCORE:
+                return score_text(line.score, self.measured.is_share)
+            case Qt.ItemDataRole.DisplayRole if column == COUNT:
+                return numbers.count(line.count)
+            case Qt.ItemDataRole.ToolTipRole if column == NAME:
+                return tooltip(translated(line.name))
+            case Qt.ItemDataRole.TextAlignmentRole if column == SCORE:
+                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            case _ if role == SHARE:
+                return line.count / max(one.count for one in self.measured.lines or (line,))
+        return None
+
+
+class CountBar(QStyledItemDelegate):
+    """A count with a bar behind it."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(24 * SPACE, option.fontMetrics.height() + 2 * SPACE)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        box = QRectF(option.rect).adjusted(SPACE, 4, -SPACE, -4)
+        bar = QRectF(box)
+        bar.setWidth(max(2.0, box.width() * float(index.data(SHARE) or 0)))
+        painter.save()
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour(Role.CHART_1, 0.3))
+        painter.drawRoundedRect(bar, 2, 2)
+        painter.setPen(colour(Role.TEXT))
+        painter.setFont(option.font)
+        middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        painter.drawText(box.adjusted(0, 0, -SPACE, 0), middle, str(index.data()))
+        painter.restore()
+
+
+def score_text(score: Interval, is_share: bool) -> str:
+    """82.1 ± 3.0 in per cent, or a number as it is."""
+    if is_share or math.isnan(score.value):
+        return value_text(score)
+    return numbers.decimal(score.value, 3)
+
+
+def figure_of(key: str, title: str, measured: Lines) -> Figure:
+    rows = measured.lines[:MAX_DRAWN_ROWS]
+
+    def draw(painter: QPainter, _size: QSizeF) -> None:
+        painter.setFont(paper_font(12))
+        middle = Qt.AlignmentFlag.AlignVCenter
+        for number, line in enumerate(rows):
+            top = number * ROW
+            painter.setPen(ink(Role.TEXT))
+            name = visible(translated(line.name))
+            cut = Qt.TextElideMode.ElideMiddle
+            shown = painter.fontMetrics().elidedText(name, cut, NAME_WIDTH - 8)
+            painter.drawText(
+                QRectF(0, top, NAME_WIDTH, ROW), middle | Qt.AlignmentFlag.AlignLeft, shown
+            )
+            cells = (score_text(line.score, measured.is_share), numbers.count(line.count))
+            for place, cell in enumerate(cells):
+                box = QRectF(NAME_WIDTH + place * CELL_WIDTH, top, CELL_WIDTH, ROW)
+                painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, cell)
+
+    return Figure(
+        name=key,
+        title=title,
+        caption=translated(measured.score_name),
+        size=QSize(NAME_WIDTH + 2 * CELL_WIDTH, max(1, len(rows)) * ROW),
+        paint=draw,
+        table=lambda: Table(
+            ("where", "score", "low", "high", "rows"),
+            [(str(one.name), *one.score, one.count) for one in measured.lines],
+        ),
+    )
+
+
+# ── what rows are parted by ──────────────────────────────────────────────────────────────────
+
+
+def _measure(by: Callable[[Predictions], Any]) -> Any:
+    return staticmethod(lambda predictions: lines_of(predictions, by))
+
+
+class LengthPicture(GroupPicture):
+    """By how many words the texts have."""
+
+    key = "length"
+    title = marked("By length")
+    measure: ClassVar[Any] = _measure(lambda predictions: by_figure(predictions, "words"))
+
+
+class FirstWordPicture(GroupPicture):
+    """By the word that the text, a question, begins with."""
+
+    key = "question"
+    title = marked("By kind of question")
+    measure: ClassVar[Any] = _measure(
+        lambda predictions: by_first_word(predictions, text_columns(predictions)[0])
+    )
+
+
+class PositionPicture(GroupPicture):
+    """By the number of the correct choice."""
+
+    key = "position"
+    title = marked("By position of the correct choice")
+    measure: ClassVar[Any] = _measure(by_label)
+
+
+class MarginPicture(GroupPicture):
+    """By how far the best choice is above the next."""
+
+    key = "margin"
+    title = marked("By margin")
+    measure: ClassVar[Any] = _measure(lambda predictions: by_figure(predictions, "margin"))
+
+
+def _kinds(predictions: Predictions) -> Lines:
+    counted = kind_counts(predictions)
+    return Lines(
+        tuple(
+            Line(ERROR_NAMES[kind], count, UNKNOWN, kind_conditions(kind))
+            for kind, count in counted.items()
+            if count
+        )
+    )
+
+
+class SpanErrorsPicture(GroupPicture):
+    """How many spans are missed, spurious, or have a wrong boundary or type."""
+
+    key = "errors"
+    title = marked("Kinds of error")
+    count_title = marked("Spans")
+    measure: ClassVar[Any] = staticmethod(_kinds)

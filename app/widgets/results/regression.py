@@ -1,0 +1,137 @@
+"""Predicted numbers beside gold, and how far they are from it."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.theme import Role
+from app.translation import marked
+from app.widgets import numbers
+from app.widgets.results.chart import Chart, Series, Zone
+from app.widgets.results.chart_picture import ChartPicture
+from engine.results.conditions import Between
+from engine.results.groups import by_width, groups
+from engine.results.predictions import Predictions
+from engine.results.row_figures import figure
+
+DRAWN_POINTS = 4_000  # of more rows, so many are drawn
+BINS = 20
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Numbers in bins: their edges, their counts, and the rows of each."""
+
+    x: NDArray[np.float64]  # [rows that are drawn] gold
+    y: NDArray[np.float64]  # predicted, or nothing
+    counts: tuple[int, ...]
+    zones: tuple[tuple[float, float, Any], ...]
+
+
+def _binned(predictions: Predictions, name: Any) -> tuple[tuple[float, float, Any, int], ...]:
+    """From, to, conditions and count of each bin of a number of the rows."""
+    values = figure(predictions, name)
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return ()
+    low, high = float(known.min()), float(known.max())
+    found = []
+    for one in groups(predictions, by_width(predictions, name, BINS)):
+        (condition,) = one.conditions
+        assert isinstance(condition, Between)
+        ends = (
+            low if condition.least is None else condition.least,
+            high if condition.most is None else condition.most,
+        )
+        found.append((*ends, one.conditions, one.count))
+    return tuple(found)
+
+
+def scatter(predictions: Predictions) -> Binned:
+    """Gold and predicted of some rows, and bins of gold."""
+    gold, predicted = figure(predictions, "gold"), figure(predictions, "predicted")
+    known = np.flatnonzero(np.isfinite(gold) & np.isfinite(predicted))
+    if len(known) > DRAWN_POINTS:
+        known = np.random.default_rng(0).choice(known, DRAWN_POINTS, replace=False)
+    bins = _binned(predictions, "gold")
+    return Binned(
+        gold[known].astype(np.float64),
+        predicted[known].astype(np.float64),
+        tuple(one[3] for one in bins),
+        tuple(one[:3] for one in bins),
+    )
+
+
+def residuals(predictions: Predictions) -> Binned:
+    """Bins of predicted less gold."""
+    bins = _binned(predictions, "residual")
+    nothing = np.empty(0)
+    counts, zones = tuple(one[3] for one in bins), tuple(one[:3] for one in bins)
+    return Binned(nothing, nothing, counts, zones)
+
+
+class ScatterPicture(ChartPicture):
+    """A point for each row; a stretch of gold selects its rows."""
+
+    key = "scatter"
+    title = marked("Predicted against gold")
+    measure: ClassVar[Any] = staticmethod(scatter)
+
+    def show_measured(self, measured: Binned) -> None:
+        if not len(measured.x):
+            return
+        both = np.concatenate([measured.x, measured.y])
+        low, high = float(both.min()), float(both.max())
+        ends = np.array([low, high])
+        chart = Chart(
+            self.tr("Gold"),
+            self.tr("Predicted"),
+            (low, high),
+            (low, high),
+            (
+                Series("points", measured.x, measured.y),
+                Series("line", ends, ends, Role.MUTED, dashed=True),
+            ),
+            tuple(
+                Zone(a, b, some, _sentence(self.tr("Gold {0} to {1}: {2} rows"), a, b, count))
+                for (a, b, some), count in zip(measured.zones, measured.counts, strict=True)
+            ),
+        )
+        self.show_chart(
+            chart,
+            self.tr("On the dashed line both are equal. Click a stretch of gold to list its rows."),
+        )
+
+
+class ResidualPicture(ChartPicture):
+    """How many rows are how far from gold; a bar selects its rows."""
+
+    key = "residuals"
+    title = marked("Residuals")
+    measure: ClassVar[Any] = staticmethod(residuals)
+
+    def show_measured(self, measured: Binned) -> None:
+        if not measured.zones:
+            return
+        edges = np.array([zone[:2] for zone in measured.zones])
+        counts = np.array(measured.counts, dtype=np.float64)
+        chart = Chart(
+            self.tr("Predicted less gold"),
+            self.tr("Rows"),
+            (float(edges.min()), float(edges.max())),
+            (0, float(counts.max())),
+            (Series("bars", edges.mean(axis=1), counts, widths=edges[:, 1] - edges[:, 0]),),
+            tuple(
+                Zone(a, b, some, _sentence(self.tr("Residual {0} to {1}: {2} rows"), a, b, count))
+                for (a, b, some), count in zip(measured.zones, measured.counts, strict=True)
+            ),
+        )
+        mean = float((edges.mean(axis=1) * counts).sum() / counts.sum())
+        said = self.tr("The mean residual is about {0}. Click a bar to list its rows.")
+        self.show_chart(chart, said.format(numbers.decimal(mean, 3)))
+
+
+def _sentence(template: str, low: float, high: float, count: int) -> str:
+    return template.format(numbers.decimal(low, 2), numbers.decimal(high, 2), numbers.count(count))

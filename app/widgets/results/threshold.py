@@ -1,0 +1,148 @@
+"""What each threshold of a label gives: precision and recall, PR and ROC curve."""
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from PySide6.QtWidgets import QComboBox, QHBoxLayout
+
+from app.theme import SPACE, Role
+from app.translation import marked
+from app.widgets import buttons, numbers
+from app.widgets.buttons import Segments
+from app.widgets.results.chart import Chart, Series
+from app.widgets.results.chart_picture import ChartPicture
+from app.widgets.text import plain_menu_text
+from engine.results.curves import AtThreshold, Curve, label_curve
+from engine.results.predictions import Predictions
+
+TITLE = marked("Threshold, PR and ROC curve")
+THRESHOLD, PR, ROC = range(3)
+MAX_LABELS = 50  # whose curves are computed
+HALF = 0.5
+
+
+def curves(predictions: Predictions) -> tuple[Curve, ...]:
+    """The curve of each label, the last one first: of two, that is the one that is sought."""
+    labels = predictions.facts.labels[::-1][:MAX_LABELS]
+    return tuple(label_curve(predictions, label) for label in labels)
+
+
+class ThresholdPicture(ChartPicture):
+    """A label against all others, over the threshold of its probability."""
+
+    key = "threshold"
+    title = TITLE
+    measure: ClassVar[Any] = staticmethod(curves)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.curves: tuple[Curve, ...] = ()
+        self.threshold = HALF
+        self.label = QComboBox()
+        self.label.setAccessibleName(self.tr("Label"))
+        self.form = Segments(
+            [self.tr("Threshold"), self.tr("PR"), self.tr("ROC")], self.tr("Curve")
+        )
+        self.form.choose(THRESHOLD)
+        head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
+        head.addWidget(self.label, 1)
+        head.addWidget(self.form)
+        self.column.insertLayout(0, head)
+        self.above = buttons.plain(self.tr("Rows above"), self._on_above)
+        self.below = buttons.plain(self.tr("Rows below"), self._on_below)
+        self.best = buttons.quiet(self.tr("Best F1"), self._on_best)
+        foot = QHBoxLayout()
+        foot.setSpacing(2 * SPACE)
+        for button in (self.above, self.below, self.best):
+            foot.addWidget(button)
+        foot.addStretch()
+        self.column.addLayout(foot)
+        self.label.currentIndexChanged.connect(lambda _: self._draw())
+        self.form.chosen.connect(lambda _: self._draw())
+        self.view.moved.connect(self._on_moved)
+
+    def show_measured(self, measured: tuple[Curve, ...]) -> None:
+        self.curves = measured
+        self.label.blockSignals(True)
+        self.label.clear()
+        self.label.addItems([plain_menu_text(one.label[:60]) for one in measured])
+        self.label.blockSignals(False)
+        self._draw()
+
+    def _curve(self) -> Curve | None:
+        number = self.label.currentIndex()
+        return self.curves[number] if 0 <= number < len(self.curves) else None
+
+    def _draw(self) -> None:
+        curve = self._curve()
+        if curve is None:
+            return
+        drawn, form = curve.drawn(), self.form.choice()
+        if form == PR:
+            self.view.line = None
+            series: tuple[Series, ...] = (Series("line", drawn.recall, drawn.precision),)
+            titles = self.tr("Recall"), self.tr("Precision")
+        elif form == ROC:
+            self.view.line = None
+            ends = np.array([0.0, 1.0])
+            series = (
+                Series("line", drawn.false_positive_rate, drawn.recall),
+                Series("line", ends, ends, Role.MUTED, dashed=True),
+            )
+            titles = self.tr("False positive rate"), self.tr("Recall (true positive rate)")
+        else:
+            self.view.line = self.threshold
+            series = (
+                Series("line", drawn.thresholds, drawn.precision, Role.CHART_1, name=self.tr("Precision")),
+                Series("line", drawn.thresholds, drawn.recall, Role.CHART_2, name=self.tr("Recall")),
+                Series("line", drawn.thresholds, drawn.f1, Role.CHART_3, name=self.tr("F1")),
+            )
+            titles = self.tr("Threshold of the probability"), self.tr("Fraction")
+        percent = lambda value: numbers.percent(value, 0)  # noqa: E731
+        self.show_chart(Chart(*titles, (0, 1), (0, 1), series, tick=percent), self._note(curve))
+
+    def _note(self, curve: Curve) -> str:
+        if self.form.choice() == PR:
+            said = self.tr("Average precision {0} for “{1}”.")
+            return said.format(_shown(curve.average_precision), curve.label)
+        if self.form.choice() == ROC:
+            return self.tr("Area under the ROC curve {0} for “{1}”.").format(
+                _shown(curve.auc), curve.label
+            )
+        at: AtThreshold = curve.at(self.threshold)
+        return self.tr(
+            "“{0}” from {1} on: precision {2}, recall {3}, F1 {4}. Drag the line, or use the arrow "
+            "keys."
+        ).format(curve.label, numbers.percent(at.threshold), *map(_shown, at[1:]))
+
+    def _on_moved(self, threshold: float) -> None:
+        curve = self._curve()
+        if curve is not None:
+            self.threshold = threshold
+            self.view.set_line(threshold)
+            self.note.setText(self._note(curve))
+            self.view.setAccessibleDescription(self.note.text())
+
+    def _on_best(self) -> None:
+        curve = self._curve()
+        best = curve.best if curve is not None else None
+        if best is not None:
+            self.form.choose(THRESHOLD)
+            self.threshold = best.threshold
+            self._draw()
+
+    def _on_above(self) -> None:
+        curve = self._curve()
+        if curve is not None:
+            self.chosen.emit(curve.above(self.threshold))
+
+    def _on_below(self) -> None:
+        curve = self._curve()
+        if curve is not None:
+            self.chosen.emit(curve.below(self.threshold))
+
+
+def _shown(value: float) -> str:
+    return "–" if math.isnan(value) else numbers.percent(value)

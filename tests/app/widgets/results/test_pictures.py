@@ -1,0 +1,175 @@
+"""Every picture of every task: measured, shown, clicked, kept."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.tasks import part_of
+from app.widgets import figure
+from app.widgets.results.chart import Chart, ChartView, Series, Zone
+from app.widgets.results.group_table import GroupPicture, SpanErrorsPicture
+from app.widgets.results.picture import ResultPicture
+from app.widgets.results.reliability import ReliabilityPicture
+from app.widgets.results.threshold import ThresholdPicture
+from engine.results.conditions import mask
+from engine.results.predictions import Predictions
+from engine.spec.dataset import Mapping
+from engine.spec.tasks import TASKS
+from tests.app.accessible import assert_accessible
+from tests.engine.results.made import classified, facts, labelled_sets, tagged
+
+SCORES = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]]
+GOLD = ["bad", "good", "bad", "good"]
+PREDICTED = ["bad", "good", "good", "good"]
+TEXTS = ["so so", "a fine film", "what a film this was", "who knows it"]
+
+
+def classes(task: str) -> Predictions:
+    return classified(GOLD, PREDICTED, scores=SCORES, task=task, text=TEXTS)
+
+
+def regression() -> Predictions:
+    record = {
+        "row": range(4),
+        "gold": ["1", "2", "3", "4"],
+        "predicted": ["1.5", "2", "2", "4"],
+        "scores": [[1.5], [2.0], [2.0], [4.0]],
+    }
+    return Predictions.of(facts("regression"), record, {"text": TEXTS})
+
+
+def answers() -> Predictions:
+    record = {
+        "row": range(2),
+        "gold": ["Paris | paris", ""],
+        "predicted": ["Paris", "Rome"],
+        "probability": [0.9, 0.3],
+        "score": [1.0, 0.0],
+        "details": [
+            json.dumps(
+                {"gold": ["Paris"], "exact": 1, "null": 0.1, "best": [["Paris", 0, 5, 0.9]]}
+            ),
+            json.dumps({"gold": [], "exact": 0, "null": 0.2, "best": [["Rome", 0, 4, 0.3]]}),
+        ],
+    }
+    mapping = Mapping(text="question", pair="passage", answers="answers")
+    cells = {"question": ["Where is it?", "Who was it?"], "passage": ["Paris", "Rome"]}
+    return Predictions.of(facts("question_answering", mapping=mapping), record, cells)
+
+
+MADE: dict[str, Predictions] = {
+    "text_classification": classes("text_classification"),
+    "pair_classification": classes("pair_classification"),
+    "multi_label": labelled_sets(
+        [["a"], ["a", "b"], []], [["a"], ["a"], ["b"]], ("a", "b"), [[0.9, 0], [0.8, 0.4], [0, 0.7]]
+    ),
+    "multiple_choice": classified(
+        ["0", "1"],
+        ["0", "0"],
+        labels=("0", "1"),
+        scores=[[0.9, 0.1], [0.6, 0.4]],
+        task="multiple_choice",
+        text=TEXTS[:2],
+    ),
+    "regression": regression(),
+    "token_classification": tagged(
+        [("Ann saw Rome", "B-PER O B-LOC", "B-PER O O"), ("in Bern", "O B-LOC", "O B-PER")]
+    ),
+    "question_answering": answers(),
+}
+PICTURES = [(task, kind) for task in MADE for kind in part_of(task).pictures]
+
+
+def test_every_task_with_a_head_names_its_pictures() -> None:
+    tuned = {task for task, spec in TASKS.items() if spec.facts.head is not None}
+    assert set(MADE) == tuned
+    assert all(part_of(task).pictures for task in tuned)
+    for task in tuned:
+        keys = [kind.key for kind in part_of(task).pictures]
+        assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("task, kind", PICTURES)
+def test_a_picture_is_measured_shown_and_kept(
+    task: str, kind: type[ResultPicture], qtbot: QtBot
+) -> None:
+    picture = kind()
+    qtbot.addWidget(picture)
+    picture.resize(400, 400)
+    picture.show()
+    picture.show_measured(kind.measure(MADE[task]))
+    picture.grab()
+    kept = picture.figure()
+    assert kept is not None
+    assert not figure.image(kept).isNull()
+    assert kept.table is not None
+    assert kept.table().rows
+    assert_accessible(picture)
+
+
+@pytest.mark.parametrize(
+    "task, kind", [one for one in PICTURES if issubclass(one[1], GroupPicture)]
+)
+def test_the_rows_of_a_line_are_as_many_as_it_says(
+    task: str, kind: type[GroupPicture], qtbot: QtBot
+) -> None:
+    picture, chosen = kind(), []
+    qtbot.addWidget(picture)
+    picture.show_measured(kind.measure(MADE[task]))
+    picture.chosen.connect(chosen.append)
+    for row, line in enumerate(picture.model.measured.lines):
+        picture.table.activated.emit(picture.model.index(row, 0))
+        found = int(mask(MADE[task], chosen[-1]).sum())
+        assert found == line.count or kind is SpanErrorsPicture
+
+
+def test_a_bar_of_the_reliability_diagram_selects_its_rows_by_keyboard(qtbot: QtBot) -> None:
+    picture, chosen = ReliabilityPicture(), []
+    qtbot.addWidget(picture)
+    picture.show_measured(ReliabilityPicture.measure(MADE["text_classification"]))
+    picture.chosen.connect(chosen.append)
+    QTest.keyClick(picture.view, Qt.Key.Key_Return)
+    assert mask(MADE["text_classification"], chosen[0]).tolist() == [False, False, True, False]
+    assert "1 rows, 0.0 % right" in picture.view.accessibleDescription()
+    assert "ECE" in picture.note.text()
+
+
+def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot: QtBot) -> None:
+    picture, chosen = ThresholdPicture(), []
+    qtbot.addWidget(picture)
+    picture.resize(400, 400)
+    picture.show()
+    picture.show_measured(ThresholdPicture.measure(MADE["text_classification"]))
+    assert picture.label.currentText() == "good"
+    assert "precision 66.7 %, recall 100.0 %" in picture.note.text()
+    QTest.keyClick(picture.view, Qt.Key.Key_Right)
+    assert picture.threshold == pytest.approx(0.51)
+    picture.view.moved.emit(0.75)
+    assert "precision 100.0 %, recall 50.0 %" in picture.note.text()
+    picture.chosen.connect(chosen.append)
+    picture.above.click()
+    assert mask(MADE["text_classification"], chosen[0]).tolist() == [False, True, False, False]
+    picture.best.click()
+    assert picture.threshold == pytest.approx(0.7)
+    for form in (1, 2):
+        picture.form.group.button(form).click()
+        assert picture.view.line is None
+    assert "Area under the ROC curve 100.0 %" in picture.note.text()
+
+
+def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot: QtBot) -> None:
+    view = ChartView("chart")
+    qtbot.addWidget(view)
+    view.resize(460, 200)
+    view.show()
+    zones = tuple(Zone(low, low + 0.5, (), str(low)) for low in (0.0, 0.5))
+    line: Any = Series("line", np.array([0.0, 1.0]), np.array([0.0, np.nan]))
+    view.show_chart(Chart("x", "y", (0, 1), (0, 1), (line,), zones))
+    with qtbot.waitSignal(view.pressed) as heard:
+        QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.rect().center())
+    assert heard.args == [0]
