@@ -1,12 +1,11 @@
 """The figure that stands for predictions as a whole, with its interval."""
 
-from engine.results.intervals import UNKNOWN, Interval, mean_interval
+from engine.results.intervals import UNKNOWN, Interval
+from engine.results.measures import measures
 from engine.results.predictions import Predictions
-from engine.results.row_figures import figure, once
+from engine.results.row_figures import once
 from engine.spec.task import Metric
 from engine.spec.tasks import TASKS
-
-MEANS = ("accuracy", "exact_match")  # of what is right of each row
 
 
 def metric_of(predictions: Predictions) -> Metric:
@@ -17,11 +16,8 @@ def metric_of(predictions: Predictions) -> Metric:
 
 @once
 def score_of(predictions: Predictions) -> Interval:
-    """That metric over all rows; without ends where they are not known, unknown without gold."""
+    """That metric over all labelled rows, with its interval; unknown where there are none."""
     if not predictions.is_labelled:
         return UNKNOWN
     name = metric_of(predictions).name
-    if name in MEANS:
-        return mean_interval(figure(predictions, "score").astype("float64"))
-    nothing = float("nan")
-    return Interval(predictions.facts.metrics.get(name, nothing), nothing, nothing)
+    return next(one for one in measures(predictions) if one.name == name).interval()

@@ -220,14 +220,16 @@ def _paint_legend(
     metrics = QFontMetricsF(letters)
     high = metrics.height() + 2
     widest = max((metrics.horizontalAdvance(one.name) for one in named), default=0.0)
-    left = box.center().x() - (widest + 24) / 2
+    left = box.left() + 12
     for number, one in enumerate(named):
         top = box.bottom() - (len(named) - number) * high - 4
         painter.setPen(QPen(colours(one.role, 1.0), 2))
         painter.drawLine(QPointF(left, top + high / 2), QPointF(left + 16, top + high / 2))
         painter.setPen(colours(Role.TEXT, 1.0))
         place = QRectF(left + 22, top, widest + 4, high)
-        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, one.name)
+        painter.drawText(
+            place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, one.name
+        )
 
 
 def _paint_axes(

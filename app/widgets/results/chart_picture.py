@@ -5,7 +5,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QVBoxLayout
 
 from app.theme import SPACE
-from app.translation import tr
+from app.translation import in_language
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.chart import Chart, ChartView, paint
 from app.widgets.results.picture import ResultPicture
@@ -20,7 +20,7 @@ class ChartPicture(ResultPicture):
 
     def __init__(self) -> None:
         super().__init__()
-        self.view = ChartView(tr(self.title))
+        self.view = ChartView(in_language(self.title))
         self.note = Text("", "small")
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(0, 0, 0, 0)
@@ -47,7 +47,7 @@ class ChartPicture(ResultPicture):
 
         return Figure(
             name=self.key,
-            title=tr(self.title),
+            title=in_language(self.title),
             caption=self.note.text(),
             size=PAPER,
             paint=draw,

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme import SPACE, Role, colour
-from app.translation import marked, tr, translated
+from app.translation import in_language, marked, translated
 from app.widgets import numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.label_table import value_text
@@ -82,7 +82,7 @@ class GroupPicture(ResultPicture):
         self.model = GroupModel(self.count_title, self)
         self.table = QTableView()
         self.table.setModel(self.model)
-        dress(self.table, tr(self.title))
+        dress(self.table, in_language(self.title))
         self.table.verticalHeader().hide()
         self.table.setItemDelegateForColumn(COUNT, CountBar(self.table))
         header = self.table.horizontalHeader()
@@ -120,7 +120,7 @@ class GroupPicture(ResultPicture):
 
     def figure(self) -> Figure | None:
         lines = self.model.measured
-        return figure_of(self.key, tr(self.title), lines) if lines.lines else None
+        return figure_of(self.key, in_language(self.title), lines) if lines.lines else None
 
     def _on_pressed(self, index: Index) -> None:
         self.chosen.emit(self.model.measured.lines[index.row()].conditions)
@@ -149,7 +149,7 @@ class GroupModel(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (self.tr("Where"), self.tr("Score"), tr(self._count_title))[section]
+            return (self.tr("Where"), self.tr("Score"), in_language(self._count_title))[section]
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

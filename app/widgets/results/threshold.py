@@ -95,8 +95,16 @@ class ThresholdPicture(ChartPicture):
         else:
             self.view.line = self.threshold
             series = (
-                Series("line", drawn.thresholds, drawn.precision, Role.CHART_1, name=self.tr("Precision")),
-                Series("line", drawn.thresholds, drawn.recall, Role.CHART_2, name=self.tr("Recall")),
+                Series(
+                    "line",
+                    drawn.thresholds,
+                    drawn.precision,
+                    Role.CHART_1,
+                    name=self.tr("Precision"),
+                ),
+                Series(
+                    "line", drawn.thresholds, drawn.recall, Role.CHART_2, name=self.tr("Recall")
+                ),
                 Series("line", drawn.thresholds, drawn.f1, Role.CHART_3, name=self.tr("F1")),
             )
             titles = self.tr("Threshold of the probability"), self.tr("Fraction")
