@@ -19,7 +19,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 from engine.atomic_write import disk_errors_for
 from engine.errors import StudioError
 from engine.home import folder_name
-from engine.messages.evaluating import Evaluate, Part
+from engine.messages.evaluating import Evaluate, FitBaselines, Part
 from engine.phrases import phrase
 from engine.regular_file import lines_of, open_regular, regular
 from engine.results.predictions import FACTS, PredictionFacts
@@ -146,6 +146,22 @@ def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) 
         step=step,
         max_length=job.training.max_length,
         batch_size=job.training.batch_size,
+    )
+
+
+def baselines_of_run(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -> FitBaselines:
+    """The question that fits the baselines on the training rows of a run, for a part.
+
+    `labels` are those of its predictions, in their order.
+    """
+    job = run.job()
+    return FitBaselines(
+        data=StoredData(folder=run.dataset) if run.dataset.is_dir() else job.data,
+        part=part,
+        into=run.results,
+        task=job.task.kind,
+        labels=labels,
+        source=job.data.name,
     )
 
 

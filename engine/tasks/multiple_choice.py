@@ -60,7 +60,7 @@ class MultipleChoiceLearner(Learner):
         return "choices"
 
     def fit_labels(self, rows: Rows) -> None:
-        endings = _endings(rows)
+        endings = endings_of(rows)
         if rows.labels is None:
             raise MissingColumn("label", ["text", "endings"])
         self._endings = len(endings[0])
@@ -75,11 +75,7 @@ class MultipleChoiceLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Examples:
-        endings = _endings(rows)
-        targets = None
-        if rows.labels is not None:
-            right = right_ones(rows.labels, endings, self._first, rows.lines)
-            targets = np.array(right, dtype=np.int64)
+        endings, targets = endings_of(rows), self.targets(rows)
         count = len(endings[0])
         if (made := ready(folder)) is not None:
             return Examples(made, targets, count)
@@ -92,6 +88,13 @@ class MultipleChoiceLearner(Learner):
         ]
         packed = pack_examples(texts, pairs, tokenizer, max_length, folder, progress)
         return Examples(packed, targets, count)
+
+    def targets(self, rows: Rows) -> np.ndarray | None:
+        """The number of the right ending of each row, int64 [rows]; None where nobody says."""
+        if rows.labels is None:
+            return None
+        right = right_ones(rows.labels, endings_of(rows), self._first, rows.lines)
+        return np.array(right, dtype=np.int64)
 
     def batch(
         self,
@@ -184,7 +187,7 @@ class ChoiceCollector(LogitsCollector):
         return outcomes_of_classes(self.logits, self._targets, names)
 
 
-def _endings(rows: Rows) -> list[tuple[str, ...]]:
+def endings_of(rows: Rows) -> list[tuple[str, ...]]:
     """The endings of each row. Raises StudioError where nobody has mapped them."""
     if rows.endings is None:
         raise StudioError(

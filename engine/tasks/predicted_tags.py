@@ -72,11 +72,19 @@ class TagCollector(PredictionCollector):
         words, _ = self._examples.seen(batch.numbers.numpy())
         logits = word_logits(network, batch)  # [N, C]
         best = logits.softmax(-1).max(-1)
-        self._guesses[words] = best.indices.cpu().numpy()
-        self._probabilities[words] = best.values.cpu().numpy()
-        known = (batch.targets != UNKNOWN).cpu().numpy()
         losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
-        self._losses[words[known]] = losses.cpu().double().numpy()[known]
+        found = (best.indices, best.values, losses.double())
+        self.put(words, *(one.cpu().numpy() for one in found))
+
+    def put(
+        self, words: np.ndarray, tags: np.ndarray, probabilities: np.ndarray, losses: np.ndarray
+    ) -> None:
+        """What is said of some words, int64 [N]: their tags, how likely these are, and the losses,
+        which are 0 where nobody knows; [N] each.
+        """
+        self._guesses[words] = tags
+        self._probabilities[words] = probabilities
+        self._losses[words] = losses
 
     def report(self) -> TagReport:
         true = self._examples.tags

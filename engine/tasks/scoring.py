@@ -1,4 +1,4 @@
-"""Rows scored by a checkpoint, and what it said of them kept: the answer to `Evaluate`."""
+"""Rows scored by a checkpoint or by baselines, and what was said of them kept."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,14 +6,16 @@ from tempfile import TemporaryDirectory
 
 from engine.data.datasets.store import Dataset, resolve
 from engine.errors import StudioError
-from engine.messages.evaluating import Evaluate, Evaluated, Part
-from engine.messages.question import Working
+from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines, Part
+from engine.messages.question import Question, Working
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.results.store import file_of, note_look, root_of
 from engine.spec.dataset import DataSource, FileData, Split, SplitName
 from engine.spec.task import TaskSpec
-from engine.tasks.outcomes import Origin
+from engine.spec.tasks import task_of
+from engine.tasks.baselines import baselines, predicted
+from engine.tasks.outcomes import Origin, kept
 from engine.tasks.predicting import Predictor
 
 Tell = Callable[[Working], object]
@@ -61,6 +63,40 @@ def evaluate(
     )
 
 
+def fit_baselines(
+    wanted: FitBaselines, scratch: Path | None = None, tell: Tell = lambda _: None
+) -> BaselinesFitted:
+    """Carry out a FitBaselines; of a task without baselines there are no files.
+
+    Raises StudioError where the data and the task do not fit, or there are no rows.
+    """
+    stage = _stages(wanted, tell)
+    task = task_of(wanted.task).with_labels(wanted.labels)
+    files: list[Path] = []
+    with TemporaryDirectory(dir=scratch, prefix="baselines-") as aside:
+        reading = stage(phrase("Reading the data set"))
+        dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        check_rows(dataset, wanted.part)
+        train, rows = dataset.rows("train"), dataset.rows(wanted.part)
+        fitting, every = stage(phrase("Fitting the baselines")), baselines(task)
+        for number, baseline in enumerate(every):
+            fitting(number, len(every))
+            collected, labels = predicted(baseline, task, train, rows)
+            origin = Origin(
+                part=wanted.part,
+                source=wanted.source or wanted.data.name,
+                mapping=dataset.spec.mapping,
+                model=baseline.name,
+                fingerprint=dataset.spec.fingerprint,
+            )
+            metrics = collected.report().metrics() if rows.is_labelled else {}
+            cells = dataset.cells(wanted.part)
+            found = kept(collected.outcomes(), rows, cells, origin, task.kind, labels, metrics)
+            files.append(file_of(wanted.into, wanted.part, baseline=baseline.key))
+            found.write(files[-1])
+    return BaselinesFitted(to=wanted.number, files=tuple(files))
+
+
 def opened(
     data: DataSource, part: Part, into: Path, task: TaskSpec, progress: ProgressCallback
 ) -> Dataset:
@@ -84,7 +120,7 @@ def check_rows(dataset: Dataset, part: SplitName) -> None:
     )
 
 
-def _stages(wanted: Evaluate, tell: Tell) -> Callable[[str], ProgressCallback]:
+def _stages(wanted: Question, tell: Tell) -> Callable[[str], ProgressCallback]:
     def stage(name: str) -> ProgressCallback:
         def report(done: int, total: int) -> None:
             tell(Working(to=wanted.number, stage=name, done=done, total=total))

@@ -129,7 +129,7 @@ class TokenClassificationLearner(Learner):
         targets, tags = None, None
         if rows.tags is not None:
             tags = self._tags_of(rows)
-            targets = self._targets(tags)
+            targets = self.targets(tags)
             if strange := int((targets == UNKNOWN).sum()):
                 notes.append(
                     phrase(
@@ -155,7 +155,7 @@ class TokenClassificationLearner(Learner):
         studied, self._studied = self._studied, None
         return studied[1] if studied is not None and studied[0] is rows else tag_numbers(rows)
 
-    def _targets(self, tags: TagNumbers) -> np.ndarray:
+    def targets(self, tags: TagNumbers) -> np.ndarray:
         """The number of each tag, int64 [W].
 
         Raises StudioError where no span or class in the rows is one that the model knows.

@@ -25,7 +25,7 @@ from engine.explore import (
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
-from engine.messages.evaluating import Evaluate
+from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.messages.explore.attention import Attend, ShowQueryKey
 from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
@@ -149,6 +149,12 @@ def _evaluate(question: Evaluate, desk: Desk) -> Answer:
     return evaluate(question, desk.scratch, desk.tell)
 
 
+def _fit_baselines(question: FitBaselines, desk: Desk) -> Answer:
+    from engine.tasks.scoring import fit_baselines
+
+    return fit_baselines(question, desk.scratch, desk.tell)
+
+
 def _estimate(question: Estimate, desk: Desk) -> Answer:
     from engine.training.estimate import estimate
 
@@ -215,6 +221,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     PredictFirst: _predict_first,
     Apply: _apply,
     Evaluate: _evaluate,
+    FitBaselines: _fit_baselines,
     Estimate: _estimate,
     ShowBatch: _show_batch,
     FindLabelErrors: _find_label_errors,

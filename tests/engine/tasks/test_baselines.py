@@ -1,0 +1,159 @@
+"""Baselines are what scikit-learn says, and counts; their figures are those of any model."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, log_loss
+
+from engine.data.datasets.store import Rows
+from engine.results.predictions import read_predictions
+from engine.results.store import baselines_in, baselines_of_run
+from engine.spec.tasks import TASKS, task_of
+from engine.tasks.baselines import baselines, predicted
+from engine.tasks.outcomes import Outcomes
+from engine.tasks.scoring import fit_baselines
+from engine.training.context import RunContext
+from engine.training.setup import set_up
+from tests.engine.training import small
+from tests.tasks.test_table import HEADED, JOBS
+
+TEXTS = [f"{some} {n % 7}" for n, some in enumerate((*small.GOOD, *small.BAD) * 6)]
+KINDS = ["good" if text[:-2] in small.GOOD else "bad" for text in TEXTS]
+TRAIN, REST = slice(0, 30), slice(30, None)
+
+
+def both(**columns: Any) -> tuple[Rows, Rows]:
+    train, rest = ({name: some[part] for name, some in columns.items()} for part in (TRAIN, REST))
+    return Rows(**train), Rows(**rest)
+
+
+def said(kind: str, key: str, train: Rows, rows: Rows) -> tuple[Outcomes, dict[str, float]]:
+    task = task_of(kind)
+    baseline = next(one for one in baselines(task) if one.key == key)
+    collected, _ = predicted(baseline, task, train, rows)
+    return collected.outcomes(), collected.report().metrics()
+
+
+def tfidf(train: list[str]) -> TfidfVectorizer:
+    made = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b")
+    return made.fit([*train, "a"])
+
+
+def test_classes_are_those_of_scikit_learn() -> None:
+    train, rows = both(texts=TEXTS, labels=KINDS)
+    found, metrics = said("text_classification", "tfidf", train, rows)
+    vectors = tfidf(TEXTS[TRAIN])
+    model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), KINDS[TRAIN])
+    expected = model.predict_proba(vectors.transform(TEXTS[REST]))
+    assert found.scores == pytest.approx(expected, abs=1e-5)
+    assert list(found.predicted) == list(model.predict(vectors.transform(TEXTS[REST])))
+    assert metrics["accuracy"] == accuracy_score(KINDS[REST], found.predicted)
+    assert metrics["loss"] == pytest.approx(log_loss(KINDS[REST], expected), abs=1e-5)
+
+
+def test_the_majority_says_the_most_frequent_class_with_its_share() -> None:
+    train, rows = both(texts=TEXTS, labels=["good"] * 20 + ["bad"] * 16)
+    found, metrics = said("text_classification", "majority", train, rows)
+    assert {*found.predicted} == {"good"} and metrics["accuracy"] == 0
+    np.testing.assert_allclose(found.scores, [[1 / 3, 2 / 3]] * 6, rtol=1e-6)
+
+
+def test_pairs_have_both_texts_their_distances_and_their_cosine() -> None:
+    seconds = TEXTS[1:] + TEXTS[:1]
+    train, rows = both(texts=TEXTS, pairs=seconds, labels=KINDS)
+    found, _ = said("pair_classification", "tfidf", train, rows)
+    vectors = tfidf(TEXTS[TRAIN] + seconds[TRAIN])
+
+    def features(part: slice) -> np.ndarray:
+        one, two = (vectors.transform(some[part]).toarray() for some in (TEXTS, seconds))
+        return np.hstack([one, two, abs(one - two), (one * two).sum(axis=1, keepdims=True)])
+
+    model = LogisticRegression(max_iter=1000).fit(features(TRAIN), KINDS[TRAIN])
+    assert found.scores == pytest.approx(model.predict_proba(features(REST)), abs=1e-3)
+
+
+def test_a_number_is_that_of_ridge_regression() -> None:
+    numbers = [len(text) / 10 for text in TEXTS]
+    train, rows = both(texts=TEXTS, labels=[str(one) for one in numbers])
+    found, _ = said("regression", "tfidf", train, rows)
+    vectors = tfidf(TEXTS[TRAIN])
+    model = Ridge().fit(vectors.transform(TEXTS[TRAIN]), numbers[TRAIN])
+    expected = model.predict(vectors.transform(TEXTS[REST]))
+    assert found.scores[:, 0] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
+    mean, _ = said("regression", "majority", train, rows)
+    assert mean.scores[:, 0] == pytest.approx(np.mean(numbers[TRAIN]))  # type: ignore[index]
+
+
+def test_each_label_of_a_set_has_its_own_regression() -> None:
+    sets = ["|".join(w for w in ("film", "acting", "fine") if w in text) for text in TEXTS]
+    train, rows = both(texts=TEXTS, labels=sets)
+    found, metrics = said("multi_label", "tfidf", train, rows)
+    vectors = tfidf(TEXTS[TRAIN])
+    for place, label in enumerate(("acting", "film", "fine")):
+        has = [label in one for one in sets]
+        model = LogisticRegression(max_iter=1000).fit(vectors.transform(TEXTS[TRAIN]), has[TRAIN])
+        expected = model.predict_proba(vectors.transform(TEXTS[REST]))[:, 1]
+        assert found.scores[:, place] == pytest.approx(expected, abs=1e-4)  # type: ignore[index]
+    assert metrics["f1_micro"] > 0.8
+
+
+def test_a_label_that_all_training_rows_have_or_none_is_as_in_them() -> None:
+    sets = ["film|always"] * 30 + ["film|rare"] * 6
+    train, rows = both(texts=TEXTS, labels=sets)
+    train = Rows(train.texts, labels=["film|always" if n else "always" for n in range(30)])
+    task = task_of({"kind": "multi_label", "labels": ["film", "always", "rare"]})
+    baseline = baselines(task)[1]
+    found = predicted(baseline, task, train, rows)[0].outcomes()
+    assert found.scores is not None
+    assert (found.scores[:, 1] > 0.99).all() and (found.scores[:, 2] < 0.01).all()
+
+
+def test_the_choice_with_the_highest_cosine_is_taken() -> None:
+    endings = [(text, "nothing of it") if n % 3 else ("else", text) for n, text in enumerate(TEXTS)]
+    right = [str(int(n % 3 == 0)) for n in range(len(TEXTS))]
+    train, rows = both(texts=TEXTS, endings=endings, labels=right)
+    found, metrics = said("multiple_choice", "tfidf", train, rows)
+    assert list(found.predicted) == right[REST] and metrics["accuracy"] == 1
+    place, metrics = said("multiple_choice", "majority", train, rows)
+    assert {*place.predicted} == {"0"} and metrics["accuracy"] == pytest.approx(4 / 6)
+
+
+def test_a_word_has_its_most_frequent_tag() -> None:
+    texts = ['["Rome", "is", "big"]', '["rome", "and", "Ann"]', '["Rome", "saw", "Ann"]']
+    tags = ['["B-place", "O", "O"]', '["O", "O", "B-person"]', '["B-place", "O", "B-person"]']
+    rows = Rows(['["Rome", "ANN", "Bob", "ROME"]'], tags=['["B-place", "B-person", "O", "O"]'])
+    found, metrics = said("token_classification", "word-tags", Rows(texts, tags=tags), rows)
+    assert list(found.predicted) == ["B-place B-person O B-place"]
+    assert metrics["f1"] == pytest.approx(0.8)
+    shares = [1, 1, 5 / 9, 2 / 3]  # Bob is as all words; ROME is as rome and Rome together
+    assert found.probability == pytest.approx(np.mean(shares))
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path: Path) -> None:
+    job = JOBS[kind](tmp_path)
+    if kind in ("question_answering", "pretraining"):
+        assert baselines(job.task) == ()
+        return
+    assert kind in HEADED
+    run = small.new_run(tmp_path / "run", job)
+    made = set_up(RunContext(job, run))
+    labels = made.data.learner.labels[::-1]
+    told: list[str] = []
+    said = fit_baselines(
+        baselines_of_run(run, "validation", labels), tmp_path, lambda one: told.append(one.stage)
+    )
+    found = [read_predictions(file) for file in said.files]
+    assert [one.facts.model for one in found] == [one.name for one in baselines(job.task)]
+    fingerprint = made.data.dataset.spec.fingerprint
+    kept = baselines_in(run.results, "validation", fingerprint)
+    assert {one.file for one in kept} == {*said.files}
+    assert not baselines_in(run.results, "validation", "other") and "Fitting the baselines" in told
+    for one in found:
+        assert one.facts.labels == labels and one.facts.part == "validation"
+        assert {*one.facts.metrics} == {*made.data.learner.measured, "examples"}
+        assert one.table["gold"].null_count == 0 and one.columns == made.data.dataset.spec.columns
