@@ -28,6 +28,7 @@ class Home:
         self.backups = self.root / "backups"
         self.settings = self.root / "settings.json"
         self.inputs = self.root / "inputs.json"
+        self.slices = self.root / "slices.json"
         self.datasets = self.root / "datasets"
         self.edits = self.root / "edits"
         self.models = self.root / "models"

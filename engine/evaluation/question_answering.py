@@ -206,22 +206,37 @@ def _mean(metrics: NDArray[np.float64]) -> float:
     return float(metrics.mean()) if len(metrics) else 0.0
 
 
-def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float64]) -> Best:
-    """The lowest threshold that gives the highest mean of `figure`, of all that differ.
+def no_answer_curve(
+    figure: NDArray[np.float64],
+    answerable: NDArray[np.bool_],
+    answered: NDArray[np.bool_],
+    doubt: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Each threshold that makes a difference, rising, and the mean of `figure` with it, [P].
 
     As in the script of SQuAD 2.0, any prediction for a question without answer costs a point, be it
     “the” or a comma. Unlike there, equal doubts are answered together, as no threshold can part
     them; and the threshold 0 that says to answer nothing is lowered where a doubt is not above it.
+
+    Args:
+        figure: of each answer, float64 [N], N at least 1.
+        answerable: whether the question has an answer, bool [N].
+        answered: whether the prediction is a text, bool [N].
+        doubt: float64 [N], finite.
     """
-    if not len(figure):
-        return Best(value=0.0, threshold=0.0)
     order = np.argsort(doubt, kind="stable")
-    gains = np.where(scores.answerable, figure, -scores.predicted.astype(np.float64))[order]
-    unanswerable = (~scores.answerable).sum()
-    sums = np.cumsum(np.append(unanswerable, gains))  # [N + 1], where so many are answered
+    gains = np.where(answerable, figure, -answered.astype(np.float64))[order]
+    sums = np.cumsum(np.append((~answerable).sum(), gains))  # [N + 1], where so many are answered
     ranked = doubt[order]
     ends = np.append(True, np.append(ranked[1:] != ranked[:-1], True))
     below = min(0.0, float(np.nextafter(ranked[0], -np.inf)))
-    thresholds = np.append(below, ranked)
-    place = int(np.argmax(np.where(ends, sums, -np.inf)))
-    return Best(value=float(sums[place] / len(figure)), threshold=float(thresholds[place]))
+    return np.append(below, ranked)[ends], sums[ends] / len(figure)
+
+
+def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float64]) -> Best:
+    """The lowest threshold that gives the highest mean of `figure`, of all that differ."""
+    if not len(figure):
+        return Best(value=0.0, threshold=0.0)
+    thresholds, means = no_answer_curve(figure, scores.answerable, scores.predicted, doubt)
+    place = int(np.argmax(means))
+    return Best(value=float(means[place]), threshold=float(thresholds[place]))

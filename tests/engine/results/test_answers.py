@@ -1,0 +1,127 @@
+"""Figures of answers are those of the report, and thresholds those of the script of SQuAD 2.0."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.evaluation.question_answering import report
+from engine.results.answers import (
+    answer_group,
+    best_answers,
+    by_kind,
+    by_length,
+    threshold_curve,
+)
+from engine.results.conditions import mask
+from engine.results.predictions import Predictions
+from engine.spec.dataset import Mapping
+from tests.engine.results.made import facts
+
+word = st.sampled_from(["cat", "the cat", "a dog", "dog", "1,000"])
+asked = st.tuples(word, st.lists(word, max_size=2), st.integers(-40, 40).map(lambda n: n / 8))
+
+
+def questions(
+    rows: list[tuple[str, list[str], float | None]], threshold: float = 0.0, **cells: list[str]
+) -> Predictions:
+    """Rows of the best span, the gold answers, and the no-answer score."""
+    said = ["" if null is not None and null > threshold else best for best, _, null in rows]
+    scored = [report([text], [gold]) for text, (_, gold, _) in zip(said, rows, strict=True)]
+    record = {
+        "row": range(len(rows)),
+        "gold": [" | ".join(gold) for _, gold, _ in rows],
+        "predicted": said,
+        "score": [one.f1 for one in scored],
+        "details": [
+            json.dumps(
+                {"gold": gold, "exact": one.exact_match, "null": null, "best": [[best, 0, 1, 0.5]]}
+            )
+            for (best, gold, null), one in zip(rows, scored, strict=True)
+        ],
+    }
+    mapping = Mapping(text="question", pair="passage", answers="answers")
+    return Predictions.of(facts("question_answering", mapping=mapping), record, cells)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(asked, min_size=1, max_size=12), st.sampled_from([-1.0, 0.0, 0.6]))
+def test_thresholds_are_those_of_the_report(
+    rows: list[tuple[str, list[str], float]], used: float
+) -> None:
+    found = threshold_curve(questions(rows, used))
+    assert found is not None
+    texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
+    theirs = report(texts, gold, doubts)
+    assert theirs.best_f1 is not None
+    assert found.f1.max() == pytest.approx(theirs.best_f1.value)
+    assert found.best == theirs.best_f1.threshold
+    for threshold, f1, exact in zip(found.thresholds, found.f1, found.exact_match, strict=True):
+        at = report(texts, gold, doubts, threshold)
+        assert (f1, exact) == pytest.approx((at.f1, at.exact_match))
+        assert found.at(float(threshold)) == (f1, exact)
+    assert found.at(1e9) == (found.f1[-1], found.exact_match[-1])
+
+
+def best_threshold(
+    scores: list[float], answerable: list[bool], predicted: list[str], doubts: list[float]
+) -> tuple[float, float]:
+    """As “find_best_thresh” of the script of SQuAD 2.0 is defined: best mean, and threshold."""
+    current = best = float(sum(not one for one in answerable))
+    threshold = 0.0
+    for place in sorted(range(len(doubts)), key=lambda one: doubts[one]):
+        if answerable[place]:
+            current += scores[place]
+        elif predicted[place]:
+            current -= 1
+        if current > best:
+            best, threshold = current, doubts[place]
+    return best / len(doubts), threshold
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(asked, min_size=1, max_size=12, unique_by=lambda row: row[2]))
+def test_the_best_threshold_is_that_of_the_script(rows: list[tuple[str, list[str], float]]) -> None:
+    found = threshold_curve(questions(rows))
+    assert found is not None
+    texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
+    f1 = [report([text], [answers]).f1 for text, answers in zip(texts, gold, strict=True)]
+    best, threshold = best_threshold(f1, [bool(one) for one in gold], texts, doubts)
+    assert found.f1.max() == pytest.approx(best)
+    if threshold or found.best > 0:  # 0 says: answer nothing, and is lowered where that is not so
+        assert found.best == threshold
+
+
+def test_the_threshold_selects_the_questions_without_an_answer() -> None:
+    made = questions([("a", ["a"], -1.0), ("b", [], 0.5), ("c", ["c"], 0.25)])
+    curve = threshold_curve(made)
+    assert curve is not None
+    assert mask(made, curve.withheld(0.25)).tolist() == [False, True, False]
+    assert curve.best == 0.25 and curve.at(0.25) == (1, 1)
+    assert threshold_curve(questions([("a", ["a"], None)])) is None
+
+
+def test_questions_are_grouped_by_kind_and_length() -> None:
+    made = questions(
+        [("cat", ["cat"], None), ("dog", ["a big dog"], None), ("x", ["y"], None)],
+        question=["Who sat?", "who ran", "Where"],
+        passage=["word " * n for n in (3, 30, 300)],
+    )
+    who, where = by_kind(made)
+    assert str(who.name) == "“question” begins with “who”"
+    assert (who.count, who.exact_match.value) == (2, 0.5)
+    assert who.f1.value == pytest.approx((1 + 2 / 3) / 2)
+    assert (where.count, where.f1.value) == (1, 0)
+    lengths = by_length(made)
+    assert [one.count for one in lengths] == [1, 1, 1]
+    assert lengths[-1].f1.value == 0
+    assert answer_group(made, ()).count == 3
+
+
+def test_the_best_spans_stand_beside_gold() -> None:
+    made = questions([("the cat", ["cat"], 0.1)])
+    [best] = best_answers(made, 0)
+    assert best.text == "the cat" and (best.exact_match, best.f1) == (1, 1)
+    assert np.isfinite(best.score)

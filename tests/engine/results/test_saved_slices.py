@@ -1,0 +1,36 @@
+"""Named slices are kept in a file."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudioError
+from engine.results.conditions import CellIs, Outcome
+from engine.results.saved_slices import delete_slice, read_slices, save_slice
+from engine.results.slices import Slice
+
+
+def test_slices_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "slices.json"
+    assert read_slices(file) == ()
+    first = Slice(name="B", source="Reviews", conditions=(CellIs(column="file", value="b"),))
+    other = Slice(name="B", source="News", conditions=())
+    changed = first.model_copy(update={"conditions": (Outcome(right=False),)})
+    for one in (first, other, changed):
+        save_slice(file, one)
+    assert read_slices(file) == (other, changed)
+    assert read_slices(file, "Reviews") == (changed,)
+    delete_slice(file, "B", "Reviews")
+    delete_slice(file, "C", "News")
+    assert read_slices(file) == (other,)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'[{"name": "a", "conditions": 3}]'])
+def test_another_file_is_refused_in_words(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "slices.json"
+    file.write_bytes(content)
+    with pytest.raises(StudioError, match=r"slices.json cannot be read"):
+        read_slices(file)
+    with pytest.raises(StudioError):
+        save_slice(file, Slice(name="a", source="b", conditions=()))
+    assert file.read_bytes() == content
