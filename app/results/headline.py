@@ -22,6 +22,7 @@ class Headline(QWidget):
     def __init__(self, state: ResultsState) -> None:
         super().__init__()
         self._state = state
+        self._times_tested = 0
         self.score = OneLine("", "title")
         self.about = Text("", "muted")
         column = QVBoxLayout(self)
@@ -30,6 +31,11 @@ class Headline(QWidget):
         column.addWidget(self.score)
         column.addWidget(self.about)
         state.opened.connect(self._show)
+        self._show()
+
+    def set_times_tested(self, times: int) -> None:
+        """How often the test rows were scored, which stands beside their score."""
+        self._times_tested = times
         self._show()
 
     def _show(self) -> None:
@@ -53,6 +59,8 @@ class Headline(QWidget):
         else:
             text = self.tr("{0} rows of “{1}”, {2}")
             said.append(text.format(rows, facts.source, split_title(facts.part).lower()))
+        if facts.part == "test":
+            said.append(self.tr("scored %Ln time(s)", "", self._times_tested))
         if facts.step is not None:
             said.append(self.tr("checkpoint of step {0}").format(numbers.count(facts.step)))
         return said

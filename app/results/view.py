@@ -1,78 +1,102 @@
 """What a model predicted: its score, pictures of it, and the rows behind them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import background
+from app.results.evaluating import Evaluating, ResultsOf, times_tested
 from app.results.headline import Headline
 from app.results.pictures import Pictures
 from app.results.rows_view import RowsView
 from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets.buttons import Segments
+from app.widgets import buttons, numbers
 from app.widgets.data_texts import split_title
+from app.widgets.dialogs import Choice, ask
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Stack
+from app.widgets.progress import ProgressLine
 from engine.data.columns.words import words_of
 from engine.errors import StudioError
-from engine.results.predictions import PredictionFacts, Predictions
-from engine.spec.dataset import SPLITS
+from engine.results.predictions import Predictions
+from engine.results.store import Kept, kept_in
 
 PICTURES_WIDTH = 96 * SPACE  # px
 CONTENT, NONE, PROBLEM = range(3)
-
-CheckpointOf = Callable[[PredictionFacts], Path | None]
-"""The folder of the checkpoint that made predictions; None where it is gone."""
 
 
 class ResultsView(QWidget):
     """The results of one run or model, as they lie in its folder of results."""
 
-    def __init__(self, studio: Studio, checkpoint_of: CheckpointOf) -> None:
+    def __init__(self, studio: Studio, of: ResultsOf) -> None:
         super().__init__()
-        self._studio, self._checkpoint_of = studio, checkpoint_of
-        self._folder: Path | None = None
-        self.kept: list[Path] = []
+        self._studio, self._of = studio, of
+        self.kept: list[Kept] = []
+        self._wanted: Path | None = None  # to be shown once it is listed
+        self.times_tested = 0
         self.state = ResultsState(studio.notices, self)
+        self.evaluating = Evaluating(studio, self)
         self.headline = Headline(self.state)
         self.pictures = Pictures(self.state, studio.notices)
         self.rows = RowsView(self.state)
-        self.parts = QWidget()
-        self._parts: Segments | None = None
-        self.none = EmptyState(
-            "scan-search",
-            self.tr("No results yet"),
-            self.tr("When the run has finished, its predictions for the validation rows are here."),
-        )
+        self.choice = QComboBox()
+        self.choice.setAccessibleName(self.tr("Predictions of which rows"))
+        self.menu_button = self._make_menu()
+        self.progress = ProgressLine(self.tr("Evaluation"))
         self.problem = EmptyState("triangle-alert", self.tr("The results cannot be shown"), "")
         self.stack = Stack()
-        for part in (self._content(), self.none, self.problem):
+        for part in (self._content(), self._nothing(), self.problem):
             self.stack.addWidget(part)
         self.stack.setCurrentIndex(NONE)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.addWidget(self.stack)
+        column.setSpacing(3 * SPACE)
+        column.addWidget(self.progress)
+        column.addWidget(self.stack, 1)
         set_help(self, "results")
+        self._connect()
+        self.show_results()
+
+    def _connect(self) -> None:
+        self.choice.activated.connect(lambda number: self.state.open(self.kept[number].file))
         self.state.opened.connect(self._on_opened)
         self.state.exported.connect(self._on_exported)
         self.rows.explored.connect(self._on_explored)
+        self.progress.cancelled.connect(self.evaluating.cancel)
+        self.evaluating.begun.connect(self._on_begun)
+        self.evaluating.told.connect(self.progress.tell)
+        self.evaluating.ended.connect(self._on_evaluated)
 
-    def show_folder(self, folder: Path) -> None:
-        """Show the results in this folder, which are read off the window's thread."""
-        self._folder = folder
-        background.run(self, lambda: files_in(folder), self._on_kept, self._studio.notices.show)
+    def show_results(self) -> None:
+        """Show what is in the folder of results, which is read off the window's thread."""
+        folder = self._of.folder
+        background.run(
+            self,
+            lambda: (kept_in(folder), times_tested(folder)),
+            self._on_kept,
+            self._studio.notices.show,
+        )
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _content(self) -> QWidget:
-        self._head = QHBoxLayout()
-        self._head.setSpacing(3 * SPACE)
-        self._head.addWidget(self.headline, 1)
-        self._head.addWidget(HelpButton("results"), 0, Qt.AlignmentFlag.AlignTop)
+        head = QHBoxLayout()
+        head.setSpacing(3 * SPACE)
+        head.addWidget(self.headline, 1)
+        for part in (self.choice, self.menu_button, HelpButton("results")):
+            head.addWidget(part, 0, Qt.AlignmentFlag.AlignTop)
         splitter = QSplitter()
         splitter.addWidget(self.pictures)
         splitter.addWidget(self.rows)
@@ -84,30 +108,53 @@ class ResultsView(QWidget):
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
-        column.addLayout(self._head)
+        column.addLayout(head)
         column.addWidget(splitter, 1)
         return content
 
+    def _nothing(self) -> QWidget:
+        if self._of.has_data:
+            self.score = buttons.primary(
+                self.tr("Score the &validation rows"),
+                lambda: self.evaluating.score_part(self._of, "validation"),
+            )
+            text = self.tr("Its checkpoint predicts the validation rows, which takes a moment.")
+        else:
+            self.score = buttons.primary(self.tr("E&valuate on a file…"), self._ask_for_file)
+            text = self.tr("Choose a file with labels, and see what the model gets right.")
+        return EmptyState("scan-search", self.tr("No results yet"), text, self.score)
+
+    def _make_menu(self) -> QPushButton:
+        button = buttons.plain(self.tr("E&valuate"))
+        menu = QMenu(button)
+        self.test_action = menu.addAction("")
+        self.test_action.setVisible(self._of.has_data)
+        self.test_action.triggered.connect(lambda _=False: self._on_test())
+        self.file_action = menu.addAction(self.tr("Evaluate on a &file…"))
+        self.file_action.triggered.connect(lambda _=False: self._ask_for_file())
+        button.setMenu(menu)
+        return button
+
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
-    def _on_kept(self, kept: list[Path]) -> None:
-        if kept == self.kept:
+    def _on_kept(self, found: tuple[list[Kept], int]) -> None:
+        kept, self.times_tested = found
+        text = self.tr("Score the &test rows (%Ln time(s) so far)", "", self.times_tested)
+        self.test_action.setText(text)
+        self.headline.set_times_tested(self.times_tested)
+        wanted, self._wanted = self._wanted, None
+        if kept == self.kept and wanted is None:
             return
         self.kept = kept
-        if self._parts is not None:
-            self._parts.hide()
-            self._parts.deleteLater()
-            self._parts = None
+        self.choice.clear()
+        self.choice.addItems([_title(one) for one in kept])
+        self.choice.setVisible(len(kept) > 1)
         if not kept:
             self.stack.setCurrentIndex(NONE)
             return
-        if len(kept) > 1:
-            titles = [split_title(part) for part in SPLITS if any(p.stem == part for p in kept)]
-            self._parts = Segments(titles, self.tr("Rows of the data set"))
-            self._parts.choose(0)
-            self._parts.chosen.connect(lambda number: self.state.open(self.kept[number]))
-            self._head.insertWidget(1, self._parts, 0, Qt.AlignmentFlag.AlignTop)
-        self.state.open(kept[0])
+        number = next((n for n, one in enumerate(kept) if one.file == wanted), 0)
+        self.choice.setCurrentIndex(number)
+        self.state.open(kept[number].file)
 
     def _on_opened(self) -> None:
         error = self.state.problem
@@ -119,6 +166,52 @@ class ResultsView(QWidget):
         self.problem.text.setText(f"{error.problem} {error.advice}".strip())
         self.stack.setCurrentIndex(PROBLEM)
 
+    # ── other rows ───────────────────────────────────────────────────────────────────────────
+
+    def _on_test(self) -> None:
+        """Ask before the test rows are looked at for the first time."""
+        if self.times_tested:
+            self._score_test("score")
+            return
+        ask(
+            self,
+            self.tr("Score the test rows?"),
+            self.tr(
+                "The test rows are for the end: once you choose a model by their score, it is too "
+                "good. How often they were scored is shown beside the score."
+            ),
+            (
+                Choice("score", self.tr("Score the test rows"), "primary"),
+                Choice("cancel", self.tr("Cancel")),
+            ),
+            self._score_test,
+        )
+
+    def _score_test(self, answer: str) -> None:
+        if answer == "score":
+            self.evaluating.score_part(self._of, "test")
+
+    def _ask_for_file(self) -> None:
+        """Ask for a file without stopping the program."""
+        dialog = QFileDialog(self.window(), self.tr("Evaluate on a file"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self.evaluating.score_file(self._of, Path(path)))
+        dialog.open()
+
+    def _on_begun(self, said: str) -> None:
+        self.progress.begin(said)
+        self.menu_button.setEnabled(False)
+        self.score.setEnabled(False)
+
+    def _on_evaluated(self, file: Path | None) -> None:
+        self.progress.hide()
+        self.menu_button.setEnabled(True)
+        self.score.setEnabled(True)
+        if file is not None:
+            self._wanted = file
+            self.show_results()
+
     # ── what is done with rows ───────────────────────────────────────────────────────────────
 
     def _on_exported(self, path: Path) -> None:
@@ -128,7 +221,7 @@ class ResultsView(QWidget):
         """Open a row in Explore, with the model that predicted it and the wrong class."""
         predictions = self.state.predictions
         assert predictions is not None
-        checkpoint = self._checkpoint_of(predictions.facts)
+        checkpoint = self._of.checkpoint_of(predictions.facts)
         if checkpoint is None:
             self._studio.notices.error(
                 self.tr("The checkpoint that made these predictions is gone."),
@@ -156,7 +249,8 @@ def texts_of(predictions: Predictions, place: int) -> dict[str, str | None]:
     return {"text": text, "pair": cell(second)}
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The predictions in a folder of results, in the order of the parts of a data set."""
-    files = (folder / f"{part}.parquet" for part in SPLITS)
-    return [file for file in files if file.is_file()]
+def _title(one: Kept) -> str:
+    """“Test”, “reviews.csv”, and the step where there are several checkpoints."""
+    facts = one.facts
+    part = facts.source if facts.part == "file" else split_title(facts.part)
+    return part if facts.step is None else f"{part} · {numbers.count(facts.step)}"

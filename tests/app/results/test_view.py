@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
@@ -9,15 +10,37 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
+from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.studio import Studio
+from engine.messages.evaluating import Evaluate, Evaluated
+from engine.messages.question import Refused
+from engine.results.predictions import Predictions
+from engine.results.store import file_of, note_look
+from engine.spec.dataset import FileData
 from tests.app.accessible import assert_accessible
+from tests.app.pages.runs.pages import question
 from tests.engine.results.made import classified
 
 Show = Callable[..., ResultsView]
 GOLD = ["good", "good", "bad", "bad", "bad"]
 PREDICTED = ["good", "bad", "good", "good", "bad"]
 TEXTS = ["fine", "so so", "poor", "awful & <b>bad</b>", "dull"]
+
+
+def results_of(folder: Path) -> ResultsOf:
+    """Of a model in `folder` that scores whatever part."""
+    return ResultsOf(
+        folder / "results",
+        lambda facts: folder if facts.model == "First" else None,
+        lambda part: Evaluate(
+            checkpoint=folder,
+            data=FileData(path=folder / "data.csv"),
+            part=part,
+            into=folder / "results",
+            model="First",
+        ),
+    )
 
 
 @pytest.fixture
@@ -33,11 +56,10 @@ def show(studio: Studio, qtbot: QtBot, tmp_path: Path) -> Show:
             label=GOLD,
         )
         made.write(tmp_path / "results" / "validation.parquet")
-        view = ResultsView(studio, lambda facts: tmp_path if facts.model == "First" else None)
+        view = ResultsView(studio, results_of(tmp_path))
         qtbot.addWidget(view)
         view.resize(width, height)
         view.show()
-        view.show_folder(tmp_path / "results")
         qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
         qtbot.waitUntil(lambda: view.pictures.made["confusion"].figure() is not None)
         return view
@@ -158,11 +180,10 @@ def test_the_listed_rows_are_written_as_a_table(
 def test_a_file_that_is_damaged_is_told_in_words(
     studio: Studio, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    view = ResultsView(studio, lambda _: None)
+    view = ResultsView(studio, results_of(tmp_path))
     qtbot.addWidget(view)
     view.show()
-    view.show_folder(tmp_path)
-    assert view.none.isVisible()
+    assert view.score.isVisible()
     view.state.open(tmp_path / "gone.parquet")
     qtbot.waitUntil(view.problem.isVisible)
     assert "gone.parquet is missing" in view.problem.text.text()
@@ -171,3 +192,73 @@ def test_a_file_that_is_damaged_is_told_in_words(
 def test_everything_has_a_name(show: Show) -> None:
     view = show()
     assert_accessible(view)
+
+
+class FakeWorker:
+    """Answers at once what a worker would: the five rows, with all of them right."""
+
+    def __init__(self, refuses: bool = False) -> None:
+        self.asked: list[Evaluate] = []
+        self.refuses = refuses
+
+    def __call__(self, question: Evaluate, done: Any, refused: Any, *_: object) -> None:
+        self.asked.append(question)
+        if self.refuses:
+            refused(Refused(problem="The file has no text.", advice="Choose another file."))
+            return
+        made = classified(GOLD, GOLD, text=TEXTS)
+        facts = made.facts.model_copy(update={"part": question.part, "source": "data.csv"})
+        file = file_of(question.into, question.part, question.source)
+        Predictions(facts, made.table).write(file)
+        if question.part == "test":
+            note_look(question.into, facts)
+        done(Evaluated(file=file, rows=5, metrics={}))
+
+
+def test_test_rows_are_scored_after_a_question_and_counted(
+    show: Show, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = FakeWorker()
+    monkeypatch.setattr(studio, "one_time_worker", worker)
+    view = show()
+    assert view.test_action.text() == "Score the &test rows (0 time(s) so far)"
+    view.test_action.trigger()
+    question(qtbot).buttons["cancel"].click()
+    assert worker.asked == []
+    view.test_action.trigger()
+    question(qtbot).buttons["score"].click()
+    qtbot.waitUntil(lambda: view.headline.score.whole() == "Accuracy 100.0 %")
+    assert "scored 1 time(s)" in view.headline.about.text()
+    assert view.choice.currentText() == "Test"
+    view.test_action.trigger()  # asked once
+    qtbot.waitUntil(lambda: "scored 2 time(s)" in view.headline.about.text())
+    view.choice.setCurrentIndex(0)
+    view.choice.activated.emit(0)
+    qtbot.waitUntil(lambda: view.headline.score.whole() == "Accuracy 40.0 %")
+
+
+def test_rows_of_a_file_are_scored(
+    show: Show, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = FakeWorker()
+    monkeypatch.setattr(studio, "one_time_worker", worker)
+    view = show()
+    view.evaluating.score_file(results_of(view._of.folder.parent), Path("new rows.csv"))
+    qtbot.waitUntil(lambda: view.choice.currentText() == "data.csv")
+    asked = worker.asked[0]
+    assert (asked.part, asked.source) == ("file", "new rows.csv")
+    assert isinstance(asked.data, FileData)
+    assert asked.data.path == Path("new rows.csv")
+
+
+def test_what_a_worker_refuses_is_told_and_nothing_is_lost(
+    show: Show, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(studio, "one_time_worker", FakeWorker(refuses=True))
+    view, told = show(), []
+    studio.notices.added.connect(told.append)
+    view.evaluating.score_file(view._of, Path("empty.csv"))
+    qtbot.waitUntil(lambda: bool(told))
+    assert told[0].problem == "The file has no text."
+    assert view.menu_button.isEnabled()
+    assert view.headline.score.whole() == "Accuracy 40.0 %"

@@ -8,6 +8,7 @@ from app.pages.runs.run.reading import Points, log_of, points_of, read_curves
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages.events import Measured
+from engine.runs.folder import RunFolder
 
 LOG_POLL_MS = 1000  # between two readings of the log
 SILENCE_MS = 30_000  # without an event, after which a worker may be force-stopped
@@ -45,6 +46,12 @@ class RunState(QObject):
         dispatcher.measured.connect(self._on_measured)
         runs.changed.connect(self._on_row)
         runs.removed.connect(self._on_removed)
+
+    @property
+    def folder(self) -> RunFolder:
+        return RunFolder(
+            self._studio.home.runs / self.run_id if self.row is None else self.row.folder
+        )
 
     def open(self) -> None:
         """Read what there is, off the window's thread."""

@@ -24,12 +24,13 @@ from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.pages.runs.run.reproducibility_tab import ReproducibilityTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.state import RunState
+from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets.later import Later
 from engine.results.predictions import PredictionFacts
-from engine.runs.folder import RunFolder
+from engine.results.store import evaluation_of_run
 from engine.spec.tasks import TASKS
 
 
@@ -95,17 +96,21 @@ class RunView(QWidget):
         return tabs
 
     def _make_results(self, studio: Studio) -> ResultsView:
-        made = ResultsView(studio, self._checkpoint_of)
-        if self.state.row is not None:
-            made.show_folder(RunFolder(self.state.row.folder).results)
-        return made
+        folder = self.state.folder
+        return ResultsView(
+            studio,
+            ResultsOf(
+                folder.results,
+                self._checkpoint_of,
+                lambda part: evaluation_of_run(folder, part),
+            ),
+        )
 
     def _checkpoint_of(self, facts: PredictionFacts) -> Path | None:
         """The checkpoint that made these predictions."""
-        row = self.state.row
-        if row is None or facts.step is None:
+        if facts.step is None:
             return None
-        folder = RunFolder(row.folder).checkpoint(facts.step)
+        folder = self.state.folder.checkpoint(facts.step)
         return folder if folder.is_dir() else None
 
     def _make_seeds(self) -> SeedsTab:
@@ -121,7 +126,7 @@ class RunView(QWidget):
         is_there = is_tuned and row.checkpoint is not None and not row.is_active
         self.tabs.setTabVisible(self.tabs.indexOf(self.results), is_there)
         if is_there and self.results.is_made:
-            self.results.made.show_folder(RunFolder(row.folder).results)
+            self.results.made.show_results()
         if not self._has_chosen_tab:
             self._has_chosen_tab = True
             self.tabs.setCurrentWidget(self.results if is_there else self.charts)

@@ -1,0 +1,114 @@
+"""Rows that a model has not predicted yet, scored by a worker: another part, or a file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.explorer import OneTimeWorker
+from app.studio import Studio
+from engine.errors import StudioError
+from engine.messages.evaluating import Evaluate
+from engine.messages.question import Answer, Refused, Working
+from engine.results.predictions import PredictionFacts
+from engine.results.store import looks_in, root_of
+from engine.spec.dataset import FileData, SplitName
+
+
+@dataclass(frozen=True)
+class ResultsOf:
+    """The model whose results are shown.
+
+    Args:
+        folder: of its results.
+        checkpoint_of: the folder of the checkpoint that made some predictions; None: it is gone.
+        evaluation: the question that scores a part of its data; it reads files, and raises
+            StudioError where there is no checkpoint. For rows of a file, the data are replaced.
+        has_data: whether it has a data set with parts; else there are only files.
+    """
+
+    folder: Path
+    checkpoint_of: Callable[[PredictionFacts], Path | None]
+    evaluation: Callable[[SplitName], Evaluate]
+    has_data: bool = True
+
+
+class Evaluating(QObject):
+    """One evaluation at a time, in a process of its own.
+
+    Signals:
+        begun: what is scored, in words.
+        told: how far it is: done, total, stage.
+        ended: the file of the predictions; None where it was refused or cancelled.
+    """
+
+    begun = Signal(str)
+    told = Signal(int, int, str)
+    ended = Signal(object)
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self._worker: OneTimeWorker | None = None
+        self.is_at_work = False
+
+    def score_part(self, of: ResultsOf, part: SplitName) -> None:
+        """Predict a part of the data set."""
+        self._ask(lambda: of.evaluation(part), self.tr("Scoring the rows"))
+
+    def score_file(self, of: ResultsOf, path: Path) -> None:
+        """Predict all rows of a file, whose columns are recognised."""
+
+        def question() -> Evaluate:
+            data = FileData(path=path)
+            change = {"data": data, "part": "file", "source": path.name, "into": of.folder}
+            return of.evaluation("validation").model_copy(update=change)
+
+        self._ask(question, self.tr("Scoring the rows of {0}").format(path.name))
+
+    def cancel(self) -> None:
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker = None
+        self._end(None)
+
+    def _ask(self, make: Callable[[], Evaluate], said: str) -> None:
+        if self.is_at_work:
+            return
+        self.is_at_work = True
+        self.begun.emit(said)
+        background.run(self, make, self._start, self._on_problem)
+
+    def _start(self, question: Evaluate) -> None:
+        if self.is_at_work:
+            self._worker = self._studio.one_time_worker(
+                question, self._on_done, self._on_refused, self._on_working, self
+            )
+
+    def _on_working(self, working: Working) -> None:
+        self.told.emit(working.done, working.total, working.stage)
+
+    def _on_done(self, answer: Answer) -> None:
+        found: Any = answer
+        self._end(found.file)
+
+    def _on_refused(self, refused: Refused) -> None:
+        self._on_problem(StudioError(refused.problem, refused.advice))
+
+    def _on_problem(self, error: BaseException) -> None:
+        self._studio.notices.show(error)
+        self._end(None)
+
+    def _end(self, file: Path | None) -> None:
+        self._worker = None
+        if self.is_at_work:
+            self.is_at_work = False
+            self.ended.emit(file)
+
+
+def times_tested(folder: Path) -> int:
+    """How often test rows were scored with the results in this folder."""
+    return len(looks_in(root_of(folder)))
