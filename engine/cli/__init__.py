@@ -22,6 +22,7 @@ from engine.cli import (
     models,
     predicting,
     reproducibility,
+    results,
     runs,
     tour,
 )
@@ -50,6 +51,8 @@ app.command("checkpoints")(runs.checkpoints)
 app.command("batch")(runs.batch)
 app.command("reproducibility")(reproducibility.reproducibility)
 app.command("compare")(reproducibility.compare)
+app.command("compare-results")(results.compare_results)
+app.command("slices")(results.slices)
 app.command("check", cls=GroupedHelp)(check.check_command)
 app.command("predict", cls=GroupedHelp)(predicting.predict_command)
 app.command("evaluate", cls=GroupedHelp)(models.evaluate_command)

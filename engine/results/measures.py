@@ -93,19 +93,20 @@ def _measure(
     parts: ArrayLike,
     usable: NDArray[np.bool_],
     of_sums: Callable[[Sums], NDArray[np.float64]],
-    more_is_better: bool = True,
 ) -> Measure:
     """From what each row adds to the sums, [N, K]."""
     table = np.asarray(parts, dtype=np.float64)
     kinds = np.full(len(table), -1, dtype=np.int64)
     different, kinds[usable] = np.unique(table[usable], axis=0, return_inverse=True)
-    return Measure(name, kinds, different, of_sums, more_is_better)
+    return Measure(name, kinds, different, of_sums)
 
 
 def _mean(name: str, values: ArrayLike, more_is_better: bool = True) -> Measure:
     each = np.asarray(values, dtype=np.float64)
-    parts = np.column_stack([each, np.ones_like(each)])
-    return _measure(name, parts, np.isfinite(each), _first_of_second, more_is_better)
+    usable, kinds = np.isfinite(each), np.full(len(each), -1, dtype=np.int64)
+    different, kinds[usable] = np.unique(each[usable], return_inverse=True)
+    parts = np.column_stack([different, np.ones_like(different)])
+    return Measure(name, kinds, parts, _first_of_second, more_is_better)
 
 
 def _macro_of_classes(predictions: Predictions) -> Measure:
@@ -138,10 +139,11 @@ def _of_numbers(predictions: Predictions) -> tuple[Measure, ...]:
     gold, predicted = figure(predictions, "gold"), figure(predictions, "predicted")
     usable = np.isfinite(gold) & np.isfinite(predicted)
     x, y = (_centred(np.where(usable, one, 0), usable) for one in (gold, predicted))
+    each = np.where(usable, np.arange(len(usable)), -1)  # no two rows are alike
     a, b = (_ranked(one, usable) for one in (gold, predicted))
     return (
-        _measure("pearson", _moments(x, y), usable, _correlation),
-        _measure("spearman", _moments(a, b), usable, _correlation),
+        Measure("pearson", each, _moments(x, y), _correlation),
+        Measure("spearman", each, _moments(a, b), _correlation),
         _mean("mean_absolute_error", np.abs(figure(predictions, "residual")), more_is_better=False),
     )
 

@@ -1,0 +1,151 @@
+"""What kept predictions show: where a model is worst, and how two results differ."""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from engine.results.comparing import Comparison, compare
+from engine.results.conditions import CONDITIONS
+from engine.results.intervals import Interval
+from engine.results.predictions import Predictions, read_predictions
+from engine.results.row_figures import text_columns
+from engine.results.slices import MIN_ROWS, worst_slices
+from engine.results.store import file_of
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import SplitName
+from engine.terminal import say, say_json
+
+SHOWN_ROWS = 10  # of each kind of flip
+SHOWN_TEXT = 80  # characters of a row
+
+Part = Annotated[SplitName, typer.Option(help="Which part of the data set, for a run folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def slices(
+    result: Annotated[Path, typer.Argument(help="A run folder, or a file of predictions.")],
+    part: Part = "validation",
+    min_rows: Annotated[int, typer.Option(min=2, help="Fewest rows of a slice.")] = MIN_ROWS,
+    as_json: AsJson = False,
+) -> None:
+    """Find the slices of the rows in which a model is worse than elsewhere."""
+    found = slices_of(kept(result, part), min_rows)
+    if as_json:
+        say_json(found)
+        return
+    say(*slice_lines(found))
+
+
+def compare_results(
+    first: Annotated[Path, typer.Argument(help="A run folder, or a file of predictions.")],
+    second: Annotated[Path, typer.Argument(help="Another one, over the same rows.")],
+    part: Part = "validation",
+    as_json: AsJson = False,
+) -> None:
+    """Compare two results over the same rows: which rows flipped, and what may be claimed."""
+    found = compare(kept(first, part), kept(second, part))
+    if as_json:
+        say_json(_comparison_json(found))
+        return
+    say(found.matching.sentence)
+    for one in found.metrics if found.rows else ():
+        say(
+            f"{one.name}: {one.first.value:.4f} and {one.second.value:.4f}, difference "
+            f"{one.difference.value:+.4f} ({one.difference.low:+.4f} to {one.difference.high:+.4f})"
+        )
+    for title, rows in (("better", found.better), ("worse", found.worse)):
+        say(f"{title} in the second: {int(rows.sum())} rows")
+        say(*_flips(found, rows))
+    say(found.sentence)
+
+
+def kept(result: Path, part: SplitName) -> Predictions:
+    """Kept predictions of a run folder, or in a file. Raises StudioError where there are none."""
+    if result.is_dir():
+        return read_predictions(file_of(RunFolder(result.absolute()).results, part))
+    return read_predictions(result)
+
+
+def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, Any]:
+    """The worst slices as JSON has them."""
+    found = worst_slices(predictions, min_rows=min_rows)
+    return {
+        "tried": found.tried,
+        "rows": found.rows,
+        "slices": [
+            {
+                "conditions": CONDITIONS.dump_python(one.conditions, mode="json"),
+                "sentence": str(one.sentence),
+                "rows": one.group.count,
+                "score": _ends(one.group.score),
+                "elsewhere": _ends(one.elsewhere),
+                "p": one.p,
+            }
+            for one in found.slices
+        ],
+    }
+
+
+def slice_lines(found: dict[str, Any]) -> list[str]:
+    """What `slices_of` gives, as lines to be read."""
+    tried = f"{found['tried']:,} slices of {found['rows']:,} rows were tested"
+    if not found["slices"]:
+        return [f"No slice is worse than chance explains; {tried}."]
+    return [
+        *(f"{one['sentence']} (adjusted p = {one['p']:.2g})" for one in found["slices"]),
+        f"{tried}; at most 5 % of those above are expected to be chance.",
+    ]
+
+
+def _ends(interval: Interval) -> dict[str, float | None]:
+    """A figure and its interval; what is not finite is null."""
+    return {n: v if math.isfinite(v) else None for n, v in interval._asdict().items()}
+
+
+def _comparison_json(found: Comparison) -> dict[str, Any]:
+    return {
+        "rows": found.rows,
+        "only_first": found.matching.only_first,
+        "only_second": found.matching.only_second,
+        "relabelled": found.matching.relabelled,
+        "metrics": {
+            one.name: {
+                "first": _ends(one.first),
+                "second": _ends(one.second),
+                "difference": _ends(one.difference),
+            }
+            for one in (found.metrics if found.rows else ())
+        },
+        "better": _numbers(found, found.better),
+        "worse": _numbers(found, found.worse),
+        "mcnemar_p": found.mcnemar,
+        "claim": str(found.sentence),
+    }
+
+
+def _numbers(found: Comparison, rows: NDArray[np.bool_]) -> list[int]:
+    """The numbers of rows in the second result."""
+    numbers: list[int] = found.second.table["row"].to_numpy()[found.places[1][rows]].tolist()
+    return numbers
+
+
+def _flips(found: Comparison, rows: NDArray[np.bool_]) -> list[str]:
+    """The first rows of one kind: number, gold, both predictions, text."""
+    lines = []
+    places = [side[rows][:SHOWN_ROWS] for side in found.places]
+    first, second = (
+        side.table.take(some)
+        for side, some in zip((found.first, found.second), places, strict=True)
+    )
+    texts = Predictions(found.second.facts, second)
+    for place in range(len(second)):
+        text = " | ".join(str(texts.cells(name)[place]) for name in text_columns(texts))
+        lines.append(
+            f"  row {second['row'][place]}, gold {second['gold'][place]}: "
+            f"{first['predicted'][place]} → {second['predicted'][place]}: {text[:SHOWN_TEXT]}"
+        )
+    return lines

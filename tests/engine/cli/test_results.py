@@ -1,0 +1,95 @@
+"""The commands over kept predictions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.cli import main
+from engine.results.predictions import Predictions
+from engine.results.slices import worst_slices
+from tests.engine.results.made import classified
+from tests.engine.results.test_slices import reviews
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main([str(one) for one in arguments]) == 0
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """The folder of a run whose model is worse with “not” and with the file b."""
+    reviews(600, 0, planted=True).write(tmp_path / "run" / "results" / "validation.parquet")
+    return tmp_path / "run"
+
+
+def test_the_worst_slices_are_printed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = worst_slices(reviews(600, 0, planted=True))
+    lines = output(capsys, "slices", run).splitlines()
+    assert lines[0].startswith(found.slices[0].sentence)
+    assert len(lines) == len(found.slices) + 1
+    assert lines[-1].startswith(f"{found.tried:,} slices of 600 rows were tested")
+    told = json.loads(output(capsys, "slices", run / "results" / "validation.parquet", "--json"))
+    assert told["slices"][0]["conditions"] == [
+        one.model_dump(mode="json") for one in found.slices[0].conditions
+    ]
+    assert told["slices"][0]["score"]["value"] == pytest.approx(found.slices[0].group.score.value)
+    few = run.parent / "few.parquet"
+    reviews(30, 1).write(few)
+    assert output(capsys, "slices", few) == (
+        "No slice is worse than chance explains; "
+        f"{worst_slices(reviews(30, 1)).tried} slices of 30 rows were tested.\n"
+    )
+
+
+def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    gold = rng.choice(["bad", "good"], 200)
+    other = np.where(gold == "good", "bad", "good")
+    texts = [f"text {number}" for number in range(200)]
+    files = []
+    for name, share in (("first", 0.6), ("second", 0.9)):
+        said = np.where(rng.random(200) < share, gold, other)
+        files.append(tmp_path / f"{name}.parquet")
+        classified(gold, said, text=texts).write(files[-1])
+    lines = output(capsys, "compare-results", *files).splitlines()
+    assert lines[0] == "200 rows are in both"
+    assert lines[1].startswith("accuracy: 0.") and lines[2].startswith("f1_macro: 0.")
+    assert lines[-1].startswith("The second result is better: accuracy ")
+    told = json.loads(output(capsys, "compare-results", *files, "--json"))
+    assert lines[3] == f"better in the second: {len(told['better'])} rows"
+    row = told["better"][0]
+    assert lines[4] == (f"  row {row}, gold {gold[row]}: {other[row]} → {gold[row]}: text {row}")
+    assert told["rows"] == 200 and told["mcnemar_p"] < 0.05 and told["claim"] == lines[-1]
+    assert told["metrics"]["accuracy"]["difference"]["low"] > 0
+
+
+def test_results_without_common_rows_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a", "b"):
+        classified(["good"], ["good"], text=[name]).write(tmp_path / name)
+    lines = output(capsys, "compare-results", tmp_path / "a", tmp_path / "b").splitlines()
+    assert lines[-1] == "No row is in both results with the same gold label: nothing to compare."
+    told = json.loads(output(capsys, "compare-results", tmp_path / "a", tmp_path / "b", "--json"))
+    assert told["metrics"] == {} and told["only_first"] == told["only_second"] == 1
+
+
+def test_what_is_no_result_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (tmp_path, tmp_path / "none.parquet"):
+        assert main(["slices", str(path)]) == 1
+        assert "is missing" in capsys.readouterr().err
+    (tmp_path / "text").write_text("no parquet")
+    assert main(["compare-results", str(tmp_path / "text"), str(tmp_path / "text")]) == 1
+    assert "cannot be read" in capsys.readouterr().err
+
+
+def test_figures_that_are_not_known_are_null(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = classified(["good", None], ["good", "bad"], text=["a", "b"])
+    Predictions(made.facts, made.table).write(tmp_path / "a")
+    told = json.loads(output(capsys, "compare-results", tmp_path / "a", tmp_path / "a", "--json"))
+    assert told["rows"] == 1 and told["metrics"]["accuracy"]["difference"]["value"] == 0
