@@ -3,7 +3,7 @@
     python benchmarks/label_errors.py DATASETS sst2 trec-qc subj [--model FOLDER] [--rows N]
 
 DATASETS has a folder for each set. Of the rows for training, 5 % get another label at random; the
-table says how many of these are among the first 10 % of the list, by what the rows were judged:
+table says how many of these are among the first 10 % of the list, by which models:
 TF-IDF alone, and with the vectors of the frozen encoder in FOLDER.
 """
 
@@ -56,9 +56,9 @@ def main() -> None:
     for name in asked.sets:
         rows = drawn(SETS[name](asked.datasets / name), asked.rows)
         vectors = None if asked.model is None else vectors_with(asked.model, rows)
-        for judged, own in (("TF-IDF", None), ("TF-IDF and vectors", vectors)):
-            if judged == "TF-IDF" or own is not None:
-                print(measured(name, rows, judged, own, asked.seeds), flush=True)
+        for models, own in (("TF-IDF", None), ("TF-IDF and vectors", vectors)):
+            if models == "TF-IDF" or own is not None:
+                print(measured(name, rows, models, own, asked.seeds), flush=True)
 
 
 def drawn(rows: list[Row], count: int) -> list[Row]:
@@ -68,7 +68,7 @@ def drawn(rows: list[Row], count: int) -> list[Row]:
 
 
 def measured(
-    name: str, rows: list[Row], judged: str, vectors: NDArray[np.float32] | None, seeds: int
+    name: str, rows: list[Row], models: str, vectors: NDArray[np.float32] | None, seeds: int
 ) -> str:
     """A line of the table: the mean over seeds of what was found, and the seconds of one."""
     names = sorted({label for _, label in rows})
@@ -81,7 +81,7 @@ def measured(
     seconds = (time.perf_counter() - began) / seeds
     shares = " ".join(f"{share:.1%}" for share in found)
     return (
-        f"| {name} | {len(rows):,} | {judged} | {np.mean(found):.1%} ({shares}) | {seconds:.0f} s |"
+        f"| {name} | {len(rows):,} | {models} | {np.mean(found):.1%} ({shares}) | {seconds:.0f} s |"
     )
 
 

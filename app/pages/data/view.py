@@ -138,7 +138,7 @@ class DataPage(QWidget):
 
     def _forget_dataset(self) -> None:
         if self.dataset is not None:
-            self.dataset.editing.state.keep()
+            self.dataset.editing.close()
             self.dataset.state.close()
             self.stack.removeWidget(self.dataset)
             self.dataset.deleteLater()

@@ -49,7 +49,7 @@ class DatasetState(QObject):
         self.folder = folder
         self.dataset: Dataset | None = None
         self.problem: StudioError | None = None
-        self.wanted = Query()
+        self.wanted: Query | None = Query()  # None: rows that somebody listed
         self.numbers: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.columns: tuple[str, ...] = ()  # that the table shows
         self.tokenizer: Path | None = None
@@ -104,6 +104,15 @@ class DatasetState(QObject):
         self._seeking = background.run(
             self, work, self._on_found, self._on_lost, progress=lambda _done, _total: None
         )
+        self.found.emit()
+
+    def show_rows(self, numbers: NDArray[np.int64]) -> None:
+        """Show these rows, in this order, whatever was sought before."""
+        if self._seeking is not None:
+            self._seeking.cancel()
+            self._seeking = None
+        self.wanted = None
+        self._take(numbers)
         self.found.emit()
 
     def read_page(self, page: int) -> None:
@@ -213,11 +222,14 @@ def _readable(folder: Path) -> Dataset:
 def _cells(
     dataset: Dataset, numbers: NDArray[np.int64], columns: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
-    """Line, split and the cells of the columns, each cut."""
-    return [
+    """Line, split and the cells of the columns, each cut, in the order of `numbers`."""
+    order = np.argsort(numbers, kind="stable")
+    rows = dataset.take(numbers[order], ["_line", "_split", *columns], CELL_CHARACTERS + 1)
+    found = [
         (str(row["_line"]), row["_split"], *(_cut(row[column] or "") for column in columns))
-        for row in dataset.take(numbers, ["_line", "_split", *columns], CELL_CHARACTERS + 1)
+        for row in rows
     ]
+    return [found[place] for place in np.argsort(order, kind="stable")]
 
 
 def _cut(cell: str) -> str:

@@ -7,10 +7,12 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont
 
 from app.pages.data.cells import heading, one_line, roles_in
+from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
 from app.pages.data.dataset.state import CELL_CHARACTERS, PAGE_ROWS, DatasetState
 from app.resources import mono_font
 from app.theme import Role, colour
+from app.widgets import numbers
 from app.widgets.data_texts import split_title
 from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import font, tooltip, visible
@@ -32,6 +34,7 @@ class RowsModel(QAbstractTableModel):
         self._roles = roles_in(state.spec.mapping)
         self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
         self._edits: EditsState | None = None
+        self._review: ReviewState | None = None
         state.found.connect(self._on_found)
         state.page_read.connect(self._on_page_read)
         self._on_found()
@@ -40,11 +43,22 @@ class RowsModel(QAbstractTableModel):
         return 0 if parent.isValid() else self._rows
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else OWN_COLUMNS + len(self._state.columns)
+        return 0 if parent.isValid() else self.suggestion_column + self._has_suggestions
+
+    @property
+    def suggestion_column(self) -> int:
+        """Where suggested labels stand, behind all others, while there are some."""
+        return OWN_COLUMNS + len(self._state.columns)
+
+    @property
+    def _has_suggestions(self) -> bool:
+        return self._review is not None and bool(self._review.suggestions)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
+        if index.column() == self.suggestion_column:
+            return self._suggestion(index, role)
         match role:
             case Qt.ItemDataRole.DisplayRole if index.column() == SPLIT_COLUMN:
                 return self._split(self._cell(index))
@@ -70,7 +84,8 @@ class RowsModel(QAbstractTableModel):
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         found = super().flags(index)
-        is_cell = self._edits is not None and index.column() > 0 and self._is_read(index)
+        inside = 0 < index.column() < self.suggestion_column
+        is_cell = self._edits is not None and inside and self._is_read(index)
         return found | Qt.ItemFlag.ItemIsEditable if is_cell else found
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -83,16 +98,34 @@ class RowsModel(QAbstractTableModel):
             self._edits.set_cells([number], self._column(index), [str(value)])
         return True
 
-    def show_edits(self, edits: EditsState) -> None:
-        """Show what is edited in the rows, and take more edits."""
-        self._edits = edits
+    def show_edits(self, edits: EditsState, review: ReviewState) -> None:
+        """Show what is edited in the rows, and take more edits; show what a review suggests."""
+        self._edits, self._review = edits, review
         edits.changed.connect(self._on_edited)
+        review.changed.connect(self._on_edited)
+
+    def _suggestion(self, index: Index, role: int) -> Any:
+        """What is suggested for a row, and whether its own label was confirmed."""
+        number = int(self._state.numbers[index.row()])
+        one = self._review.suggestions.get(number) if self._review is not None else None
+        if one is None or self._review is None:
+            return None
+        is_kept = number in self._review.kept
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return colour(Role.MUTED if is_kept else Role.TEXT)
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return None
+        said = f"{one_line(one.label[:100])}  {numbers.percent(one.probability, 0)}"
+        text = self.tr("{0} · label kept").format(said) if is_kept else said
+        return tooltip(text) if role == Qt.ItemDataRole.ToolTipRole else text
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation != Qt.Orientation.Horizontal:
             return None
+        if section == self.suggestion_column:
+            return self.tr("Suggested label") if role == Qt.ItemDataRole.DisplayRole else None
         if section >= OWN_COLUMNS:
             columns = self._state.columns
             inside = section - OWN_COLUMNS < len(columns)

@@ -83,6 +83,7 @@ class DatasetView(Page):
     def set_models(self, models: Sequence[ModelEntry]) -> None:
         """The models whose tokenizers can count tokens."""
         self.lengths.set_models(list(models))
+        self.editing.card.set_models(models)
 
     def show_source(self, state: str) -> None:
         """What became of the source: “same”, “changed”, “missing”, or “” while it is not known."""
@@ -152,7 +153,7 @@ class DatasetView(Page):
         self.labels = LabelsCard(inner)
         self.lengths = LengthsCard(self.state, inner)
         self.details = DetailsCard(inner)
-        for card in (self.labels, self.lengths, self.details):
+        for card in (self.labels, self.editing.card, self.lengths, self.details):
             column.addWidget(card)
         column.addStretch(1)
         self.labels.chosen.connect(lambda _: self._seek())

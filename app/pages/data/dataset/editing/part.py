@@ -1,5 +1,8 @@
 """What makes the rows of a data set editable: keys, editors of cells, and the bar of changes."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 from PySide6.QtCore import QItemSelectionModel, QObject, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QLayout, QTableView, QVBoxLayout, QWidget
@@ -7,6 +10,8 @@ from PySide6.QtWidgets import QAbstractItemView, QLayout, QTableView, QVBoxLayou
 from app.pages.data.dataset.editing.bar import EditBar
 from app.pages.data.dataset.editing.cells import LabelCells, SplitCells, TextCells
 from app.pages.data.dataset.editing.keys import KeyFilter, LabelKeys
+from app.pages.data.dataset.editing.review_card import ReviewCard
+from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.editing.tags import TagWords
 from app.pages.data.dataset.state import DatasetState
@@ -17,6 +22,7 @@ from engine.data.columns.words import words_of
 from engine.data.datasets.editing import with_tag
 
 WORDS_HEIGHT = 104  # px
+SUGGESTION_WIDTH = 140  # px
 
 
 class EditingPart(QObject):
@@ -35,6 +41,9 @@ class EditingPart(QObject):
         self.words_area = scrolling(self.words)
         self.words_area.setFixedHeight(WORDS_HEIGHT)
         self.words_area.hide()
+        self.review = ReviewState(studio, data, self.state)
+        self.card = ReviewCard(self.review)
+        self.card.trained.connect(lambda: self._train(studio))
         self.keys.pressed.connect(self._on_label)
         KeyFilter(table, self._on_key)
 
@@ -52,7 +61,7 @@ class EditingPart(QObject):
         table, spec = self._table, self._data.spec
         if not self.state.can_edit:
             return
-        model.show_edits(self.state)
+        model.show_edits(self.state, self.review)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.setEditTriggers(
             QAbstractItemView.EditTrigger.DoubleClicked
@@ -75,7 +84,15 @@ class EditingPart(QObject):
             self.words_area.show()
             self._below.hide()
         self.keys.watch(table)
+        self._data.found.connect(self._on_found)
+        self.card.show_spec(spec, self.state.labels, self.state.has_sets)
         self.state.open()
+        self.state.changed.connect(self.card.show_state)
+
+    def close(self) -> None:
+        """Write what is not saved, and stop what is under way."""
+        self.state.keep()
+        self.review.cancel()
 
     def selected(self) -> list[int]:
         """The numbers of the selected rows."""
@@ -103,12 +120,55 @@ class EditingPart(QObject):
             table.selectionModel().setCurrentIndex(below, flags.ClearAndSelect | flags.Rows)
 
     def _on_key(self, event: QKeyEvent) -> bool:
-        if event.key() != Qt.Key.Key_Delete or not self.state.can_edit:
-            return False
         rows = self.selected()
-        if rows:
-            self.state.delete(rows)
-        return bool(rows)
+        if not rows or not self.state.can_edit:
+            return False
+        match event.key():
+            case Qt.Key.Key_Delete:
+                self.state.delete(rows)
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.review.kind:
+                self._decide(self.review.accept)
+            case Qt.Key.Key_Space if self.review.kind == "errors":
+                self._decide(self.review.keep)
+            case _:
+                return False
+        return True
+
+    # ── reviews ──────────────────────────────────────────────────────────────────────────────
+
+    def _decide(self, decide: Callable[[int], None]) -> None:
+        """Accept or keep the current row, and go on to the next one."""
+        number = self._current()
+        if number is not None:
+            decide(number)
+            self._go_on()
+
+    def _on_found(self) -> None:
+        """Begin a list at its first row; given and suggested labels stand before the texts."""
+        header, model = self._table.horizontalHeader(), self._table.model()
+        columns, last = self._data.columns, OWN_COLUMNS + len(self._data.columns)
+        if model is None or self._data.is_seeking:
+            return
+        for place in range(last):  # as they were
+            header.moveSection(header.visualIndex(place), place)
+        label = self._data.spec.mapping.label
+        if not self.review.kind or self._data.wanted is not None or label not in columns:
+            return
+        header.moveSection(header.visualIndex(columns.index(label) + OWN_COLUMNS), OWN_COLUMNS)
+        header.moveSection(header.visualIndex(last), OWN_COLUMNS + 1)
+        self._table.setColumnWidth(last, SUGGESTION_WIDTH)
+        self._table.setCurrentIndex(model.index(0, 0))
+        self._table.selectRow(0)
+        self._table.setFocus()
+
+    def _train(self, studio: Studio) -> None:
+        """Save the labels as a version, and take it to the wizard."""
+
+        def saved(folder: Path) -> None:
+            studio.go.emit("train", {"data": folder})
+
+        self.state.saved.connect(saved)
+        self.state.save()
 
     # ── tags ─────────────────────────────────────────────────────────────────────────────────
 

@@ -14,6 +14,7 @@ from engine.data.columns.label_sets import counted, is_yes, joined, sets_in
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits
+from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.home import next_version
 from engine.spec.dataset import SPLITS, DatasetSpec, SplitName
@@ -57,6 +58,11 @@ class EditsState(QObject):
     @property
     def spec(self) -> DatasetSpec:
         return self._data.spec
+
+    @property
+    def dataset(self) -> Dataset:
+        assert self._data.dataset is not None
+        return self._data.dataset
 
     @property
     def file(self) -> Path:
@@ -135,6 +141,12 @@ class EditsState(QObject):
         elif mapping.label is not None:
             self.set_cells(numbers, mapping.label, [label] * len(numbers))
 
+    def restore_label(self, number: int) -> None:
+        """Let a row have the label that the version says."""
+        column = self.spec.mapping.label
+        if column is not None and column in self.rows.get(number, NOT_EDITED).cells:
+            self.set_cells([number], column, self._stored([number], column))
+
     def delete(self, numbers: Sequence[int]) -> None:
         """Leave rows out of the next version; where all are left out, take them in again."""
         present = [self.rows.get(number, NOT_EDITED) for number in numbers]
@@ -145,11 +157,9 @@ class EditsState(QObject):
 
     def move(self, numbers: Sequence[int], split: SplitName) -> None:
         """Put rows in another split."""
-        dataset = self._data.dataset
-        assert dataset is not None
         after = {}
         for number in numbers:
-            is_there = SPLITS[dataset.splits[number]] == split
+            is_there = SPLITS[self.dataset.splits[number]] == split
             before = self.rows.get(number, NOT_EDITED)
             after[number] = before.model_copy(update={"split": None if is_there else split})
         self._do(after, self.tr("Move rows"))
@@ -241,11 +251,9 @@ class EditsState(QObject):
 
     def _stored(self, numbers: Sequence[int], column: str) -> list[str]:
         """The cells of a column as the version has them."""
-        dataset = self._data.dataset
-        assert dataset is not None
         if len(numbers) == 1:
-            return [row[column] or "" for row in dataset.take(np.array(numbers), [column])]
-        cells = dataset.column(column)
+            return [row[column] or "" for row in self.dataset.take(np.array(numbers), [column])]
+        cells = self.dataset.column(column)
         return [cells[number].as_py() or "" for number in numbers]
 
 

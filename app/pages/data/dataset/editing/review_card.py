@@ -1,0 +1,154 @@
+"""Where a search for label errors, or the labelling of rows, is begun, and how far it is."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from app.library import ModelEntry
+from app.pages.data.dataset.editing.review_state import ReviewState
+from app.widgets import buttons, numbers
+from app.widgets.buttons import Segments
+from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets.page import Card
+from app.widgets.progress import ProgressLine
+from app.widgets.text import Text
+from engine.messages.question import Working
+from engine.spec.dataset import DatasetSpec
+
+
+class ReviewCard(Card):
+    """Signals:
+    trained: “Train again” was pressed.
+    """
+
+    trained = Signal()
+
+    def __init__(self, state: ReviewState, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self._state = state
+        self._can_find = self._can_suggest = False
+        self.title = Text(self.tr("Correct and label"), "heading")
+        self.about = Text("", "muted")
+        self.model = CheckpointBox(self._why_not, parent=self)
+        self.model.setAccessibleName(self.tr("Model that scores the labels"))
+        self.look = buttons.plain(self.tr("Find likely label errors"), self._on_find, "scan-search")
+        self.orders = Segments(
+            [self.tr("Most uncertain"), self.tr("Most diverse")], self.tr("Rows to label first")
+        )
+        self.orders.choose(0)
+        self.suggest = buttons.plain(self.tr("Label rows…"), self._on_suggest, "tag")
+        self.progress = ProgressLine(self.tr("Looking at the labels"))
+        self.progress.cancelled.connect(state.cancel)
+        self.found = Text("", "body")
+        self.keys = Text("", "muted")
+        self.decided = Text("", "strong")
+        self.end = buttons.plain(self.tr("Show all rows"), state.end)
+        self.train = buttons.plain(self.tr("Train again…"), self.trained.emit, "play")
+        for widget in (
+            *(self.title, self.about, self.model, self.look, self.orders, self.suggest),
+            *(self.progress, self.found, self.keys, self.decided, self.train, self.end),
+        ):
+            self.body.addWidget(widget)
+        state.changed.connect(self.show_state)
+        state.working.connect(self._on_working)
+        self.hide()
+
+    def show_spec(self, spec: DatasetSpec, labels: Sequence[str], has_sets: bool) -> None:
+        """Show what can be done with these rows; nothing where a row has not one label."""
+        mapping = spec.mapping
+        is_class = mapping.label is not None and not mapping.endings and not has_sets
+        without = spec.labels.get("", 0)
+        self._can_find = is_class and len(labels) > 1
+        self._can_suggest = is_class and bool(without)
+        self.about.setText(
+            self.tr("%Ln row(s) have no label.", "", without)
+            if without
+            else self.tr("Models that have not seen a row say how credible its label is.")
+        )
+        self.setVisible(self._can_find or self._can_suggest)
+        self.show_state()
+
+    def set_models(self, models: Sequence[ModelEntry]) -> None:
+        """The models to choose from; the first usable one is taken."""
+        self.model.set_models(list(models))
+        usable = next((one for one in models if one.info is not None), None)
+        if self.model.chosen() is None and usable is not None:
+            self.model.choose(usable.path)
+        self.show_state()
+
+    def show_state(self) -> None:
+        state, is_on = self._state, bool(self._state.kind)
+        for widget, shown in (
+            (self.about, not is_on),
+            (self.model, not is_on and not state.is_busy),
+            (self.look, self._can_find and not is_on and not state.is_busy),
+            (self.orders, self._can_suggest and not is_on and not state.is_busy),
+            (self.suggest, self._can_suggest and not is_on and not state.is_busy),
+            (self.found, is_on),
+            (self.keys, is_on),
+            (self.decided, is_on),
+            (self.end, is_on),
+            (self.train, state.kind == "labels" and bool(state.labelled)),
+        ):
+            widget.setVisible(shown)
+        if not state.is_busy:
+            self.progress.end()
+        elif self.progress.isHidden():
+            self.progress.begin(self.tr("Starting…"))
+        if is_on:
+            self._show_list()
+
+    def _show_list(self) -> None:
+        state = self._state
+        labelled = len(state.labelled)
+        if state.kind == "errors":
+            self.found.setText(
+                self.tr(
+                    "About {0} of {1} labels are probably wrong. The {2} least credible ones are "
+                    "listed, the least credible first."
+                ).format(
+                    numbers.count(state.likely),
+                    numbers.count(state.rows),
+                    numbers.count(len(state.suggestions)),
+                )
+            )
+            self.keys.setText(
+                self.tr("Enter: take the suggestion · Space: keep the label · ↓: skip")
+            )
+            self.decided.setText(
+                self.tr("{0} corrected, {1} kept").format(
+                    numbers.count(labelled), numbers.count(len(state.kept))
+                )
+            )
+            return
+        self.found.setText(
+            self.tr("{0} rows have no label; {1} are listed.").format(
+                numbers.count(state.rows), numbers.count(len(state.suggestions))
+            )
+        )
+        self.keys.setText(self.tr("Enter: take the suggestion · 1–9: another label · ↓: skip"))
+        agreement = state.agreement
+        self.decided.setText(
+            self.tr("{0} labelled").format(numbers.count(labelled))
+            if agreement is None
+            else self.tr("{0} labelled, {1} as suggested").format(
+                numbers.count(labelled), numbers.percent(agreement)
+            )
+        )
+
+    def _why_not(self, entry: ModelEntry) -> str:
+        return "" if entry.info is not None else self.tr("This model cannot be read.")
+
+    def _on_find(self) -> None:
+        entry = self.model.chosen()
+        self._state.find_errors(None if entry is None else entry.path)
+
+    def _on_suggest(self) -> None:
+        entry = self.model.chosen()
+        if entry is not None:
+            order = ("uncertain", "diverse")[max(self.orders.choice(), 0)]
+            self._state.suggest_labels(entry.path, order)  # type: ignore[arg-type]
+
+    def _on_working(self, said: Working) -> None:
+        self.progress.tell(said.done, said.total, said.stage)

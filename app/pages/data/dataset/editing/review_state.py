@@ -1,0 +1,126 @@
+"""A list of suggestions that is gone through: likely label errors, or rows without a label."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from app.explorer import OneTimeWorker
+from app.pages.data.dataset.editing.state import EditsState
+from app.pages.data.dataset.state import DatasetState
+from app.studio import Studio
+from engine.messages.labelling import (
+    FindLabelErrors,
+    LabelErrorsFound,
+    Suggested,
+    Suggestion,
+    SuggestLabels,
+)
+from engine.messages.question import Answer, Question, Refused
+
+Kind = Literal["", "errors", "labels"]
+
+
+class ReviewState(QObject):
+    """Signals:
+    changed: `kind`, the suggestions, what was decided, or `is_busy` is another now.
+    working: how far the search is.
+    """
+
+    changed = Signal()
+    working = Signal(object)
+
+    def __init__(self, studio: Studio, data: DatasetState, edits: EditsState) -> None:
+        super().__init__(data)
+        self._studio, self._data, self._edits = studio, data, edits
+        self.kind: Kind = ""
+        self.suggestions: dict[int, Suggestion] = {}  # by number of the row, in their order
+        self.kept: set[int] = set()  # rows whose label was confirmed
+        self.likely = self.rows = 0
+        self._worker: OneTimeWorker | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._worker is not None
+
+    def find_errors(self, checkpoint: Path | None) -> None:
+        """Look for labels that are probably wrong."""
+        self._ask(FindLabelErrors(data=self._data.folder, checkpoint=checkpoint), "errors")
+
+    def suggest_labels(self, checkpoint: Path, order: Literal["uncertain", "diverse"]) -> None:
+        """Let a fine-tuned model suggest labels for the rows that have none."""
+        question = SuggestLabels(data=self._data.folder, checkpoint=checkpoint, order=order)
+        self._ask(question, "labels")
+
+    def cancel(self) -> None:
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker = None
+            self.changed.emit()
+
+    def end(self) -> None:
+        """Show all rows again; what was decided stays among the edits."""
+        self.kind, self.suggestions = "", {}
+        self.kept.clear()
+        self.changed.emit()
+        self._data.show_rows(np.arange(len(self._edits.dataset), dtype=np.int64))
+
+    # ── what was decided ─────────────────────────────────────────────────────────────────────
+
+    def accept(self, number: int) -> None:
+        """Give a row the label that is suggested."""
+        if number in self.suggestions:
+            self.kept.discard(number)
+            self._edits.set_label([number], self.suggestions[number].label)
+
+    def keep(self, number: int) -> None:
+        """Confirm the label that a row has."""
+        if number in self.suggestions and self.kind == "errors":
+            self._edits.restore_label(number)
+            self.kept.add(number)
+            self.changed.emit()
+
+    @property
+    def labelled(self) -> list[int]:
+        """The rows of the list whose label was changed."""
+        column = self._edits.spec.mapping.label
+        rows = self._edits.rows
+        return [n for n in self.suggestions if n in rows and column in rows[n].cells]
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of the labelled rows that got the label that was suggested."""
+        column, labelled = self._edits.spec.mapping.label, self.labelled
+        if column is None or not labelled:
+            return None
+        rows = self._edits.rows
+        same = sum(rows[n].cells[column] == self.suggestions[n].label for n in labelled)
+        return same / len(labelled)
+
+    # ── asking ───────────────────────────────────────────────────────────────────────────────
+
+    def _ask(self, question: Question, kind: Kind) -> None:
+        if self.is_busy:
+            return
+        done: Callable[[Answer], None] = lambda answer: self._on_done(answer, kind)  # noqa: E731
+        self._worker = self._studio.one_time_worker(
+            question, done, self._on_refused, self.working.emit, self
+        )
+        self.changed.emit()
+
+    def _on_done(self, answer: Answer, kind: Kind) -> None:
+        self._worker = None
+        assert isinstance(answer, Suggested)
+        self.kind, self.rows = kind, answer.rows
+        self.likely = answer.likely if isinstance(answer, LabelErrorsFound) else 0
+        self.suggestions = {one.row: one for one in answer.suggestions}
+        self.kept.clear()
+        self.changed.emit()
+        self._data.show_rows(np.array(list(self.suggestions), dtype=np.int64))
+
+    def _on_refused(self, refused: Refused) -> None:
+        self._worker = None
+        self.changed.emit()
+        self._studio.notices.error(refused.problem, refused.advice, refused.details)

@@ -1,0 +1,161 @@
+"""Likely label errors and rows without a label are gone through with one key for each."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QObject, Qt
+
+from app.pages.data.dataset.view import DatasetView
+from app.pages.data.view import DataPage
+from engine.messages.labelling import (
+    FindLabelErrors,
+    LabelErrorsFound,
+    LabelsSuggested,
+    Suggestion,
+    SuggestLabels,
+)
+from engine.messages.question import Answer, Question, Refused, Working
+from tests.app.accessible import assert_accessible
+from tests.app.pages.data.dataset.test_view import PATIENCE, opened
+
+
+class Worker(QObject):
+    """Answers nothing by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Question] = []
+        self.done: Callable[[Answer], object] = print
+        self.refused: Callable[[Refused], object] = print
+        self.working: Callable[[Working], object] = print
+        self.is_cancelled = False
+
+    def ask(
+        self, question: Question, done: Any, refused: Any, working: Any, owner: Any
+    ) -> "Worker":
+        self.asked.append(question)
+        self.done, self.refused, self.working = done, refused, working
+        return self
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+@pytest.fixture
+def worker(page: DataPage, monkeypatch: pytest.MonkeyPatch) -> Worker:
+    made = Worker()
+    monkeypatch.setattr(page._studio, "one_time_worker", made.ask)
+    return made
+
+
+@pytest.fixture
+def view(qtbot, page: DataPage, reviews: Path, worker: Worker) -> DatasetView:
+    made = opened(qtbot, page, reviews)
+    qtbot.waitUntil(made.editing.keys.isVisible, timeout=PATIENCE)
+    return made
+
+
+def listed(qtbot, view: DatasetView, worker: Worker, answer: Answer) -> None:
+    worker.done(answer)
+    qtbot.waitUntil(lambda: "…" not in texts(view), timeout=PATIENCE)
+
+
+def texts(view: DatasetView) -> list[str]:
+    return [view.model.index(row, 2).data() for row in range(view.model.rowCount())]
+
+
+def suggestions(view: DatasetView) -> list[str]:
+    last = view.model.suggestion_column
+    return [view.model.index(row, last).data() for row in range(view.model.rowCount())]
+
+
+FOUND = LabelErrorsFound(
+    suggestions=(
+        Suggestion(row=60, label="1", probability=0.93),
+        Suggestion(row=3, label="1", probability=0.8),
+        Suggestion(row=31, label="0", probability=0.6),
+    ),
+    rows=120,
+    likely=2,
+)
+
+
+def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, worker) -> None:
+    card = view.editing.card
+    qtbot.mouseClick(card.look, Qt.MouseButton.LeftButton)
+    question = worker.asked[-1]
+    assert isinstance(question, FindLabelErrors) and question.data == view.state.folder
+    assert question.checkpoint is not None and card.progress.isVisible()
+    worker.working(Working(stage="Reading the rows", done=3, total=10))
+    assert card.progress.stage.text() == "Reading the rows"
+    listed(qtbot, view, worker, FOUND)
+    assert texts(view) == [f"the film was very {x}" for x in ("bad 60", "bad 3", "good 31")]
+    assert suggestions(view) == ["1  93 %", "1  80 %", "0  60 %"]
+    assert view.table.hasFocus() and view.table.currentIndex().row() == 0
+    assert "About 2 of 120 labels" in card.found.text()
+    qtbot.keyClick(view.table, Qt.Key.Key_Return)  # correct
+    qtbot.keyClick(view.table, Qt.Key.Key_Space)  # confirm
+    qtbot.keyClick(view.table, Qt.Key.Key_1)  # a key of a label: “0”
+    assert [view.model.index(row, 3).data() for row in range(3)] == ["1", "0", "0"]
+    assert suggestions(view)[1] == "1  80 % · label kept"
+    assert card.decided.text() == "2 corrected, 1 kept"
+    assert view.editing.state.rows.keys() == {60, 31}
+    assert_accessible(view)
+    qtbot.mouseClick(card.end, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
+    assert view.model.columnCount() == view.model.suggestion_column
+    assert view.editing.bar.count.text()[:2] == "2 "
+
+
+def test_to_confirm_takes_back_a_correction(qtbot, view, worker) -> None:
+    qtbot.mouseClick(view.editing.card.look, Qt.MouseButton.LeftButton)
+    listed(qtbot, view, worker, FOUND)
+    qtbot.keyClick(view.table, Qt.Key.Key_Return)
+    qtbot.keyClick(view.table, Qt.Key.Key_Up)
+    qtbot.keyClick(view.table, Qt.Key.Key_Space)
+    assert not view.editing.state.rows
+    assert view.editing.card.decided.text() == "0 corrected, 1 kept"
+
+
+def test_a_search_shows_all_rows_that_match(qtbot, view, worker) -> None:
+    qtbot.mouseClick(view.editing.card.look, Qt.MouseButton.LeftButton)
+    listed(qtbot, view, worker, FOUND)
+    qtbot.keyClicks(view.search, "bad 1")
+    qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
+    view._show_all()
+    qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
+
+
+def test_a_search_for_errors_can_be_cancelled_and_refused(qtbot, view, worker) -> None:
+    card = view.editing.card
+    qtbot.mouseClick(card.look, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(card.progress.cancel, Qt.MouseButton.LeftButton)
+    assert worker.is_cancelled and card.look.isVisible() and not card.progress.isVisible()
+    qtbot.mouseClick(card.look, Qt.MouseButton.LeftButton)
+    worker.refused(Refused(problem="There is nothing.", advice="Try again."))
+    assert card.look.isVisible()
+    assert view._studio.notices.shown[-1].problem == "There is nothing."
+
+
+def test_rows_without_a_label_are_labelled_and_trained_on(qtbot, page, worker, write) -> None:
+    rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
+    view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    card = view.editing.card
+    qtbot.waitUntil(card.suggest.isVisible, timeout=PATIENCE)
+    qtbot.mouseClick(card.orders.group.button(1), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
+    question = worker.asked[-1]
+    assert isinstance(question, SuggestLabels) and question.order == "diverse"
+    named = (Suggestion(row=row, label="good", probability=0.5) for row in (9, 0, 21))
+    listed(qtbot, view, worker, LabelsSuggested(suggestions=tuple(named), rows=10))
+    assert texts(view) == ["film 9", "film 0", "film 21"]
+    qtbot.keyClick(view.table, Qt.Key.Key_Return)
+    qtbot.keyClick(view.table, Qt.Key.Key_1)  # bad
+    assert card.decided.text() == "2 labelled, 50.0 % as suggested"
+    went: list[tuple[str, object]] = []
+    page._studio.go.connect(lambda *where: went.append(where))
+    qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(went), timeout=PATIENCE)
+    assert went == [("train", {"data": view.state.folder.parent / "2"})]
