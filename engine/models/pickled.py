@@ -8,6 +8,7 @@ environment turns it off.
 
 import io
 import pickletools
+import struct
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,10 @@ PLAIN = {  # instructions of a pickle that makes plain things
     "BINPERSID",
 }
 # fmt: on
+DAMAGES = (  # what zipfile raises for an archive with changed bytes
+    *(zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError),
+    *(OverflowError, LookupError, struct.error),
+)
 OLD_PARTS = 5  # pickles of an old file: magic number, version, system, tensors, their keys
 
 
@@ -89,7 +94,7 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
                     phrase("{path} describes far too many tensors.", path=path.name), AGAIN
                 )
             yield archive.read(pickles[0])
-    except (zipfile.BadZipFile, ValueError, EOFError, OSError, NotImplementedError) as error:
+    except DAMAGES as error:
         raise BadCheckpoint(
             phrase("{path} is damaged and cannot be read.", path=path.name), AGAIN
         ) from error

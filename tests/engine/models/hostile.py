@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pickle
+import re
 import struct
 import tarfile
 import zipfile
@@ -432,6 +433,21 @@ def _repacked(content: bytes, compression: int, more: dict[str, bytes] | None = 
     return buffer.getvalue()
 
 
+def _far_offset(content: bytes) -> bytes:
+    """An archive whose list of members begins at a place beyond all numbers of the system."""
+    place = content.rindex(b"PK\x06\x06") + 48  # zip64: offset of the central directory
+    return content[:place] + b"\xff" * 8 + content[place + 8 :]
+
+
+def _encrypted(content: bytes) -> bytes:
+    """An archive whose members claim to be encrypted."""
+    bad = bytearray(content)
+    for mark, flags in ((rb"PK\x01\x02", 8), (rb"PK\x03\x04", 6)):
+        for found in re.finditer(mark, content):
+            bad[found.start() + flags] |= 1
+    return bytes(bad)
+
+
 def _tar(canary: Path) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
@@ -481,6 +497,8 @@ for name, make, says in (
     ("whole_module", lambda c, p: _saved(torch.nn.Linear(2, 2)), "contains code"),
     ("packed", lambda c, p: _repacked(_saved(_good(p)), zipfile.ZIP_DEFLATED), "is compressed"),
     ("packed_bomb", lambda c, p: _repacked(_saved({"x": torch.zeros(10**6)}), 8), "is compressed"),
+    ("far_offset", lambda c, p: _far_offset(_saved(_good(p))), "damaged"),
+    ("encrypted", lambda c, p: _encrypted(_saved(_good(p))), "damaged"),
     ("cut", lambda c, p: _saved(_good(p))[:-900], "damaged"),
     ("cut_old", lambda c, p: _saved(_good(p), **OLD)[:-900], "damaged"),
     ("cut_early", lambda c, p: _saved(_good(p), **OLD)[:99], "damaged"),

@@ -125,6 +125,7 @@ def test_only_the_weights_only_loader_is_ever_asked(good, tmp_path, monkeypatch)
     assert asked == [True]
 
 
+@pytest.mark.filterwarnings("ignore:Defining your `__torch_function__`")  # torch, of a mutant
 @times(60, 2_000)
 @pytest.mark.parametrize("kind", ["safetensors", "zip", "old", "config", "evil"])
 def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, count):
