@@ -2,21 +2,30 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
 
 from app.resources import icon
 from app.results.state import ResultsState
 from app.theme import SPACE, Role
 from app.translation import translated
 from app.widgets import buttons, numbers
+from app.widgets.dialogs import Choice, ask
 from app.widgets.text import Text, plain_menu_text
 from app.widgets.wrapping import Wrapping
 
 CHIP_CHARACTERS = 60
+NAME_CHARACTERS = 200
 
 
 class FilterBar(QWidget):
-    """“1,204 of 10,000 rows”, and a button for each condition, which takes it away."""
+    """“1,204 of 10,000 rows”, and a button for each condition, which takes it away.
+
+    Signals:
+        kept: the name under which the conditions are to be kept as a slice.
+    """
+
+    kept = Signal(str)
 
     def __init__(self, state: ResultsState) -> None:
         super().__init__()
@@ -24,6 +33,7 @@ class FilterBar(QWidget):
         self.count = Text("", "muted", wraps=False)
         self.count.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.clear = buttons.quiet(self.tr("Show all rows"), state.clear)
+        self.keep = buttons.quiet(self.tr("Keep as a slice…"), self._ask_name)
         self.chips: list[QWidget] = []
         self._wrapping: Wrapping | None = None
         self._column = QVBoxLayout(self)
@@ -31,6 +41,7 @@ class FilterBar(QWidget):
         self._column.setSpacing(SPACE)
         head = QHBoxLayout()
         head.addWidget(self.count, 1)
+        head.addWidget(self.keep)
         head.addWidget(self.clear)
         self._column.addLayout(head)
         state.opened.connect(self._show)
@@ -72,3 +83,18 @@ class FilterBar(QWidget):
             )
             self.count.setText(text)
         self.clear.setVisible(bool(state.conditions or state.text))
+        self.keep.setVisible(bool(state.conditions))
+
+    def _ask_name(self) -> None:
+        """Under which name the conditions are kept; their sentence is proposed."""
+        name = QLineEdit(translated(self._state.sentence())[:NAME_CHARACTERS])
+        name.setMaxLength(NAME_CHARACTERS)
+        name.setAccessibleName(self.tr("Name of the slice"))
+        ask(
+            self,
+            self.tr("Keep as a slice"),
+            self.tr("Its score is listed under Slices, for every result on the same data."),
+            (Choice("keep", self.tr("Save"), "primary"), Choice("cancel", self.tr("Cancel"))),
+            lambda key: self.kept.emit(name.text().strip()) if key == "keep" else None,
+            [name],
+        )

@@ -1,6 +1,7 @@
 """The pictures of a task, of which one is shown; what is clicked in one selects rows."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
@@ -14,15 +15,19 @@ from app.translation import in_language
 from app.widgets.figure_menu import FigureButton
 from app.widgets.page import Stack
 from app.widgets.results.picture import ResultPicture
+from app.widgets.results.slices import SlicesPicture, slices
 from engine.results.conditions import Conditions
+from engine.results.predictions import Predictions
+from engine.results.saved_slices import read_slices, save_slice
+from engine.results.slices import Slice
 
 
 class Pictures(QWidget):
     """A choice of pictures; each is made and measured when it is shown first."""
 
-    def __init__(self, state: ResultsState, notices: Notices) -> None:
+    def __init__(self, state: ResultsState, notices: Notices, slices_file: Path) -> None:
         super().__init__()
-        self._state, self._notices = state, notices
+        self._state, self._notices, self._slices_file = state, notices, slices_file
         self._task = ""
         self._kinds: tuple[type[ResultPicture], ...] = ()
         self._measured: set[str] = set()  # keys of the pictures that show these predictions
@@ -66,10 +71,38 @@ class Pictures(QWidget):
             self._measured.add(kind.key)
             background.run(
                 self,
-                lambda: kind.measure(predictions),
+                lambda: self._measure(kind, predictions),
                 partial(self._on_measured, kind.key, predictions),
                 self._notices.show,
             )
+
+    def _measure(self, kind: type[ResultPicture], predictions: Predictions) -> Any:
+        """What a picture shows; off the window's thread."""
+        if kind is SlicesPicture:
+            return slices(predictions, read_slices(self._slices_file, predictions.facts.source))
+        return kind.measure(predictions)
+
+    def keep_slice(self, name: str) -> None:
+        """Keep the conditions that hold now under a name."""
+        predictions, conditions = self._state.predictions, self._state.conditions
+        if predictions is None or not conditions or not name:
+            return
+        kept = Slice(name=name, source=predictions.facts.source, conditions=conditions)
+        background.run(
+            self,
+            lambda: save_slice(self._slices_file, kept),
+            lambda _: self._on_slice_kept(),
+            self._notices.show,
+        )
+
+    def _on_slice_kept(self) -> None:
+        """Show the slices, the new one among them."""
+        self._measured.discard(SlicesPicture.key)
+        number = self._kinds.index(SlicesPicture)
+        if self.choice.currentIndex() == number:
+            self.show_picture(number)
+        else:
+            self.choice.setCurrentIndex(number)
 
     def _on_measured(self, key: str, of: object, measured: Any) -> None:
         if of is self._state.predictions and key in self.made:
@@ -92,12 +125,11 @@ class Pictures(QWidget):
             self.stack.removeWidget(picture)
             picture.deleteLater()
         self._task, self.made = task, {}
-        self._kinds = part_of(task).pictures
+        self._kinds = (*part_of(task).pictures, SlicesPicture)
         self.choice.blockSignals(True)
         self.choice.clear()
         self.choice.addItems([in_language(kind.title) for kind in self._kinds])
         self.choice.blockSignals(False)
-        self.setVisible(bool(self._kinds))
 
     def _on_filtered(self) -> None:
         for key, picture in self.made.items():

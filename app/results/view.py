@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import background
+from app.results.comparison import ComparisonCard
 from app.results.evaluating import Evaluating, ResultsOf, times_tested
 from app.results.headline import Headline
 from app.results.pictures import Pictures
@@ -49,11 +50,12 @@ class ResultsView(QWidget):
         self.state = ResultsState(studio.notices, self)
         self.evaluating = Evaluating(studio, self)
         self.headline = Headline(self.state)
-        self.pictures = Pictures(self.state, studio.notices)
+        self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
         self.rows = RowsView(self.state)
         self.choice = QComboBox()
         self.choice.setAccessibleName(self.tr("Predictions of which rows"))
         self.menu_button = self._make_menu()
+        self.comparison = ComparisonCard(studio, self.state, of.folder)
         self.progress = ProgressLine(self.tr("Evaluation"))
         self.problem = EmptyState("triangle-alert", self.tr("The results cannot be shown"), "")
         self.stack = Stack()
@@ -74,6 +76,7 @@ class ResultsView(QWidget):
         self.state.opened.connect(self._on_opened)
         self.state.exported.connect(self._on_exported)
         self.rows.explored.connect(self._on_explored)
+        self.rows.filters.kept.connect(self.pictures.keep_slice)
         self.progress.cancelled.connect(self.evaluating.cancel)
         self.evaluating.begun.connect(self._on_begun)
         self.evaluating.told.connect(self.progress.tell)
@@ -109,6 +112,7 @@ class ResultsView(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
         column.addLayout(head)
+        column.addWidget(self.comparison)
         column.addWidget(splitter, 1)
         return content
 
@@ -132,6 +136,9 @@ class ResultsView(QWidget):
         self.test_action.triggered.connect(lambda _=False: self._on_test())
         self.file_action = menu.addAction(self.tr("Evaluate on a &file…"))
         self.file_action.triggered.connect(lambda _=False: self._ask_for_file())
+        menu.addSeparator()
+        self.compare_action = menu.addAction(self.tr("&Compare with…"))
+        self.compare_action.triggered.connect(lambda _=False: self.comparison.ask_with_what())
         button.setMenu(menu)
         return button
 

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QListWidget
 from pytestqt.qtbot import QtBot
 
 from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.studio import Studio
+from app.widgets.results.slices import SlicesPicture
 from engine.messages.evaluating import Evaluate, Evaluated
 from engine.messages.question import Refused
 from engine.results.predictions import Predictions
+from engine.results.saved_slices import read_slices
 from engine.results.store import file_of, note_look
 from engine.spec.dataset import FileData
 from tests.app.accessible import assert_accessible
@@ -262,3 +264,70 @@ def test_what_a_worker_refuses_is_told_and_nothing_is_lost(
     assert told[0].problem == "The file has no text."
     assert view.menu_button.isEnabled()
     assert view.headline.score.whole() == "Accuracy 40.0 %"
+
+
+def test_conditions_are_kept_as_a_slice_that_other_results_have_too(
+    show: Show, studio: Studio, qtbot: QtBot
+) -> None:
+    view = show()
+    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
+    view.rows.filters.keep.click()
+    asked = question(qtbot)
+    name = asked.findChild(QLineEdit)
+    assert name.text() == "gold is “bad” and predicted is “good”"
+    name.setText("Bad taken for good")
+    asked.buttons["keep"].click()
+    qtbot.waitUntil(lambda: "slices" in view.pictures.made)
+    table: Any = view.pictures.made["slices"]
+    qtbot.waitUntil(lambda: table.model.rowCount() == 1)
+    cells = [table.model.index(0, column).data() for column in range(3)]
+    assert (cells[0], cells[2]) == ("Bad taken for good", "2")
+    assert cells[1].startswith("0.0")
+    assert read_slices(studio.home.slices)[0].source == "Reviews"
+    view.rows.filters.clear.click()
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
+    table.table.activated.emit(table.model.index(0, 0))
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
+
+
+def test_a_slice_that_is_worse_is_found_and_said(qtbot: QtBot) -> None:
+    gold = ["good"] * 200
+    predicted = ["bad" if n < 30 else "good" for n in range(200)]
+    source = ["old" if n < 40 else "new" for n in range(200)]
+    made = classified(gold, predicted, text=["x"] * 200, source=source)
+    picture = SlicesPicture()
+    qtbot.addWidget(picture)
+    picture.show_measured(SlicesPicture.measure(made))
+    assert picture.model.index(0, 0).data() == "“source” is “old”"
+    assert "10 of 40 rows right where “source” is “old”" in picture.note.text()
+
+
+def test_two_results_are_compared_and_flips_are_rows(
+    show: Show, studio: Studio, qtbot: QtBot, tmp_path: Path
+) -> None:
+    before = classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS)
+    facts = before.facts.model_copy(update={"model": "Older", "step": 7})
+    Predictions(facts, before.table).write(tmp_path / "results" / "step-00000007" / "x.parquet")
+    view = show()
+    (tmp_path / "results" / "step-00000007" / "x.parquet").rename(
+        file_of(tmp_path / "results" / "step-00000007", "validation")
+    )
+    view.compare_action.trigger()
+    asked = question(qtbot)
+    offered = asked.findChild(QListWidget)
+    assert [offered.item(n).text() for n in range(offered.count())] == [
+        "Older · Validation “Reviews” · step 7"
+    ]
+    asked.buttons["compare"].click()
+    card = view.comparison
+    qtbot.waitUntil(card.isVisible)
+    assert card.claim.text().startswith("The difference may be chance: accuracy 60 and 40")
+    assert "5 row(s) are in both" in card.about.text() or "5 rows are in both" in card.about.text()
+    card.worse.click()
+    qtbot.waitUntil(lambda: texts(view) == ["awful & <b>bad</b>", "so so"])
+    card.better.click()
+    qtbot.waitUntil(lambda: texts(view) == ["dull"])
+    card.stop.click()
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
+    assert not card.isVisible()

@@ -1,0 +1,186 @@
+"""Another result over the same rows beside the one that is shown: what flipped."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QVBoxLayout, QWidget
+
+from app import background
+from app.results.state import ResultsState
+from app.studio import Studio
+from app.theme import SPACE
+from app.translation import tr, translated
+from app.widgets import buttons, numbers
+from app.widgets.data_texts import split_title
+from app.widgets.dialogs import Choice, ask
+from app.widgets.page import Card
+from app.widgets.text import Text, plain_menu_text, visible
+from engine.record.opening import Record
+from engine.record.runs import all_runs
+from engine.results.comparing import Comparison, compare
+from engine.results.predictions import PredictionFacts, Predictions, read_predictions
+from engine.results.store import Kept, kept_in
+from engine.runs.folder import RunFolder
+
+SOURCE = "comparison"
+
+
+@dataclass(frozen=True)
+class Other:
+    """A result to compare with, and what it is called."""
+
+    name: str
+    file: Path
+
+
+class ComparisonCard(QWidget):
+    """One sentence of what may be claimed, and the rows that flipped, in either direction."""
+
+    def __init__(self, studio: Studio, state: ResultsState, folder: Path) -> None:
+        super().__init__()
+        self._studio, self._state, self._folder = studio, state, folder
+        self.found: Comparison | None = None
+        self.claim = Text("", "strong", selectable=True)
+        self.about = Text("", "muted")
+        self.better = buttons.plain(self.tr("Rows that got better"), partial(self._choose, True))
+        self.worse = buttons.plain(self.tr("Rows that got worse"), partial(self._choose, False))
+        self.stop = buttons.quiet(self.tr("Stop comparing"), self.end, "x")
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        for button in (self.better, self.worse, self.stop):
+            row.addWidget(button)
+        row.addStretch()
+        card = Card(padding=3 * SPACE)
+        card.body.setSpacing(SPACE)
+        for text in (self.claim, self.about):
+            card.body.addWidget(text)
+        card.body.addLayout(row)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(card)
+        state.opened.connect(self.end)
+        self.hide()
+
+    def ask_with_what(self) -> None:
+        """Offer the other results of the same task, those over the same rows first."""
+        predictions = self._state.predictions
+        if predictions is None:
+            return
+        record, folder, facts = self._studio.record, self._folder, predictions.facts
+        background.run(
+            self,
+            lambda: others(record, folder, facts),
+            self._on_others,
+            self._studio.notices.show,
+        )
+
+    def compare_with(self, other: Other) -> None:
+        """Compare what is shown, the second result, with another one, the first."""
+        shown = self._state.predictions
+        if shown is not None:
+            background.run(
+                self,
+                lambda: measured(other, shown),
+                partial(self._on_compared, other.name),
+                self._studio.notices.show,
+            )
+
+    def end(self) -> None:
+        """Show the one result alone."""
+        if self.found is not None:
+            self.found = None
+            self.hide()
+            if self._state.chosen_by(SOURCE):
+                self._state.choose(SOURCE, ())
+
+    def _on_others(self, found: list[Other]) -> None:
+        if not found:
+            self._studio.notices.say(
+                self.tr(
+                    "There is no other result of this task to compare with. Finish another run."
+                )
+            )
+            return
+        choices = QListWidget()
+        choices.setAccessibleName(self.tr("Results to compare with"))
+        choices.addItems([visible(one.name) for one in found])
+        choices.setCurrentRow(0)
+        asked = ask(
+            self,
+            self.tr("Compare with"),
+            self.tr("The other result is the first one, and the one shown now is the second."),
+            (
+                Choice("compare", self.tr("Compare"), "primary"),
+                Choice("cancel", self.tr("Cancel")),
+            ),
+            lambda key: (
+                self.compare_with(found[choices.currentRow()]) if key == "compare" else None
+            ),
+            [choices],
+        )
+        choices.itemActivated.connect(lambda _: asked.buttons["compare"].click())
+        choices.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_compared(self, name: str, compared: tuple[Comparison, str]) -> None:
+        self.found, claim = compared
+        found = self.found
+        self.claim.setText(translated(claim))
+        about = self.tr("First: {0}. Second: the one below. {1}.")
+        self.about.setText(about.format(name, translated(found.matching.sentence)))
+        better, worse = int(found.better.sum()), int(found.worse.sum())
+        texts = (
+            (self.tr("%Ln row(s) wrong before, right now", "", better), self.better, better),
+            (self.tr("%Ln row(s) right before, wrong now", "", worse), self.worse, worse),
+        )
+        if not found.is_binary:
+            texts = (
+                (self.tr("%Ln row(s) better now", "", better), self.better, better),
+                (self.tr("%Ln row(s) worse now", "", worse), self.worse, worse),
+            )
+        for text, button, count in texts:
+            button.setText(plain_menu_text(text))
+            button.setAccessibleName(text)
+            button.setEnabled(bool(count))
+        self.show()
+
+    def _choose(self, better: bool) -> None:
+        assert self.found is not None
+        rows = self.found.better if better else self.found.worse
+        self._state.choose(SOURCE, self.found.conditions(rows))
+
+
+def others(record: Record, folder: Path, facts: PredictionFacts) -> list[Other]:
+    """The results of the same task, of this model and of all runs, but not the shown one."""
+    with record.read() as session:
+        runs = [(run.name, RunFolder(run.folder).results) for run in all_runs(session)]
+    folders = [("", folder), *((name, path) for name, path in runs if path != folder)]
+    found = [
+        (name or one.facts.model, one)
+        for name, path in folders
+        for one in kept_in(path)
+        if one.facts.task == facts.task and one.facts != facts
+    ]
+    found.sort(key=lambda pair: not _is_over_same_rows(pair[1].facts, facts))
+    return [Other(_said(name, one), one.file) for name, one in found]
+
+
+def measured(other: Other, shown: Predictions) -> tuple[Comparison, str]:
+    """Both results side by side, and what may be claimed of them."""
+    found = compare(read_predictions(other.file), shown)
+    return found, found.sentence
+
+
+def _is_over_same_rows(one: PredictionFacts, other: PredictionFacts) -> bool:
+    return (one.part, one.source, one.fingerprint) == (other.part, other.source, other.fingerprint)
+
+
+def _said(name: str, one: Kept) -> str:
+    """“First run · Validation · “Reviews” · step 243”."""
+    facts = one.facts
+    part = tr("rows of") if facts.part == "file" else split_title(facts.part)
+    said = [name, f"{part} “{facts.source}”"]
+    if facts.step is not None:
+        said.append(tr("step {0}").format(numbers.count(facts.step)))
+    return " · ".join(said)
