@@ -17,9 +17,9 @@ from engine.cli import (
     check,
     cluster,
     compose,
+    evaluating,
     exporting,
     jobs,
-    models,
     predicting,
     reproducibility,
     results,
@@ -55,7 +55,7 @@ app.command("compare-results")(results.compare_results)
 app.command("slices")(results.slices)
 app.command("check", cls=GroupedHelp)(check.check_command)
 app.command("predict", cls=GroupedHelp)(predicting.predict_command)
-app.command("evaluate", cls=GroupedHelp)(models.evaluate_command)
+app.command("evaluate", cls=GroupedHelp)(evaluating.evaluate_command)
 app.command("fill")(ask.fill)
 app.command("attention")(ask.attention)
 app.command("export")(exporting.export_command)

@@ -1,14 +1,11 @@
-"""The evaluation of a fine-tuned model on the rows of a file."""
+"""Options of the commands that a fine-tuned model answers."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from engine.cli.loading import remark_loading
-from engine.cli.options import Encoding, with_options
-from engine.cli.rows import COLUMNS, read_rows
-from engine.terminal import remark, say, say_json
+from engine.terminal import remark
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 MaxLength = Annotated[
@@ -24,33 +21,6 @@ HowPrecise = Annotated[
         )
     ),
 ]
-
-
-def evaluate(
-    file: Annotated[Path, typer.Argument(help="A file with texts and labels.")],
-    model: Model,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    encoding: Encoding = None,
-    max_length: MaxLength = 512,
-    batch_size: BatchSize = 32,
-    precision: HowPrecise = "exact",
-    **given: Any,
-) -> None:
-    """Evaluate a fine-tuned model on the labelled rows of a file."""
-    from engine.tasks.predicting import Predictor
-
-    rows = read_rows(file, COLUMNS.given(given), encoding)
-    predictor = Predictor(model, max_length, batch_size, precision == "exact")
-    remark_loading(predictor.loading)
-    print_precision(predictor.computed, precision)
-    report = predictor.evaluate(rows)
-    if as_json:
-        say_json(report.to_json() | {"loading": predictor.loading.besides()})
-        return
-    say(*report.lines())
-
-
-evaluate_command = with_options(evaluate, COLUMNS.parameters())
 
 
 def print_precision(computed: str, precision: str) -> None:

@@ -1,7 +1,7 @@
 """The rows of a file for the headless commands."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -72,7 +72,15 @@ def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapp
     return mapping
 
 
-def read_rows(file: Path, named: dict[str, Any], encoding: str | None = None) -> Rows:
+class FileRows(NamedTuple):
+    """The rows of a file as a task reads them, all their cells by column, and what holds what."""
+
+    rows: Rows
+    cells: dict[str, list[str]]
+    mapping: Mapping
+
+
+def read_table(file: Path, named: dict[str, Any], encoding: str | None = None) -> FileRows:
     """All rows of a file by the named or recognised columns; tags come in BIO.
 
     What was noticed in the tags is printed to stderr.
@@ -99,4 +107,4 @@ def read_rows(file: Path, named: dict[str, Any], encoding: str | None = None) ->
     for note in (tags.note, *remarks.sentences()) if tags else ():
         if note:
             remark(f"note: {note}")
-    return Rows.of(mapping, cells, lines)
+    return FileRows(Rows.of(mapping, cells, lines), cells, mapping)

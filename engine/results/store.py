@@ -18,7 +18,7 @@ from pydantic import AwareDatetime, Field, ValidationError
 
 from engine.atomic_write import disk_errors_for
 from engine.errors import StudioError
-from engine.home import folder_name
+from engine.home import Home, folder_name
 from engine.messages.evaluating import Evaluate, FitBaselines, Part
 from engine.phrases import phrase
 from engine.regular_file import lines_of, open_regular, regular
@@ -73,6 +73,14 @@ def file_of(folder: Path, part: Part, source: str = "", baseline: str = "") -> P
 def root_of(folder: Path) -> Path:
     """The folder of results that a folder is, or is a part of."""
     return folder.parent if STEP.fullmatch(folder.name) else folder
+
+
+def results_of(checkpoint: Path, home: Home) -> Path:
+    """The folder of results of a checkpoint: that of its run, or one of the home for a model."""
+    run = RunFolder(checkpoint.parent.parent)
+    if checkpoint.parent == run.checkpoints and run.spec_file.is_file():
+        return run.results
+    return home.results / folder_name(checkpoint.name)
 
 
 def kept_in(folder: Path) -> list[Kept]:

@@ -1,6 +1,5 @@
 """A fine-tuned model at work on rows: what it answers, and figures where the answers are known."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +9,10 @@ from engine.evaluation.report import Report
 from engine.models import checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.results.predictions import Predictions
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.learner import PredictionCollector
-from engine.tasks.outcomes import Origin, kept
 
 
 class Predictor:
@@ -52,35 +49,19 @@ class Predictor:
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> list[dict[str, Any]]:
         """What is said of each row, as one record for each, in their order."""
-        return self._go_through(rows.unlabelled(), progress).predictions()
+        return self.collected(rows.unlabelled(), progress).predictions()
 
     def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
         """What is said held against what the rows want.
 
         Raises StudioError where they do not say it, or it is nothing that the model can answer.
         """
-        return self._go_through(rows, progress).report()
+        return self.collected(rows, progress).report()
 
-    def outcomes(
-        self,
-        rows: Rows,
-        cells: Mapping[str, Sequence[str]],
-        origin: Origin,
-        progress: ProgressCallback = lambda done, total: None,
-    ) -> Predictions:
-        """What is said of each row, held against what it wants where it says so, to be kept.
-
-        Args:
-            cells: all columns of the rows, by name.
-
-        Raises StudioError where the rows want what the model cannot answer.
-        """
-        collected = self._go_through(rows, progress)
-        metrics = collected.report().metrics() if rows.is_labelled else {}
-        task, labels = self.learner.task.kind, self.learner.labels
-        return kept(collected.outcomes(), rows, cells, origin, task, labels, metrics)
-
-    def _go_through(self, rows: Rows, progress: ProgressCallback) -> PredictionCollector:
+    def collected(
+        self, rows: Rows, progress: ProgressCallback = lambda done, total: None
+    ) -> PredictionCollector:
+        """Both of these, and what is kept of each row."""
         return collect_predictions(
             self._loaded, self.learner, rows, self._longest, self._batch, progress
         )

@@ -1,15 +1,19 @@
 """Rows scored by a checkpoint or by baselines, and what was said of them kept."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-from engine.data.datasets.store import Dataset, resolve
+from engine.data.datasets.store import Dataset, Rows, resolve
 from engine.errors import StudioError
+from engine.evaluation.report import Report
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines, Part
 from engine.messages.question import Question, Working
+from engine.messages.reports import LoadReport
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.results.predictions import Predictions
 from engine.results.store import file_of, note_look, root_of
 from engine.spec.dataset import DataSource, FileData, Split, SplitName
 from engine.spec.task import TaskSpec
@@ -25,6 +29,36 @@ def evaluate(
     wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: None
 ) -> Evaluated:
     """Carry out an Evaluate; `scratch` is a folder for what may be thrown away.
+
+    Raises StudioError as `score` does, and where the disk refuses the file.
+    """
+    scored = score(wanted, scratch, tell)
+    facts, looks = scored.predictions.facts, 0
+    if wanted.part == "test" and facts.metrics:
+        looks = note_look(root_of(wanted.into), facts)
+    file = file_of(wanted.into, wanted.part, facts.source)
+    scored.predictions.write(file)
+    return Evaluated(
+        to=wanted.number,
+        file=file,
+        rows=len(scored.predictions),
+        metrics=facts.metrics,
+        looks=looks,
+        computed=scored.computed,
+    )
+
+
+class Scored(NamedTuple):
+    """What was said of rows, and how."""
+
+    predictions: Predictions
+    report: Report | None  # None where the rows have no labels
+    computed: str  # in which precision
+    loading: LoadReport
+
+
+def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: None) -> Scored:
+    """What the checkpoint of an Evaluate says of its rows; nothing is kept or noted.
 
     Raises StudioError where the model, the data and their labels do not fit, or there are no rows.
     """
@@ -45,22 +79,31 @@ def evaluate(
             step=wanted.step,
             fingerprint=dataset.spec.fingerprint,
         )
-        predicting = stage(phrase("Predicting"))
         rows, cells = dataset.rows(part), dataset.cells(part)
-        found = predictor.outcomes(rows, cells, origin, predicting)
-    looks = 0
-    if wanted.part == "test" and found.facts.metrics:
-        looks = note_look(root_of(wanted.into), found.facts)
-    file = file_of(wanted.into, wanted.part, found.facts.source)
-    found.write(file)
-    return Evaluated(
-        to=wanted.number,
-        file=file,
-        rows=len(found),
-        metrics=found.facts.metrics,
-        looks=looks,
-        computed=predictor.computed,
+        return scored_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
+
+
+def scored_rows(
+    predictor: Predictor,
+    rows: Rows,
+    cells: Mapping[str, Sequence[str]],
+    origin: Origin,
+    progress: ProgressCallback = lambda done, total: None,
+) -> Scored:
+    """What a loaded model says of rows, with the cells of all their columns."""
+    collected = predictor.collected(rows, progress)
+    report = collected.report() if rows.is_labelled else None
+    learner = predictor.learner
+    found = kept(
+        collected.outcomes(),
+        rows,
+        cells,
+        origin,
+        learner.task.kind,
+        learner.labels,
+        report.metrics() if report else {},
     )
+    return Scored(found, report, predictor.computed, predictor.loading)
 
 
 def fit_baselines(

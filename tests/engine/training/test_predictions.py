@@ -13,6 +13,7 @@ from engine.results.store import file_of, kept_in
 from engine.runs.folder import RunFolder
 from engine.tasks.outcomes import Origin
 from engine.tasks.predicting import Predictor
+from engine.tasks.scoring import scored_rows
 from engine.training import predictions
 from engine.training.loop import train
 from tests.engine.training import small
@@ -43,7 +44,7 @@ def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
     dataset = open_dataset(run.dataset)
     rows, cells = dataset.rows("validation"), dataset.cells("validation")
     origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
-    again = predictor.outcomes(rows, cells, origin)
+    again = scored_rows(predictor, rows, cells, origin).predictions
     assert again.table["predicted"].equals(found.table["predicted"])
     np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
     assert again.facts.metrics == pytest.approx(found.facts.metrics, abs=1e-5)

@@ -1,0 +1,258 @@
+"""A fine-tuned model held against rows whose labels are known, beside baselines."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from engine.cli.loading import remark_loading
+from engine.cli.models import BatchSize, HowPrecise, print_precision
+from engine.cli.options import Encoding, with_options
+from engine.cli.rows import COLUMNS, read_table
+from engine.errors import StudioError
+from engine.home import Home
+from engine.messages.evaluating import Evaluate, FitBaselines
+from engine.phrases import phrase
+from engine.results.intervals import Interval
+from engine.results.measures import difference, measures
+from engine.results.plain_table import plain_table
+from engine.results.predictions import PredictionFacts, Predictions, read_predictions
+from engine.results.store import (
+    baselines_of_run,
+    evaluation_of_run,
+    file_of,
+    note_look,
+    results_of,
+    root_of,
+)
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import SplitName, StoredData
+from engine.table_files import TABLE_WRITERS, known_suffix, write_table
+from engine.terminal import remark, say, say_json
+
+if TYPE_CHECKING:
+    from engine.tasks.scoring import Scored
+
+MAX_LENGTH = 512  # of a model whose run is not known
+
+
+class Asked(NamedTuple):
+    """What is scored, and the baselines for the same rows where the training rows are known."""
+
+    question: Evaluate
+    baselines: FitBaselines
+    keeps: bool  # whether the predictions are those of the run, to be found by the window
+
+
+def evaluate(
+    file: Annotated[Path | None, typer.Argument(help="A file with texts and labels.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="A fine-tuned checkpoint folder; not needed with --run.")
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="A run folder: score its best checkpoint, and keep the predictions."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="The folder of a stored data set, in place of a file.")
+    ] = None,
+    part: Annotated[
+        SplitName, typer.Option(help="Which rows of --run or --data are scored.")
+    ] = "validation",
+    baseline: Annotated[
+        bool,
+        typer.Option(
+            "--baseline",
+            help="With --run or --data: fit baselines on the training rows and compare.",
+        ),
+    ] = False,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write each row and its prediction: .csv, .tsv, .jsonl, .parquet or .xlsx."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    encoding: Encoding = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            help=(
+                "Max. length: longer inputs are truncated to this many tokens; without it, 512, or "
+                "that of the run."
+            )
+        ),
+    ] = None,
+    batch_size: BatchSize = 32,
+    precision: HowPrecise = "exact",
+    **given: Any,
+) -> None:
+    """Evaluate a fine-tuned model on labelled rows, with 95 % intervals.
+
+    The rows are those of a file, of a part of a stored data set, or of a part of the data of a run.
+    Each time that test rows are scored is counted.
+    """
+    if predictions is not None:
+        known_suffix(predictions, TABLE_WRITERS)
+    if sum(one is not None for one in (file, run, data)) != 1:
+        raise StudioError(
+            phrase("It is not clear which rows are to be scored."),
+            phrase("Name a file, or --data, or --run: one of them."),
+        )
+    numbers = {"batch_size": batch_size, "exact": precision == "exact"}
+    numbers |= {"max_length": max_length} if max_length is not None else {}
+    if file is not None:
+        if baseline:
+            raise StudioError(
+                phrase("Baselines need the training rows, and a file has none."),
+                phrase("Use --run or --data, or leave out --baseline."),
+            )
+        scored, looks, compared = _score_file(file, _named(model), numbers, encoding, given), 0, []
+    else:
+        asked = _asked(run, data, model, part)
+        question = asked.question.model_copy(update=numbers)
+        scored, looks = _score(asked._replace(question=question))
+        compared = _baselines(asked, scored.predictions.facts) if baseline else []
+    remark_loading(scored.loading)
+    print_precision(scored.computed, precision)
+    if predictions is not None:
+        table = plain_table(scored.predictions)
+        write_table(predictions, table.schema, [table])
+    _tell(scored, looks, compared, as_json)
+    if predictions is not None and not as_json:
+        say(f"{len(scored.predictions)} rows written to {predictions}")
+
+
+evaluate_command = with_options(evaluate, COLUMNS.parameters())
+
+
+def _named(model: Path | None) -> Path:
+    """Raises StudioError where no model was named."""
+    if model is None:
+        raise StudioError(
+            phrase("It is not clear which model is to be evaluated."),
+            phrase("Name its folder with --model."),
+        )
+    return model
+
+
+def _asked(run: Path | None, data: Path | None, model: Path | None, part: SplitName) -> Asked:
+    if run is not None:
+        if model is not None:
+            raise StudioError(
+                phrase("A run has its own checkpoints."),
+                phrase("Leave out --model, or name --data in place of --run."),
+            )
+        folder = RunFolder(run.absolute())
+        fit = baselines_of_run(folder, part, ())
+        return Asked(evaluation_of_run(folder, part), fit, keeps=True)
+    assert data is not None
+    stored, checkpoint = StoredData(folder=data.absolute()), _named(model).absolute()
+    into = results_of(checkpoint, Home())
+    question = Evaluate(
+        checkpoint=checkpoint,
+        data=stored,
+        part=part,
+        into=into,
+        model=checkpoint.name,
+        max_length=MAX_LENGTH,
+    )
+    return Asked(question, FitBaselines(data=stored, part=part, into=into, task=""), keeps=False)
+
+
+def _score(asked: Asked) -> "tuple[Scored, int]":
+    """What was predicted, and how often test rows of these data were scored by now."""
+    from engine.tasks.scoring import score
+
+    question = asked.question
+    scored = score(question)
+    facts = scored.predictions.facts
+    looks = 0
+    if question.part == "test" and facts.metrics:
+        looks = note_look(root_of(question.into), facts)
+    if asked.keeps:
+        scored.predictions.write(file_of(question.into, question.part))
+    return scored, looks
+
+
+def _score_file(
+    file: Path, model: Path, numbers: dict[str, Any], encoding: str | None, given: dict[str, Any]
+) -> "Scored":
+    from engine.tasks.outcomes import Origin
+    from engine.tasks.predicting import Predictor
+    from engine.tasks.scoring import scored_rows
+
+    table = read_table(file, COLUMNS.given(given), encoding)
+    longest = numbers.get("max_length", MAX_LENGTH)
+    predictor = Predictor(model, longest, numbers["batch_size"], numbers["exact"])
+    origin = Origin("file", file.name, table.mapping, model.name)
+    return scored_rows(predictor, table.rows, table.cells, origin)
+
+
+def _baselines(asked: Asked, facts: PredictionFacts) -> list[Predictions]:
+    """What the baselines for the task of these predictions say of the same rows."""
+    from engine.tasks.scoring import fit_baselines
+
+    update: dict[str, object] = {"task": facts.task, "labels": facts.labels}
+    with TemporaryDirectory(prefix="bert-studio-") as aside:
+        into = asked.baselines.into if asked.keeps else Path(aside)
+        wanted = asked.baselines.model_copy(update=update | {"into": into})
+        return [read_predictions(one) for one in fit_baselines(wanted).files]
+
+
+def _tell(scored: "Scored", looks: int, compared: Sequence[Predictions], as_json: bool) -> None:
+    """Print the report, the intervals, and how the model stands beside the baselines."""
+    own = {one.name: one.interval() for one in measures(scored.predictions)}
+    beside = [_beside(scored.predictions, other) for other in compared]
+    if as_json:
+        report = scored.report.to_json() if scored.report else {}
+        report |= {
+            "intervals": {name: list(found) for name, found in own.items()},
+            "baselines": [one._asdict() for one in beside],
+            "test_looks": looks,
+            "loading": scored.loading.besides(),
+        }
+        say_json(report)
+        return
+    say(*(scored.report.lines() if scored.report else ()))
+    for name, found in own.items():
+        say(f"{name} {_written(found)}")
+    for one in beside:
+        say(f"{one.name}: {one.metric} {_written(one.score)}")
+        say(f"  the model less this baseline: {_written(one.difference)}: {one.verdict}")
+    if compared and not any(one.verdict == BETTER for one in beside[-1:]):
+        remark("More training rows, a larger model or other settings may help.")
+    if looks:
+        say(f"The test rows have been scored {looks} time{'s' if looks > 1 else ''}.")
+
+
+BETTER, WORSE, UNSURE = (
+    "the model is better",
+    "the model is worse",
+    "the difference may be chance",
+)
+
+
+class Beside(NamedTuple):
+    """A baseline beside a model, by the main metric of the task; intervals are of 95 %."""
+
+    name: str
+    metric: str
+    score: Interval
+    difference: Interval  # of the model to it, by a bootstrap of pairs
+    verdict: str
+
+
+def _beside(model: Predictions, other: Predictions) -> Beside:
+    ours, theirs = measures(model)[0], measures(other)[0]
+    found = difference(theirs, ours)
+    verdict = UNSURE
+    if found.low > 0 or found.high < 0:
+        verdict = BETTER if (found.low > 0) == ours.more_is_better else WORSE
+    return Beside(other.facts.model, ours.name, theirs.interval(), found, verdict)
+
+
+def _written(found: Interval) -> str:
+    return f"{found.value:.4f} (95 % interval {found.low:.4f} to {found.high:.4f})"

@@ -1,0 +1,134 @@
+"""`evaluate` over a file, a part of stored data and the data of a run, beside baselines."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.cli import main
+from engine.data.datasets.store import open_dataset
+from engine.home import Home
+from engine.results.predictions import read_predictions
+from engine.results.store import file_of, kept_in, looks_in
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import FileData, Split
+from engine.training.loop import train
+from tests.engine.training import small
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("evaluating")
+    job = small.classifying(folder, epochs=6)
+    assert isinstance(job.data, FileData)
+    data = job.data.model_copy(update={"split": Split(validation=0.2, test=0.2)})
+    job = job.model_copy(update={"data": data})
+    made = small.new_run(folder / "run", job)
+    train(job, made, made.append)
+    return made
+
+
+@pytest.fixture
+def asked(capsys: pytest.CaptureFixture[str]) -> Any:
+    def ask(*given: object) -> str:
+        capsys.readouterr()
+        assert main(["evaluate", *map(str, given)]) == 0
+        return capsys.readouterr().out
+
+    return ask
+
+
+def test_a_run_is_scored_with_intervals_beside_its_baselines(run: RunFolder, asked: Any) -> None:
+    file_of(run.results, "validation").unlink()
+    said = asked("--run", run.path, "--baseline")
+    found = read_predictions(file_of(run.results, "validation"))
+    accuracy = found.facts.metrics["accuracy"]
+    assert f"accuracy {accuracy:.4f} (95 % interval " in said
+    assert "Majority: accuracy 0.4" in said and "TF-IDF + logistic regression: accuracy" in said
+    assert "the model less this baseline: " in said and "The test rows" not in said
+    report = json.loads(asked("--run", run.path, "--baseline", "--json"))
+    value, low, high = report["intervals"]["accuracy"]
+    assert value == pytest.approx(accuracy) and low <= value <= high
+    majority, tfidf = report["baselines"]
+    assert (majority["name"], majority["metric"]) == ("Majority", "accuracy")
+    assert majority["verdict"] == "the model is better" and majority["difference"][1] > 0
+    assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
+    assert report["examples"] == len(found)
+    assert [one.facts.part for one in kept_in(run.results)] == ["validation"]
+
+
+def test_looks_at_test_rows_are_counted_and_rows_written(
+    run: RunFolder, asked: Any, tmp_path: Path
+) -> None:
+    before = len(looks_in(run.results))
+    out = tmp_path / "rows.csv"
+    said = asked("--run", run.path, "--part", "test", "--predictions", out)
+    assert f"The test rows have been scored {before + 1} time" in said
+    report = json.loads(asked("--run", run.path, "--part", "test", "--json"))
+    assert report["test_looks"] == before + 2
+    with open(out, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    dataset = open_dataset(run.dataset)
+    assert [row["text"] for row in rows] == list(dataset.rows("test").texts)
+    assert {"gold", "predicted", "probability", "loss", "label"} <= set(rows[0])
+
+
+def test_a_stored_part_is_scored_by_a_model(
+    run: RunFolder, asked: Any, home: Home, tmp_path: Path
+) -> None:
+    best = run.best_step()
+    assert best is not None
+    before = file_of(run.results, "validation").stat().st_mtime_ns
+    given = ("--data", run.dataset, "--model", run.checkpoint(best), "--max-length", "32")
+    report = json.loads(asked(*given, "--baseline", "--json"))
+    kept = read_predictions(file_of(run.results, "validation"))
+    assert report["accuracy"] == pytest.approx(kept.facts.metrics["accuracy"])
+    assert [one["name"] for one in report["baselines"]] == [
+        "Majority", "TF-IDF + logistic regression",
+    ]  # fmt: skip
+    assert file_of(run.results, "validation").stat().st_mtime_ns == before
+    own = tmp_path / "elsewhere"
+    run.checkpoint(best).rename(own)
+    try:
+        given = ("--data", run.dataset, "--model", own, "--part", "test")
+        assert json.loads(asked(*given, "--json"))["test_looks"] == 1
+        assert len(looks_in(home.results / "elsewhere")) == 1
+    finally:
+        own.rename(run.checkpoint(best))
+
+
+def test_a_file_is_scored_and_its_rows_are_written(
+    run: RunFolder, asked: Any, tmp_path: Path
+) -> None:
+    file = small.sentences(tmp_path / "new.csv", rows=12)
+    best = run.best_step()
+    assert best is not None
+    out = tmp_path / "rows.parquet"
+    report = json.loads(
+        asked(file, "--model", run.checkpoint(best), "--predictions", out, "--json")
+    )
+    assert report["examples"] == 12 and out.stat().st_size > 0
+    assert report["intervals"]["f1_macro"][0] == pytest.approx(report["f1_macro"])
+
+
+@pytest.mark.parametrize(
+    "given, problem",
+    [
+        ([], "not clear which rows"),
+        (["some.csv", "--run", "RUN"], "not clear which rows"),
+        (["some.csv"], "not clear which model"),
+        (["--data", "RUN/dataset"], "not clear which model"),
+        (["--run", "RUN", "--model", "RUN"], "its own checkpoints"),
+        (["some.csv", "--model", "RUN", "--baseline"], "a file has none"),
+        (["--run", "RUN", "--predictions", "rows.doc"], "ends with none of"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    run: RunFolder, given: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    looks = len(looks_in(run.results))
+    assert main(["evaluate", *(one.replace("RUN", str(run.path)) for one in given)]) == 1
+    assert problem in capsys.readouterr().err
+    assert len(looks_in(run.results)) == looks
