@@ -181,6 +181,15 @@ class DataState(QObject):
             self, lambda: trash.move_to_trash(folder), removed, self._studio.notices.show
         )
 
+    def discard(self, folder: Path) -> None:
+        """Move a version to the trash that was made a moment ago, without asking."""
+        background.run(
+            self,
+            lambda: trash.move_to_trash(folder),
+            lambda _: self._studio.datasets_changed.emit(),
+            self._studio.notices.show,
+        )
+
     def _restore(self, place: Path, folder: Path) -> None:
         background.run(
             self,

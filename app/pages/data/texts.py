@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.library import DataEntry
 from app.pages.data.cells import one_line, roles_in
-from app.translation import in_language
+from app.translation import in_language, translated
 from app.widgets import numbers
 from app.widgets.data_texts import sizes_of_splits, split_title, wanted_of
 from app.widgets.entries import Entry
@@ -14,11 +14,13 @@ from app.widgets.spec_texts import title_of
 from app.widgets.text import TextStyle
 from engine.data.datasets.collecting import files_of
 from engine.data.formats import FORMATS
+from engine.phrases import joined
 from engine.spec.dataset import DatasetSpec, Mapping, SplitName
 
 translate = QCoreApplication.translate
 
 DELIMITERS = {",": ",", ";": ";", "|": "|", "\t": "Tab"}
+SHOWN_CHANGES = 10
 SHOWN_FILES = 4  # whose names stand on the card
 DRAWN: tuple[SplitName, ...] = ("validation", "test")  # what a random split takes its rows for
 
@@ -71,6 +73,7 @@ def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
     facts: list[Fact] = [
         (translate("Data", "Rows"), numbers.count(sum(spec.rows.values()))),
         (translate("Data", "Splits"), "\n".join(sizes)),
+        *_lineage(spec),
         (translate("Data", "Split by"), _split(spec)),
         (translate("Data", "Columns"), "\n".join(roles)),
         (translate("Data", "File format"), _reading(spec)),
@@ -81,6 +84,16 @@ def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
     facts.append((translate("Data", "Folder"), str(folder)))
     facts.append((translate("Data", "Fingerprint"), spec.fingerprint[:16]))
     return facts
+
+
+def _lineage(spec: DatasetSpec) -> list[Fact]:
+    """What a version was made from, and what is different in it."""
+    if spec.made_from is None:
+        return []
+    made_from = translate("Data", "version {0}").format(spec.made_from)
+    changes = joined("\n", spec.changes[:SHOWN_CHANGES])
+    facts: list[Fact] = [(translate("Data", "Made from"), made_from)]
+    return [*facts, (translate("Data", "Changes"), translated(changes))] if changes else facts
 
 
 def _status(source: str) -> tuple[str, TextStyle]:

@@ -14,6 +14,7 @@ from app.pages.data.importing.view import ImportView
 from app.pages.data.listing import DataList
 from app.pages.data.state import DATA, SPEC, DataState
 from app.studio import Studio
+from app.translation import translated
 from app.uses import Uses
 from app.widgets import dialogs, numbers
 from app.widgets.dialogs import Choice
@@ -121,6 +122,7 @@ class DataPage(QWidget):
         view.trained.connect(lambda: self._studio.go.emit("train", {"data": folder}))
         view.deleted.connect(self._on_delete)
         view.revised.connect(self._on_revised)
+        view.cured.connect(lambda made, change: self._on_cured(folder, made, change))
         self.dataset = view
         self._studio.settings.remember(view.splitter, "data.dataset")
         self.stack.addWidget(view)
@@ -136,9 +138,23 @@ class DataPage(QWidget):
             self.tr("Saved as version {0} of “{1}”.").format(folder.name, folder.parent.name)
         )
 
+    def _on_cured(self, before: Path, made: Path, change: str) -> None:
+        self.open_dataset(made)
+
+        def undo() -> None:
+            self.state.discard(made)
+            self.open_dataset(before)
+
+        self._studio.notices.say(
+            self.tr("Version {0}: {1}").format(made.name, translated(change)),
+            self.tr("Undo"),
+            undo,
+        )
+
     def _forget_dataset(self) -> None:
         if self.dataset is not None:
             self.dataset.editing.close()
+            self.dataset.checks_state.close()
             self.dataset.state.close()
             self.stack.removeWidget(self.dataset)
             self.dataset.deleteLater()

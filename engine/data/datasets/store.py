@@ -200,20 +200,22 @@ class Dataset:
         columns: Sequence[str] | None = None,
         longest: int | None = None,
     ) -> list[dict[str, Any]]:
-        """The rows with these numbers, in rising order; all columns, or only these.
+        """The rows with these numbers, in their order; all columns, or only these.
 
         With `longest`, no more than so many characters of each cell.
         """
         groups = np.searchsorted(self._starts, numbers, side="right") - 1
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, Any]] = [{}] * len(numbers)
         for group in np.unique(groups):
-            inside = numbers[groups == group] - self._starts[group]
+            places = np.flatnonzero(groups == group)
+            inside = numbers[places] - self._starts[group]
             table = self._group(int(group))
             chosen = table if columns is None else table.select(list(columns))
             chosen = chosen.take(pa.array(inside))
             cells = [cells_of(column, longest) for column in chosen.columns]
             rows = zip(*cells, strict=True)
-            found += [dict(zip(chosen.column_names, row, strict=True)) for row in rows]
+            for place, row in zip(places.tolist(), rows, strict=True):
+                found[place] = dict(zip(chosen.column_names, row, strict=True))
         return found
 
     def find(

@@ -1,5 +1,6 @@
 """What is read of one data set: its rows, those that match a search, their lengths. No widgets."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.pages.data.dataset.lengths import Lengths, count_lengths
 from app.studio import Studio
+from engine.data.checks.check import Finding
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
@@ -28,6 +30,8 @@ class Query:
     text: str = ""
     split: SplitName | None = None
     label: str | None = None
+    finding: Finding | None = None
+    """Those that a check found, in its order."""
 
 
 class DatasetState(QObject):
@@ -97,7 +101,7 @@ class DatasetState(QObject):
 
         def work(progress: background.Progress) -> NDArray[np.int64] | None:
             try:
-                return dataset.find(wanted.text, wanted.split, wanted.label, progress.cancelled)
+                return _found(dataset, wanted, progress.cancelled)
             except Cancelled:
                 return None
 
@@ -210,6 +214,16 @@ class DatasetState(QObject):
             raise error
         self.lengths_problem = error.problem
         self.measured.emit()
+
+
+def _found(dataset: Dataset, wanted: Query, cancelled: Callable[[], bool]) -> NDArray[np.int64]:
+    """The numbers of the rows that are wanted; raises Cancelled."""
+    found = dataset.find(wanted.text, wanted.split, wanted.label, cancelled)
+    if wanted.finding is None:
+        return found
+    rows = wanted.finding.rows
+    chosen: NDArray[np.int64] = rows[np.isin(rows, found)]
+    return chosen
 
 
 def _readable(folder: Path) -> Dataset:

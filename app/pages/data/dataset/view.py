@@ -17,18 +17,24 @@ from PySide6.QtWidgets import (
 
 from app.library import ModelEntry
 from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
+from app.pages.data.dataset.checks.card import ChecksCard
+from app.pages.data.dataset.checks.state import ChecksState
 from app.pages.data.dataset.editing.part import EditingPart
 from app.pages.data.dataset.state import DatasetState, Query
 from app.pages.data.dataset.table import OWN_COLUMNS, RowsModel
 from app.pages.data.texts import line_of
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.translation import in_language, translated
+from app.widgets import buttons, dialogs, numbers
 from app.widgets.buttons import Segments
 from app.widgets.data_texts import split_title
+from app.widgets.dialogs import Choice
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
 from app.widgets.text import Text
+from engine.data.checks import CHECKS
+from engine.data.checks.check import Cure, Finding
 from engine.data.columns.fit import likely_task
 from engine.spec.dataset import SPLITS
 
@@ -42,12 +48,14 @@ class DatasetView(Page):
     left: back to the list.
     trained, deleted: the button of that name was pressed.
     revised: the folder of a version that was made of this one.
+    cured: the folder of one that a cure made, and what it changed.
     """
 
     left = Signal()
     trained = Signal()
     deleted = Signal()
     revised = Signal(Path)
+    cured = Signal(Path, str)
 
     def __init__(self, studio: Studio, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
@@ -64,6 +72,9 @@ class DatasetView(Page):
         self.set_title(folder.parent.name, self.tr("Opening…"))
         self.splitter = QSplitter()
         self.body.addWidget(self.splitter, 1)
+        self.checks_state = ChecksState(studio, self.state)
+        self.checks_state.cured.connect(self.cured)
+        self._finding: Finding | None = None  # whose rows are shown
         self._add_rows()
         self._add_side()
         self.splitter.setStretchFactor(0, 1)
@@ -101,6 +112,7 @@ class DatasetView(Page):
         above = QHBoxLayout()
         above.setSpacing(3 * SPACE)
         column.addLayout(above)
+        column.addWidget(self._made_finding_line(made))
         self._stack = QStackedLayout()
         self.search = QLineEdit()
         self.search.setClearButtonEnabled(True)
@@ -141,6 +153,17 @@ class DatasetView(Page):
         self.search.returnPressed.connect(self._seek)
         self.splits.chosen.connect(lambda _: self._seek())
 
+    def _made_finding_line(self, parent: QWidget) -> QWidget:
+        """Whose rows are shown, where it is those of a finding."""
+        self.finding_line = QWidget(parent)
+        row = QHBoxLayout(self.finding_line)
+        row.setContentsMargins(0, 0, 0, 0)
+        self.finding_text = Text("", "strong")
+        row.addWidget(self.finding_text, 1)
+        row.addWidget(buttons.quiet(self.tr("Show all rows"), self._show_all))
+        self.finding_line.hide()
+        return self.finding_line
+
     def _add_side(self) -> None:
         inner = QWidget()
         area = scrolling(inner)
@@ -150,10 +173,13 @@ class DatasetView(Page):
         column = QVBoxLayout(inner)
         column.setContentsMargins(0, 0, 3 * SPACE, 0)
         column.setSpacing(4 * SPACE)
+        self.checks = ChecksCard(self.checks_state, inner)
+        self.checks.rows_asked.connect(self._show_finding)
+        self.checks.cure_asked.connect(self._ask_to_cure)
         self.labels = LabelsCard(inner)
         self.lengths = LengthsCard(self.state, inner)
         self.details = DetailsCard(inner)
-        for card in (self.labels, self.editing.card, self.lengths, self.details):
+        for card in (self.checks, self.labels, self.editing.card, self.lengths, self.details):
             column.addWidget(card)
         column.addStretch(1)
         self.labels.chosen.connect(lambda _: self._seek())
@@ -221,14 +247,42 @@ class DatasetView(Page):
                 self.search.text(),
                 SPLITS[choice - 1] if choice > 0 else None,
                 self.labels.choice,
+                self._finding,
             )
         )
+
+    def _show_finding(self, finding: Finding | None) -> None:
+        """Show the rows of a finding alone; None: of all."""
+        self._finding = finding
+        self.finding_line.setVisible(finding is not None)
+        if finding is not None:
+            title = in_language(CHECKS[finding.check].title)
+            self.finding_text.setText(self.tr("Rows of “{0}”").format(title))
+        self._seek()
+
+    def _ask_to_cure(self, cure: Cure) -> None:
+        """Say what a cure will change, and make the new version once that is wanted."""
+        if self.editing.state.rows:
+            self._studio.notices.say(self.tr("Save or discard your changes to the rows first."))
+            return
+        made = self.tr("Version {0} is made; this version stays as it is.")
+        said = [translated(cure.change), made.format(self.checks_state.new_version)]
+        choices = [
+            Choice("cure", self.tr("Make new version"), "primary"),
+            Choice("cancel", self.tr("Cancel")),
+        ]
+
+        def answered(key: str) -> None:
+            if key == "cure":
+                self.checks_state.cure(cure)
+
+        dialogs.ask(self, translated(cure.title), " ".join(said), choices, answered)
 
     def _show_all(self) -> None:
         self.search.clear()
         self.splits.choose(0)
         self.labels.choose_none()
-        self._seek()
+        self._show_finding(None)
         self.search.setFocus()
 
     def _on_row(self, _current: QModelIndex) -> None:

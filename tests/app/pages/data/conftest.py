@@ -52,4 +52,4 @@ def page(qtbot, studio: Studio) -> DataPage:
 def tagged(write: Write) -> Path:
     """40 sentences of tagged words, in IOBES."""
     sentence = "Ada\tB-person\nLovelace{0}\tE-person\nsaw\tO\nParis\tS-place\n"
-    return write("names.conll", "\n".join(sentence.format(number) for number in range(40)))
+    return write("names.conll", "\n".join(sentence.format(number or "") for number in range(40)))

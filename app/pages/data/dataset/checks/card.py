@@ -1,0 +1,149 @@
+"""A list of what the checks found, each with its rows and its cures."""
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app.pages.data.dataset.checks.state import ChecksState
+from app.theme import SPACE, Role
+from app.translation import in_language, translated
+from app.widgets import buttons
+from app.widgets.page import Card, Picture, clear, rule
+from app.widgets.progress import ProgressLine
+from app.widgets.text import Text, plain_menu_text
+from engine.data.checks import CHECKS
+from engine.data.checks.check import Cure, Finding, Severity
+
+PICTURES: dict[Severity, tuple[str, Role]] = {
+    "problem": ("circle-alert", Role.BAD),
+    "warning": ("triangle-alert", Role.WARN),
+    "note": ("info", Role.MUTED),
+}
+SHOWN = 20  # findings
+
+
+class ChecksCard(Card):
+    """Signals:
+    rows_asked: the Finding whose rows are to be shown.
+    cure_asked: the Cure that was chosen.
+    """
+
+    rows_asked = Signal(object)
+    cure_asked = Signal(object)
+
+    def __init__(self, state: ChecksState, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self._state = state
+        self._shown: list[Finding] | None = None
+        self.title = Text(self.tr("Checks"), "heading")
+        self.summary = Text("", "muted")
+        self.progress = ProgressLine(self.tr("Checking rows"))
+        self.progress.cancelled.connect(state.cancel)
+        self.start = buttons.plain(self.tr("Check rows"), state.examine)
+        for widget in (self.title, self.summary, self.progress, self.start):
+            self.body.addWidget(widget)
+        self._inner = QWidget()
+        self._list = QVBoxLayout(self._inner)
+        self._list.setContentsMargins(0, 0, 0, 0)
+        self._list.setSpacing(3 * SPACE)
+        self.body.addWidget(self._inner)
+        state.changed.connect(self._show)
+        self._show()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Take the height that the sentences need at this width."""
+        margins = self.body.contentsMargins()
+        width = self.width() - margins.left() - margins.right()
+        self._inner.setFixedHeight(max(self._list.totalHeightForWidth(width), 0))
+
+    def _show(self) -> None:
+        state = self._state
+        self._show_progress()
+        self.start.setVisible(state.findings is None and not state.is_examining)
+        self.summary.setText(self._sentence())
+        self.summary.setVisible(bool(self.summary.text()))
+        findings = state.findings or []
+        if findings is not self._shown:
+            self._shown = findings
+            self._fill(findings)
+        for button in self.cure_buttons():
+            button.setEnabled(state.can_cure and not state.is_curing)
+
+    def _sentence(self) -> str:
+        state = self._state
+        if state.problem:
+            return state.problem
+        if state.is_examining:
+            return ""
+        if state.findings is None:
+            return self.tr("Looks for duplicates, leaked rows, conflicting labels and more.")
+        if not state.findings:
+            return self.tr("No problems found.")
+        return ""
+
+    def _show_progress(self) -> None:
+        state = self._state
+        if not state.is_examining and not state.is_curing:
+            self.progress.end()
+            return
+        stage = self.tr("Making a new version") if state.is_curing else self.tr("Checking rows")
+        if self.progress.isHidden() or not state.done[0]:
+            self.progress.begin(stage)
+        if state.done[1]:
+            self.progress.tell(*state.done, stage)
+
+    def cure_buttons(self) -> list[QWidget]:
+        """For tests, and while a version is being made."""
+        return [one for one in self.findChildren(QWidget) if one.property("cure")]
+
+    def _fill(self, findings: list[Finding]) -> None:
+        clear(self._list)
+        for place, finding in enumerate(findings[:SHOWN]):
+            if place:
+                self._list.addWidget(rule())
+            self._list.addLayout(self._entry(finding))
+        if len(findings) > SHOWN:
+            more = self.tr("… and %Ln more", "", len(findings) - SHOWN)
+            self._list.addWidget(Text(more, "muted"))
+        self._inner.setVisible(bool(findings))
+        QTimer.singleShot(0, self, self._fit)  # what is new has its height only then
+
+    def _entry(self, finding: Finding) -> QHBoxLayout:
+        picture, role = PICTURES[finding.severity]
+        texts = QVBoxLayout()
+        texts.setSpacing(0)
+        title = in_language(CHECKS[finding.check].title)
+        texts.addWidget(Text(title, "strong"))
+        texts.addWidget(Text(finding.sentence, "muted", selectable=True))
+        if len(finding.rows):
+            rows = self.tr("Show %Ln row(s)", "", len(finding.rows))
+            self._add(texts, rows, title, partial(self.rows_asked.emit, finding))
+        for cure in finding.cures:
+            self._add_cure(texts, cure, title)
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)
+        row.addLayout(texts, 1)
+        return row
+
+    def _add_cure(self, texts: QVBoxLayout, cure: Cure, title: str) -> None:
+        text = plain_menu_text(translated(cure.title))
+        button = self._add(texts, text, title, partial(self.cure_asked.emit, cure))
+        button.setProperty("cure", True)
+        button.setToolTip(translated(cure.change))
+        button.setAccessibleDescription(translated(cure.change))
+
+    def _add(
+        self, texts: QVBoxLayout, text: str, title: str, act: Callable[[], object]
+    ) -> QPushButton:
+        button = buttons.quiet(text, act)
+        button.setAccessibleName(self.tr("{0}: {1}").format(title, text))
+        texts.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
+        return button

@@ -1,0 +1,157 @@
+"""The checks of one version, run once and kept in the cache, and their cures. No widgets."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.pages.data.dataset.state import DatasetState
+from app.studio import Studio
+from engine.data.checks.check import Cure, Finding
+from engine.data.checks.curing import apply_cure
+from engine.data.checks.examining import examine
+from engine.data.checks.kept import keep_findings, read_findings
+from engine.data.datasets.store import Dataset
+from engine.data.formats.lines import Cancelled
+from engine.errors import StudioError
+from engine.home import free_folder, next_version
+
+UNASKED_ROWS = 200_000  # that are checked as soon as they are opened: some seconds on two cores
+
+
+class ChecksState(QObject):
+    """Signals:
+    changed: `findings`, how far the work has come, or its problem is another now.
+    cured: the folder of a version that was made by a cure, and what it changed.
+    """
+
+    changed = Signal()
+    cured = Signal(Path, str)
+
+    def __init__(self, studio: Studio, data: DatasetState) -> None:
+        super().__init__(data)
+        self._studio, self._data = studio, data
+        self.findings: list[Finding] | None = None  # None: not checked yet
+        self.done = (0, 0)
+        self.problem = ""
+        self._examining: background.Job | None = None
+        self._curing: background.Job | None = None
+        data.opened.connect(self._on_opened)
+
+    @property
+    def is_examining(self) -> bool:
+        return self._examining is not None
+
+    @property
+    def is_curing(self) -> bool:
+        return self._curing is not None
+
+    @property
+    def can_cure(self) -> bool:
+        """Whether a new version can be made: the data set is one of this home."""
+        return self._data.folder.is_relative_to(self._studio.home.datasets)
+
+    @property
+    def new_version(self) -> int:
+        """The number that a cured version gets."""
+        return next_version(self._data.folder.parent)
+
+    def close(self) -> None:
+        """Stop whatever is under way."""
+        for job in (self._examining, self._curing):
+            if job is not None:
+                job.cancel()
+        self._examining = self._curing = None
+
+    # ── checking ─────────────────────────────────────────────────────────────────────────────
+
+    def examine(self) -> None:
+        """Check all rows, unless that is known already."""
+        self._begin(asks=True)
+
+    def cancel(self) -> None:
+        """Stop checking, or making a version."""
+        self.close()
+        self.changed.emit()
+
+    def _on_opened(self) -> None:
+        if self._data.dataset is not None:
+            self._begin(asks=len(self._data.dataset) <= UNASKED_ROWS)
+
+    def _begin(self, asks: bool) -> None:
+        dataset, cache = self._data.dataset, self._studio.home.cache
+        if dataset is None or self.is_examining:
+            return
+
+        def work(progress: background.Progress) -> list[Finding] | None:
+            try:
+                return _findings(dataset, cache, progress, asks)
+            except Cancelled:
+                return None
+
+        self.done, self.problem = (0, 0), ""
+        self._examining = background.run(
+            self, work, self._on_examined, self._on_not_examined, progress=self._on_progress
+        )
+        self.changed.emit()
+
+    def _on_progress(self, done: int, total: int) -> None:
+        self.done = (done, total)
+        self.changed.emit()
+
+    def _on_examined(self, findings: list[Finding] | None) -> None:
+        self._examining, self.findings = None, findings
+        self.changed.emit()
+
+    def _on_not_examined(self, error: BaseException) -> None:
+        self._examining = None
+        if not isinstance(error, StudioError):
+            raise error
+        self.problem = error.phrase
+        self.changed.emit()
+
+    # ── curing ───────────────────────────────────────────────────────────────────────────────
+
+    def cure(self, cure: Cure) -> None:
+        """Make the next version by a cure; `cured` tells where it is."""
+        if self.is_curing or not self.can_cure:
+            return
+        folder, number = self._data.folder, self.new_version
+
+        def work(progress: background.Progress) -> Path | None:
+            into = free_folder(folder.parent, str(number))
+            try:
+                apply_cure(cure, folder, into, number, progress, progress.cancelled)
+            except Cancelled:
+                return None
+            return into
+
+        def done(made: Path | None) -> None:
+            self._curing = None
+            self.changed.emit()
+            if made is not None:
+                self._studio.datasets_changed.emit()
+                self.cured.emit(made, cure.change)
+
+        self.done = (0, 0)
+        self._curing = background.run(
+            self, work, done, self._on_not_cured, progress=self._on_progress
+        )
+        self.changed.emit()
+
+    def _on_not_cured(self, error: BaseException) -> None:
+        self._curing = None
+        self.changed.emit()
+        self._studio.notices.show(error)
+
+
+def _findings(
+    dataset: Dataset, cache: Path, progress: background.Progress, asks: bool
+) -> list[Finding] | None:
+    """What is kept of the rows, or what the checks find now; None where nobody asks for it."""
+    known = read_findings(cache, dataset.spec.fingerprint)
+    if known is not None or not asks:
+        return known
+    found = examine(dataset, progress, progress.cancelled)
+    keep_findings(cache, dataset.spec.fingerprint, found)
+    return found

@@ -1,0 +1,108 @@
+"""The checks on the page of a data set: findings, their rows, a cure, and the way back."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+
+from app.pages.data.dataset.view import DatasetView
+from app.pages.data.view import DataPage
+from app.widgets.dialogs import Question
+from app.widgets.text import Text
+from engine.data.datasets.store import open_dataset
+from tests.app.accessible import assert_accessible
+from tests.app.pages.data.dataset.test_view import PATIENCE, opened, row_texts, trash
+
+__all__ = ["trash"]
+
+
+@pytest.fixture
+def messy(write) -> Path:
+    """40 sentences, three of which are there twice, one of these with another label."""
+    rows = [f"the film {n} was very {'good' if n % 3 else 'bad'},{n % 2}" for n in range(40)]
+    rows += [rows[3], rows[20], f"{rows[30][:-1]}1"]
+    return write("messy.csv", "sentence,label\n" + "\n".join(rows) + "\n")
+
+
+def checked(qtbot, page: DataPage, file: Path) -> DatasetView:
+    view = opened(qtbot, page, file)
+    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    return view
+
+
+def button(view: DatasetView, name: str) -> QPushButton:
+    found = view.checks.findChildren(QPushButton)
+    return next(one for one in found if one.accessibleName() == name)
+
+
+def test_findings_show_their_rows(qtbot, page, messy) -> None:
+    view = checked(qtbot, page, messy)
+    assert [one.check for one in view.checks_state.findings] == [
+        "label_conflicts",
+        "exact_duplicates",
+    ]
+    assert_accessible(view)
+    button(view, "Exact duplicates: Show 4 row(s)").click()
+    qtbot.waitUntil(lambda: view.count.text() == "4 of 43 rows", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "…" not in row_texts(view), timeout=PATIENCE)
+    texts = row_texts(view)
+    assert texts[0] == texts[1] and texts[2] == texts[3] and texts[0] != texts[2]
+    assert view.finding_text.text() == "Rows of “Exact duplicates”"
+    qtbot.keyClicks(view.search, texts[2])
+    qtbot.waitUntil(lambda: view.count.text() == "2 of 43 rows", timeout=PATIENCE)
+    view._show_all()
+    qtbot.waitUntil(lambda: view.count.text() == "43 row(s)", timeout=PATIENCE)
+    assert view.finding_line.isHidden()
+
+
+def test_a_cure_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
+    view = checked(qtbot, page, messy)
+    before = view.state.folder
+    button(view, "Exact duplicates: Drop the copies").click()
+    (question,) = page.findChildren(Question)
+    said = " ".join(text.text() for text in question.findChildren(Text))
+    assert "2 exact duplicate(s) dropped" in said
+    assert "Version 2 is made; this version stays as it is." in said
+    next(one for one in question.findChildren(QPushButton) if one.isDefault()).click()
+    qtbot.waitUntil(lambda: page.dataset.state.folder != before, timeout=PATIENCE)
+    made = page.dataset.state.folder
+    qtbot.waitUntil(lambda: page.dataset.checks_state.findings is not None, timeout=PATIENCE)
+    assert [one.check for one in page.dataset.checks_state.findings] == ["label_conflicts"]
+    facts = page.dataset.details.facts
+    assert "version 1" in [text.text() for text in facts.findChildren(Text)]
+    spec = open_dataset(made).spec
+    assert (spec.version, spec.made_from, sum(spec.rows.values())) == (2, 1, 41)
+    notice = page._studio.notices.shown[-1]
+    assert "2 exact duplicate" in notice.problem and notice.action == "Undo"
+    notice.act()
+    qtbot.waitUntil(lambda: page.dataset.state.folder == before, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not made.exists(), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
+
+
+def test_findings_are_kept(qtbot, page, messy, monkeypatch) -> None:
+    folder = checked(qtbot, page, messy).state.folder
+    monkeypatch.setattr("app.pages.data.dataset.checks.state.examine", lambda *_: 1 / 0)
+    page.open_dataset(folder)
+    view = page.dataset
+    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    assert len(view.checks_state.findings) == 2
+
+
+def test_many_rows_are_checked_when_asked(qtbot, page, messy, monkeypatch) -> None:
+    monkeypatch.setattr("app.pages.data.dataset.checks.state.UNASKED_ROWS", 42)
+    view = opened(qtbot, page, messy)
+    qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)
+    assert view.checks_state.findings is None and view.checks.start.isVisibleTo(view)
+    view.checks.start.click()
+    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    assert view.checks.start.isHidden()
+
+
+def test_checking_can_be_cancelled(qtbot, page, messy, monkeypatch) -> None:
+    monkeypatch.setattr("app.pages.data.dataset.checks.state.UNASKED_ROWS", 0)
+    view = opened(qtbot, page, messy)
+    qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)
+    view.checks.start.click()
+    view.checks.progress.cancel.click()
+    assert not view.checks_state.is_examining and view.checks.start.isVisibleTo(view)
