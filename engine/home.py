@@ -88,10 +88,15 @@ def free_folder(parent: Path, name: str) -> Path:
     return candidate
 
 
-def next_version(dataset: Path) -> int:
-    """The number of the next version of the data set in a folder of versions, from 1."""
+def newest_version(dataset: Path) -> int:
+    """The number of the newest version in the folder of a data set; 0 where there is none."""
     try:
         names = [entry.name for entry in dataset.iterdir()]
     except FileNotFoundError:
-        return 1
-    return 1 + max((int(name) for name in names if name.isdecimal()), default=0)
+        return 0
+    return max((int(name) for name in names if name.isdecimal()), default=0)
+
+
+def next_version(dataset: Path) -> int:
+    """The number of the next version of the data set in a folder of versions, from 1."""
+    return newest_version(dataset) + 1

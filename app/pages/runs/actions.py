@@ -49,6 +49,7 @@ def run_actions() -> Sequence[RunAction | None]:
         ),
         RunAction("fine_tune", _is(fine_tune), "flag", "Ctrl+U", _has_checkpoint, _fine_tune),
         RunAction("again", _is(again), "copy", "Ctrl+R", _has_job, _start_again),
+        RunAction("newer", newer_text, "database", "Ctrl+Shift+R", _lacks_newer, _train_on_newer),
         None,
         RunAction("rename", _is(tr("Rena&me")), "pencil", "F2", _always, _rename),
         RunAction("notes", _is(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, _edit_notes),
@@ -84,6 +85,14 @@ def star_text(rows: Rows) -> str:
     """What “Star” does for these runs."""
     starred = bool(rows) and all(row.star for row in rows)
     return tr("Remove s&tar") if starred else tr("S&tar")
+
+
+def newer_text(rows: Rows) -> str:
+    """The button that trains again on corrected data."""
+    newer = rows[0].newer_data() if rows else None
+    if newer is None:
+        return tr("Train again on ne&wer data…")
+    return tr("Train again on &version {0}…").format(newer.name)
 
 
 # ── why it cannot be done ────────────────────────────────────────────────────────────────────
@@ -124,6 +133,16 @@ def _has_job(row: RunRow) -> str:
     return tr("The settings of this run come from another version of BERT Studio.")
 
 
+def _lacks_newer(row: RunRow) -> str:
+    if row.job is None:
+        return _has_job(row)
+    if row.is_active:
+        return tr("This run is still running or queued.")
+    if row.newer_data() is None:
+        return tr("There is no newer version of its data set.")
+    return ""
+
+
 def _deletes(row: RunRow) -> str:
     return tr("Stop this run first.") if row.is_working else ""
 
@@ -157,6 +176,11 @@ def _fine_tune(_: QWidget, runs: RunsState, rows: Rows) -> None:
 
 def _start_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.start_again(rows[0])
+
+
+def _train_on_newer(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    if (newer := rows[0].newer_data()) is not None:
+        runs.train_on(rows[0], newer)
 
 
 def _rename(owner: QWidget, runs: RunsState, rows: Rows) -> None:

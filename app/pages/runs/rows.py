@@ -11,12 +11,14 @@ from sqlalchemy.orm import Session
 
 from app.pages.runs import texts
 from app.running import RunNow
+from engine.home import newest_version
 from engine.messages.events import Branched
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import sparkline
 from engine.record.opening import Record
 from engine.record.runs import RESUMABLE, Run, all_runs
 from engine.record.runs import run as find
+from engine.spec.dataset import StoredData
 from engine.spec.job import JobSpec
 
 SPARKS = 60  # points of a sparkline
@@ -65,6 +67,17 @@ class RunRow(RunNow):
     @property
     def can_resume(self) -> bool:
         return self.state in RESUMABLE
+
+    def newer_data(self) -> Path | None:
+        """The newest version of the stored data set it was trained on, where that is a newer one.
+
+        Looks into the folder of the data set.
+        """
+        data = self.job.data if self.job is not None else None
+        if not isinstance(data, StoredData) or not data.folder.name.isdecimal():
+            return None
+        newest = newest_version(data.folder.parent)
+        return data.folder.parent / str(newest) if newest > int(data.folder.name) else None
 
     @property
     def branched(self) -> str:

@@ -11,6 +11,7 @@ from app.pages.runs.rows import RunRow, read_row, read_rows
 from app.studio import Studio
 from engine.record import runs as table
 from engine.runs.advice import Advice
+from engine.spec.dataset import StoredData
 
 READ_DELAY_MS = 200  # in which changes of runs are read together
 
@@ -144,6 +145,12 @@ class RunsState(QObject):
         """Take the job of a run to the train page, to change one thing, or as an advice has it."""
         if row.job is not None:
             job = row.job if advice is None else advice.applied(row.job)
+            self._studio.go.emit("train", {"job": job})
+
+    def train_on(self, row: RunRow, data: Path) -> None:
+        """Take the job of a run to the train page, with another version of its data set."""
+        if row.job is not None:
+            job = row.job.model_copy(update={"data": StoredData(folder=data)})
             self._studio.go.emit("train", {"job": job})
 
     # ── runs from elsewhere ──────────────────────────────────────────────────────────────────

@@ -6,7 +6,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from app import resources
-from app.pages.runs.actions import resume_text, run_actions, stop_text, why_not
+from app.pages.runs.actions import newer_text, resume_text, run_actions, stop_text, why_not
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state_badge import StateBadge
@@ -14,10 +14,11 @@ from app.running_texts import stage_text, step_text
 from app.theme import SPACE
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.spec_texts import value_text
-from app.widgets.text import OneLine
+from app.widgets.text import OneLine, tooltip
 
 CLOCK_MS = 1000  # between two readings of the clock
-IN_SIGHT = ("open", "stop", "resume", "explore", "fine_tune")  # not in the menu: buttons here
+# not in the menu: buttons here
+IN_SIGHT = ("open", "stop", "resume", "explore", "fine_tune", "newer")
 
 
 class RunHeader(QWidget):
@@ -83,8 +84,13 @@ class RunHeader(QWidget):
         self.fine_tune = buttons.plain(
             self.tr("Fine-tune t&his…"), lambda: self._do("fine_tune"), "flag"
         )
+        self.newer = buttons.primary(newer_text([]), lambda: self._do("newer"), "play")
+        self.newer.setToolTip(
+            tooltip(self.tr("Prepares the same run with the newest version of its data set."))
+        )
         self.more = buttons.icon_button("ellipsis", self.tr("More"), self._on_more)
-        return self.fine_tune, self.explore, self.force_stop, self.resume, self.stop, self.more
+        ends = (self.force_stop, self.resume, self.stop)
+        return self.fine_tune, self.explore, self.newer, *ends, self.more
 
     def _progress(self) -> QVBoxLayout:
         self.badge = StateBadge()
@@ -127,6 +133,9 @@ class RunHeader(QWidget):
         text = resume_text(row)
         self.resume.setText(text)
         self.resume.setAccessibleName(text.replace("&", ""))
+        self.newer.setVisible(not why_not("newer", row))
+        self.newer.setText(newer_text([row]))
+        self.newer.setAccessibleName(newer_text([row]).replace("&", ""))
         for button, key in ((self.explore, "explore"), (self.fine_tune, "fine_tune")):
             button.setEnabled(not why_not(key, row))
             button.setToolTip(why_not(key, row))

@@ -12,8 +12,10 @@ from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.messages.events import Branched
 from engine.record.runs import run as find
+from engine.spec.dataset import StoredData
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
+from tests.engine.runs import fake_worker
 
 
 def test_a_finished_run_shows_its_curves_and_what_to_do_next(
@@ -98,3 +100,23 @@ def test_all_that_is_said_of_a_run_comes_from_one_row(
     studio.dispatcher.run_changed.emit(run_id)
     qtbot.waitUntil(lambda: "Evaluating" not in view.header.pace.whole())
     assert "left" not in view.header.pace.whole()
+
+
+def test_a_run_is_prepared_anew_with_a_newer_version_of_its_data(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    films = studio.home.datasets / "films"
+    (films / "1").mkdir(parents=True)
+    job = fake_worker.job("first").model_copy(update={"data": StoredData(folder=films / "1")})
+    shown = page()
+    view = open_run(shown, make_run("first", job=job), qtbot)
+    assert view.header.newer.isHidden()
+    (films / "3").mkdir()
+    again = open_run(shown, make_run("second", job=job), qtbot)
+    assert again.header.newer.isVisible()
+    assert again.header.newer.accessibleName() == "Train again on version 3…"
+    with qtbot.waitSignal(studio.go) as gone:
+        qtbot.mouseClick(again.header.newer, Qt.MouseButton.LeftButton)
+    place, argument = gone.args
+    assert place == "train" and argument["job"].data == StoredData(folder=films / "3")
+    assert argument["job"].training == job.training
