@@ -23,6 +23,7 @@ from engine.home import Home
 REPOSITORY = Path(__file__).resolve().parents[1]
 ARTIFACTS = Path(os.environ.get("TEST_ARTIFACTS", REPOSITORY / "test-artifacts"))
 STUCK = 15_000  # ms after which a dialog that nothing closes is closed
+LONG = "BERT_STUDIO_LONG_TESTS"  # set where --long was asked for; `tests.often` reads it
 PATIENCE = 20  # s for what a test started to come to its end
 
 
@@ -33,21 +34,31 @@ def picture_of(name: str) -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="run the tests marked long, and no others")
+    parser.addoption("--long", action="store_true", help="only what is tried many times more")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--long"):
+        os.environ[LONG] = "1"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out either the tests that repeat a fault hundreds of times, or all others.
+    """Leave out what repeats a fault hundreds of times; or, with --long, what is tried once only.
 
     Those that share what takes long to make are begun first: processes take tests from the end of
     one another's, so that no second process has to make it.
     """
-    wanted = bool(config.getoption("--long"))
-    left_out = [item for item in items if (item.get_closest_marker("long") is not None) != wanted]
+    left_out = {item for item in items if not _is_wanted(item, bool(config.getoption("--long")))}
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+def _is_wanted(item: pytest.Item, long: bool) -> bool:
+    if item.get_closest_marker("long"):
+        return long
+    return not long or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.errors import StudioError
 from engine.home import Home, folder_name, free_folder, next_version
+from tests.often import tries
 
 HOSTILE = [
     *("../x", "/abs", "C:\\x", "CON", "con.txt", "a/b", "x" * 300, "a\nb", "", ".", "..", " "),
@@ -17,6 +18,7 @@ HOSTILE = [
 
 
 @given(st.one_of(st.text(), st.sampled_from(HOSTILE)))
+@tries(100)
 def test_every_name_becomes_one_safe_folder(name: str) -> None:
     safe = folder_name(name)
     assert Path(safe).name == safe and safe not in ("", ".", "..")

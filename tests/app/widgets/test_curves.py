@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
@@ -14,6 +14,7 @@ from app import theme
 from app.widgets.curves import Curve, paint_sparkline
 from app.widgets.series import Series
 from tests.app.accessible import assert_accessible
+from tests.often import tries
 
 
 @pytest.fixture
@@ -213,7 +214,7 @@ def test_smoothing_is_the_mean_of_the_neighbours() -> None:
     assert gaps.gaps() == 2 and gaps.at(2.4) == (2.0, 3.0) and gaps.at(-1) is None
 
 
-@settings(max_examples=40, deadline=None)
+@tries(40)
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=True, width=32)), max_size=60))
 def test_any_numbers_make_a_series(values: list[float | None]) -> None:
     series = Series()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.checkpoints.tf1.bundle import WIDTHS, open_bundle, write_bundle
@@ -30,6 +30,7 @@ from engine.checkpoints.tf1.wire import (
     number,
     varint,
 )
+from tests.often import tries
 
 KEYS = st.binary(max_size=40)
 
@@ -96,12 +97,14 @@ def test_a_checksum_is_masked_as_in_leveldb():
 
 
 @given(st.integers(0, (1 << 64) - 1), st.binary(max_size=5))
+@tries(100)
 def test_a_number_comes_back(value, before):
     content = before + as_varint(value)
     assert varint(content, len(before)) == (value, len(content))
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, (1 << 63) - 1) | st.binary())))
+@tries(100)
 def test_a_message_comes_back(given_fields):
     found = fields(b"".join(as_field(field, value) for field, value in given_fields))
     for field in range(1, 10):
@@ -114,6 +117,7 @@ def test_a_message_comes_back(given_fields):
 
 
 @given(st.binary(max_size=60))
+@tries(100)
 def test_any_bytes_are_a_message_or_refused(content):
     with suppress(Unreadable):
         fields(content)
@@ -123,6 +127,7 @@ def test_any_bytes_are_a_message_or_refused(content):
 
 
 @given(st.dictionaries(KEYS, st.binary(max_size=50), min_size=1))
+@tries(100)
 def test_a_table_comes_back(entries):
     ordered = dict(sorted(entries.items()))
     assert read_table(table_of(ordered.items())) == ordered
@@ -137,7 +142,7 @@ def test_a_table_of_many_blocks_comes_back():
 
 
 @given(KEYS, st.binary(max_size=99))
-@settings(max_examples=200)
+@tries(200)
 def test_any_bytes_before_a_footer_are_refused(before, after):
     with pytest.raises(Unreadable):
         read_table(before + after.ljust(40, b"\0") + table_of([])[-8:])
@@ -167,7 +172,7 @@ def tensors(draw: st.DrawFn) -> dict[str, tuple[str, np.ndarray]]:
 
 
 @given(made=tensors().filter(bool))
-@settings(deadline=None)
+@tries(100)
 def test_any_tensors_come_back(tmp_path_factory, made):
     folder: Path = tmp_path_factory.mktemp("any")
     write_bundle(folder, "model.ckpt-1", made)

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.packing.windows import Window, answer_places, windows
 from engine.evaluation.answers import CERTAIN, choose
+from tests.often import tries
 
 CONTEXT = "".join(f"{chr(97 + n % 26)}{n} " for n in range(30))
 WORDS = CONTEXT.split()
@@ -31,7 +32,7 @@ def scored(draw: st.DrawFn) -> tuple[list[Window], list[np.ndarray], list[np.nda
 
 
 @given(scored(), st.integers(1, 12), st.integers(1, 25))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_the_best_spans_are_those_of_a_search_of_all(case, longest, kept):
     found, starts, ends = case
     every = []
@@ -51,7 +52,7 @@ def test_the_best_spans_are_those_of_a_search_of_all(case, longest, kept):
 
 
 @given(st.integers(0, 29), st.integers(1, 4))  # each token has three behind it in its best window
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_an_answer_that_is_pointed_at_is_given_in_its_own_characters(first, count):
     last = min(first + count, len(WORDS)) - 1
     start, end = OFFSETS[first][0], OFFSETS[last][1]

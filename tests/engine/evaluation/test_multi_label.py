@@ -6,11 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
 from engine.evaluation.multi_label import report
+from tests.often import tries
 
 LABELS = ("a", "b", "c")
 score = st.integers(-6, 6).map(lambda n: n / 2)  # few values: many of them are equal
@@ -25,7 +26,7 @@ examples = st.lists(
 
 
 @given(examples, st.sampled_from([0.2, 0.5, 0.9]))
-@settings(max_examples=40, deadline=None)
+@tries(40)
 def test_figures_are_those_of_scikit_learn(rows, threshold):
     true = np.array([labels for labels, _ in rows])
     logits = np.array([scores for _, scores in rows])

@@ -8,12 +8,13 @@ import math
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
 from engine.data.formats.squad import Question, read_squad
 from engine.evaluation.question_answering import exact_match, f1, normalise, report
+from tests.often import tries
 
 OFFICIAL = {  # percent, of the predictions below, by transformers 5.0.0
     "exact": 46.77525501809806,
@@ -81,7 +82,7 @@ def assert_agree(found, told, best=True):
 
 
 @given(evaluations(), st.sampled_from([-100.0, 0.0, 3.0, 100.0]))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_figures_are_those_of_the_official_script(official, case, threshold):
     predictions, answers, doubts = case
     found = report(predictions, answers, doubts, threshold)
@@ -94,7 +95,7 @@ def test_figures_are_those_of_the_official_script(official, case, threshold):
 
 
 @given(text, text)
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_one_answer_is_judged_as_by_the_official_script(official, prediction, answer):
     assert exact_match(prediction, answer) == official.compute_exact(answer, prediction)
     assert f1(prediction, answer) == pytest.approx(
@@ -104,7 +105,7 @@ def test_one_answer_is_judged_as_by_the_official_script(official, prediction, an
 
 
 @given(evaluations(), st.booleans())
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_the_best_threshold_is_the_best_of_all(case, coarse):
     predictions, answers, doubts = case
     predictions = [prediction if normalise(prediction) else "" for prediction in predictions]

@@ -5,19 +5,20 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 
 from engine.evaluation.regression import ranks, report
+from tests.often import tries
 
 number = st.integers(-400, 400).map(lambda n: n / 8)
 pairs = st.lists(st.tuples(number, number), min_size=2, max_size=60)
 
 
 @given(pairs)
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_figures_are_those_of_scipy(rows):
     predicted, true = np.array(rows).T
     assume(len(set(predicted)) > 1 and len(set(true)) > 1)
@@ -30,7 +31,7 @@ def test_figures_are_those_of_scipy(rows):
 
 
 @given(st.lists(number, max_size=60))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_equal_numbers_share_their_mean_rank(numbers):
     assert np.array_equal(ranks(np.array(numbers)), stats.rankdata(numbers))
 
@@ -43,7 +44,7 @@ def test_equal_numbers_share_their_mean_rank(numbers):
         )
     )
 )
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_correlations_of_finite_numbers_are_finite_however_large_or_small(rows):
     predicted, true = np.array(rows).reshape(-1, 2).T
     found = report(predicted, true)

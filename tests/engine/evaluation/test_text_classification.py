@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
 from engine.evaluation.text_classification import report
+from tests.often import tries
 
 LABELS = ("a", "b", "c", "d")
 examples = st.lists(
@@ -20,7 +21,7 @@ examples = st.lists(
 
 
 @given(examples)
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_figures_are_those_of_scikit_learn(rows):
     true = np.array([label for label, _ in rows])
     logits = np.array([scores for _, scores in rows])

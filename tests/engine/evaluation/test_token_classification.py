@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics import accuracy_score
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
@@ -13,6 +13,7 @@ from seqeval.scheme import BILOU, IOB2, IOBES
 
 from engine.data.columns.tags import UnknownTag
 from engine.evaluation.token_classification import report
+from tests.often import tries
 
 ALPHABETS = {"BIO": "BI", "IOBES": "BIES", "BILOU": "BILU"}
 THEIRS = {"BIO": IOB2, "IOBES": IOBES, "BILOU": BILOU}
@@ -41,7 +42,7 @@ def assert_agree(found, true, predicted, theirs, **options):
 
 
 @given(tagged("BIES"))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_figures_are_those_of_seqeval(rows):
     true, predicted = rows
     assert_agree(report(true, predicted), true, predicted, precision_recall_fscore_support)
@@ -49,7 +50,7 @@ def test_figures_are_those_of_seqeval(rows):
 
 @pytest.mark.parametrize("scheme", list(ALPHABETS))
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_strict_figures_are_those_of_seqeval(scheme, data):
     true, predicted = data.draw(tagged(ALPHABETS[scheme]))
     found = report(true, predicted, strict=scheme)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
@@ -20,6 +20,7 @@ from engine.models.network import Network
 from engine.spec.model import BertSpec
 from tests.engine.models import small
 from tests.engine.models.small import ALL, LABELS, SPEC, batch, network, tokenizer
+from tests.often import tries
 
 SAFE = "model.safetensors"
 
@@ -87,7 +88,7 @@ def specs(draw: st.DrawFn) -> BertSpec:
     )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@tries(25, suppress_health_check=[HealthCheck.too_slow])
 @given(
     spec=specs(),
     mlm=st.booleans(),

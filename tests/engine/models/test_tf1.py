@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from engine.checkpoints.info import checkpoint_info
@@ -28,6 +28,7 @@ from tests.engine.models import small
 from tests.engine.models.hostile_tf1 import CASES, DATA, INDEX, rebuilt
 from tests.engine.models.small import LABELS, network, tokenizer
 from tests.engine.models.test_checkpoint import assert_same, parameters, specs
+from tests.often import tries
 
 WRITTEN = Path(__file__).parent / "data" / "tf1"  # by TensorFlow; see make.py there
 ALL_HEADS = Heads(mlm=True, nsp=True, outputs=3)
@@ -128,7 +129,7 @@ def test_what_is_written_is_loaded_bit_for_bit(tmp_path, heads):
     assert sorted(loaded.report.loaded) == sorted(parameters(network(heads)))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@tries(25, suppress_health_check=[HealthCheck.too_slow])
 @given(
     spec=specs(),
     mlm=st.booleans(),

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.datasets.store import Rows
@@ -15,6 +15,7 @@ from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import special_ids
 from engine.tasks.pretraining import PretrainingLearner, mask_tokens, predictions
 from engine.tokenizers.tokenizer import Tokenizer
+from tests.often import tries
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
 
@@ -63,7 +64,7 @@ def test_the_same_chance_gives_the_same_masks(tokenizer: Tokenizer) -> None:
     assert (first[0] == again[0]).all() and (first[1] == again[1]).all()
 
 
-@settings(deadline=None)
+@tries(100)
 @given(share=st.floats(0.01, 0.99), width=st.integers(3, 60), padding=st.integers(0, 20))
 def test_each_row_gets_its_rounded_share_and_at_least_one(
     tokenizer: Tokenizer, share: float, width: int, padding: int

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import BadCheckpoint
@@ -16,6 +16,7 @@ from tests.engine.tokenizers.published_tokenizers import (
     characters_of_sentencepiece,
     sentence_pieces,
 )
+from tests.often import tries
 
 TEXTS = [
     "The quick brown fox jumps over the lazy dog.",
@@ -187,7 +188,7 @@ def test_long_texts_are_encoded_as_their_beginnings(roberta, albert):
 
 
 @given(st.text(max_size=60), st.none() | st.text(max_size=60), st.integers(0, 40))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_one_text_and_many_texts_are_encoded_alike(roberta, albert, text, pair, max_length):
     for folder in (roberta, albert):
         tokenizer = READ.setdefault(folder, Tokenizer.from_folder(folder))

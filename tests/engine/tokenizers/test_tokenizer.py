@@ -4,12 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
+from tests.often import tries
 
 LINES = [
     "The quick brown fox jumps over the lazy dog.",
@@ -188,7 +189,7 @@ def test_tokens_stand_for_characters_of_the_typed_text(assets):
 
 
 @given(st.text(max_size=60), st.none() | st.text(max_size=60), st.integers(0, 40))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_one_text_and_many_texts_are_encoded_alike(text, pair, max_length):
     one = SMALL.encode(text, pair, max_length)
     many = SMALL.encode_many([text], None if pair is None else [pair], max_length)
@@ -203,7 +204,7 @@ def test_one_text_and_many_texts_are_encoded_alike(text, pair, max_length):
         st.sampled_from(["a", "b ", "hello", " ", "[MASK]", "é", "!", "x" * 120]), max_size=400
     )
 )
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_a_long_text_is_cut_as_if_it_had_been_read_whole(parts):
     text = "".join(parts) * 12
     assert len(text) < 4 * 1_064 or SMALL.encode(text, max_length=4).cut == (

@@ -14,11 +14,13 @@ from engine.tasks.rng import rng_for
 from engine.training.batch_order import BatchOrder
 from engine.training.optimiser import adamw, learning_rate_at, set_learning_rate
 from tests.engine.training.small import NETWORK
+from tests.often import tries
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
 
 
 @given(count=st.integers(1, 300), batch=st.integers(1, 40), seed=st.integers(0, 2**40))
+@tries(100)
 def test_every_example_comes_once_in_each_epoch(count: int, batch: int, seed: int) -> None:
     order = BatchOrder(LENGTHS[:count], batch, seed)
     for epoch in range(2):

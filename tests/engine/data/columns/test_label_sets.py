@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.data.columns.label_sets import counted, is_yes, joined, sets_in
 from engine.errors import StudioError
+from tests.often import tries
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,7 @@ names = st.text(min_size=1, max_size=5).map(str.strip).filter(bool)
 
 
 @given(st.lists(st.lists(names, unique=True, max_size=4), max_size=5))
+@tries(100)
 def test_what_is_joined_is_found_again(sets):
     for labels in sets:
         assert sets_in([joined(labels)], labels) == [tuple(labels)]

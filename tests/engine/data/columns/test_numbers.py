@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.data.columns.numbers import bins_of, is_scale, number_in, numbers_in
 from engine.errors import StudioError
+from tests.often import tries
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,7 @@ def test_a_cell_is_a_finite_number_or_none(cell, number):
 
 
 @given(st.lists(st.floats(-(2.0**90), 2.0**90, width=32)))
+@tries(100)
 def test_numbers_are_read_as_they_were_written(numbers):
     assert numbers_in([repr(number) for number in numbers]).tolist() == numbers
 
@@ -51,6 +53,7 @@ def test_scales_are_told_from_classes(labels, scale):
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=40), st.integers(1, 96))
+@tries(100)
 def test_bins_hold_about_a_tenth_of_the_rows_in_the_order_of_the_numbers(counts, step):
     labels = {str(n * step % 97 - 40): count for n, count in enumerate(counts)}
     bins = bins_of(labels)

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, Tokens
@@ -20,6 +20,7 @@ from engine.data.columns.tags import (
     written,
 )
 from engine.errors import StudioError
+from tests.often import tries
 
 THEIRS = {"BIO": IOB2, "IOB1": IOB1, "IOBES": IOBES, "BILOU": BILOU}
 ALPHABETS = {"BIO": "BI", "IOB1": "BI", "IOBES": "BIES", "BILOU": "BILU"}
@@ -44,14 +45,14 @@ def spanned(draw: st.DrawFn) -> tuple[list[Span], int]:
 
 
 @given(sentences("BIES", TYPES))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_any_tags_give_the_spans_of_seqeval(tags):
     theirs = [(kind, start, end + 1) for kind, start, end in get_entities(tags)]
     assert [(span.type or "_", span.start, span.end) for span in spans(tags)] == theirs
 
 
 @given(sentences("BILU"))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_last_and_unit_are_read_as_end_and_single(tags):
     same = {"L": "E", "U": "S"}
     assert spans(tags) == spans([same.get(tag[0], tag[0]) + tag[1:] for tag in tags])
@@ -59,7 +60,7 @@ def test_last_and_unit_are_read_as_end_and_single(tags):
 
 @pytest.mark.parametrize("scheme", ["BIO", "IOBES", "BILOU"])
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_lawful_spans_are_those_of_seqeval_when_it_is_strict(scheme, data):
     tags = data.draw(sentences(ALPHABETS[scheme]))
     theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, THEIRS[scheme]).entities]
@@ -68,7 +69,7 @@ def test_lawful_spans_are_those_of_seqeval_when_it_is_strict(scheme, data):
 
 @pytest.mark.parametrize("scheme", list(MARKS))
 @given(case=spanned())
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_spans_survive_every_scheme(scheme, case):
     found, tokens = case
     tags = written(found, tokens, scheme)
@@ -82,7 +83,7 @@ def test_spans_survive_every_scheme(scheme, case):
 
 @pytest.mark.parametrize("scheme", list(MARKS))
 @given(case=st.lists(spanned(), min_size=1, max_size=8))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_a_scheme_is_recognised_where_it_shows(scheme, case):
     tagged = [written(found, tokens, scheme) for found, tokens in case]
     seen = recognise_scheme(tagged)
@@ -118,7 +119,7 @@ def test_impossible_tags_are_repaired_and_named(scheme, tags, mended, bio):
 
 @pytest.mark.parametrize("scheme", list(MARKS))
 @given(data=st.data())
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_repaired_tags_are_lawful_and_hold_the_same_spans(scheme, data):
     tagged = data.draw(st.lists(sentences("BIESLU", TYPES), max_size=4))
     converted, repairs = to_bio(tagged, scheme)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.columns.words import cell_of, typed_words, words_of
@@ -15,6 +15,7 @@ from engine.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import WordPiece
 from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces
+from tests.often import tries
 
 any_word = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 odd_word = st.one_of(
@@ -26,7 +27,7 @@ sentence = st.lists(odd_word, max_size=9)
 
 
 @given(st.lists(any_word, max_size=8))
-@settings(max_examples=300, deadline=None)
+@tries(300)
 def test_a_cell_gives_its_words_again(words):
     assert words_of(cell_of(words)) == words
 
@@ -72,7 +73,7 @@ def test_a_typed_text_is_cut_into_words(text, words):
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_typed_words_hold_every_character_once(text):
     found = typed_words(text)
     assert "".join(text[a:b] for a, b in found) == "".join(text.split())
@@ -112,7 +113,7 @@ KINDS = ["uncased", "cased", "byte-level", "SentencePiece"]
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@tries(25)
 def test_pieces_of_words_are_those_of_transformers(both, kind, data):
     sentences = data.draw(st.lists(sentence, min_size=1, max_size=3))
     ours, theirs = both[kind]
@@ -134,7 +135,7 @@ def unmarked(both) -> Tokenizer:
     longest=st.integers(2, 40),
     marked=st.booleans(),
 )
-@settings(max_examples=30, deadline=None)
+@tries(30)
 def test_every_word_has_its_first_piece_in_order(
     tmp_path_factory, both, unmarked, sentences, longest, marked
 ):

@@ -7,9 +7,11 @@ from hypothesis import strategies as st
 
 from engine.data.columns.names import split_named
 from engine.data.datasets.splitting import TEST, TRAIN, VALIDATION, draw_splits
+from tests.often import tries
 
 
 @given(st.integers(0, 500), st.floats(0, 0.5), st.floats(0, 0.4), st.integers(0, 10))
+@tries(100)
 def test_parts_have_their_shares(rows, dev, test, seed):
     parts, _ = draw_splits(rows, dev, test, seed)
     assert abs((parts == VALIDATION).sum() - rows * dev) <= 1
@@ -17,6 +19,7 @@ def test_parts_have_their_shares(rows, dev, test, seed):
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=300), st.integers(0, 10))
+@tries(100)
 def test_a_balanced_split_keeps_the_share_of_each_label(labels, seed):
     numbers = np.unique(labels, return_inverse=True)[1].astype(np.int32)
     parts, rare = draw_splits(len(labels), 0.2, 0.1, seed, numbers)
@@ -32,6 +35,7 @@ def test_a_balanced_split_keeps_the_share_of_each_label(labels, seed):
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60)), min_size=1, max_size=200),
     st.integers(0, 10),
 )
+@tries(100)
 def test_groups_stay_together(rows, seed):
     labels = np.unique([label for label, _ in rows], return_inverse=True)[1].astype(np.int32)
     groups = np.unique([group for _, group in rows], return_inverse=True)[1].astype(np.int32)

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.columns.tags import spans
@@ -17,6 +17,7 @@ from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 from tests.engine.data.formats.test_mutants import mutated
+from tests.often import tries
 
 word = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=8)
 tag = st.sampled_from(["O", "B-x", "I-x"])
@@ -66,7 +67,7 @@ def test_published_sentences_are_read_as_counted(assets, name, sentences, words,
 
 
 @given(tagged, st.sampled_from(["\t", " ", "  "]), st.sampled_from(["\n", "\r\n", "\r"]))
-@settings(max_examples=150, deadline=None)
+@tries(150)
 def test_what_is_written_is_read_as_it_was(rows, between, end):
     body = [[f"{a}{between}{b}" for a, b in sentence] for sentence in rows]
     content = (end * 2).join(end.join(sentence) for sentence in body) + end

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.data.columns.fit import problems_of
@@ -19,6 +19,7 @@ from engine.errors import BadFile, MissingColumn
 from engine.spec.dataset import Mapping, Reading, Split
 from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.tasks.text_classification import TextClassification
+from tests.often import tries
 
 cell = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 tables = st.integers(1, 4).flatmap(
@@ -30,7 +31,7 @@ tables = st.integers(1, 4).flatmap(
 
 @given(tables)
 @example([("\x00", "\ufeff"), ('"', "\r"), ("\x1c\u2028", ",")])
-@settings(max_examples=300, deadline=None)
+@tries(300)
 def test_what_csv_writer_writes_is_read_as_it_was(rows):
     out = io.StringIO(newline="")
     csv.writer(out).writerows(rows)
@@ -44,7 +45,7 @@ def test_what_csv_writer_writes_is_read_as_it_was(rows):
 
 
 @given(tables)
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_an_imported_table_holds_every_cell_and_line(rows):
     names = [f"column {n}" for n in range(1, len(rows[0]) + 1)]
     out = io.StringIO(newline="")
@@ -64,7 +65,7 @@ def test_an_imported_table_holds_every_cell_and_line(rows):
 
 
 @given(st.lists(st.dictionaries(cell, cell, min_size=1, max_size=4), min_size=1, max_size=6))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_json_lines_are_read_as_they_were(items):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.jsonl"

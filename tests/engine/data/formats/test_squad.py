@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
 from engine.data.formats.squad import Answer, Question, Repair, Squad, nearest, read_squad
 from engine.errors import BadFile
 from tests.engine.data.formats.test_mutants import changed, mutated
+from tests.often import tries
 
 CONTEXT = "The cat sat on the mat. 🙂 The cat slept."
 
@@ -87,7 +88,7 @@ def test_an_answer_in_a_wrong_place_is_moved_to_the_nearest(tmp_path):
 
 
 @given(st.text("ab", max_size=12), st.text("ab", min_size=1, max_size=3), st.integers(-5, 20))
-@settings(max_examples=300, deadline=None)
+@tries(300)
 def test_the_nearest_place_is_the_nearest_of_all(context, text, start):
     places = [n for n in range(len(context)) if context.startswith(text, n)]
     near = min(max(start, 0), len(context))
@@ -96,7 +97,7 @@ def test_the_nearest_place_is_the_nearest_of_all(context, text, start):
 
 
 @given(st.text(max_size=40), st.data())
-@settings(max_examples=150, deadline=None)
+@tries(150)
 def test_any_span_of_any_context_is_read_as_it_was(context, data):
     start = data.draw(st.integers(0, len(context)))
     text = context[start : data.draw(st.integers(start, len(context)))]

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.packing.packed import Packed, key, pack_examples, pack_stream
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
+from tests.often import tries
 
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
 TOKENIZER = Tokenizer(WordPiece(tokens=(*SPECIAL, *LETTERS, *(f"##{c}" for c in LETTERS))))
@@ -46,7 +47,7 @@ def contents(rows: list[list[int]]) -> list[int]:
 
 
 @given(st.lists(st.text("ab \n", max_size=60), min_size=1, max_size=30), st.integers(6, 24))
-@settings(max_examples=60, deadline=None)
+@tries(60)
 def test_a_stream_fills_its_rows_and_loses_nothing(tmp_path_factory, texts, max_length):
     folder = tmp_path_factory.mktemp("stream") / "a"
     expected = [ids for text in texts for ids in TOKENIZER.contents([text])[0]]

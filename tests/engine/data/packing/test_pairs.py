@@ -4,12 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
+from tests.often import tries
 
 WORDS = 400  # “w0” to “w399”, each a piece of its own
 
@@ -39,7 +40,7 @@ def spans(tokenizer: Tokenizer, ids: np.ndarray, segments: np.ndarray) -> tuple[
     return words[0], words[1]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@tries(40, suppress_health_check=[HealthCheck.too_slow])
 @given(
     lengths=st.lists(
         st.lists(st.integers(1, 9), min_size=1, max_size=7), min_size=2, max_size=6

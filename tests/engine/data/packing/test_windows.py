@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
@@ -12,6 +12,7 @@ from engine.data.formats.squad import read_squad
 from engine.data.packing.windows import NOWHERE, Window, answer_places, tokens_of, windows
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
+from tests.often import tries
 
 CLS, SEP = 101, 102
 
@@ -36,7 +37,7 @@ def made(case) -> list[Window]:
 
 
 @given(cases())
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_each_token_is_in_a_window_and_the_best_in_one(case):
     question, context, offsets, length, stride = case
     found = made(case)
@@ -65,7 +66,7 @@ def test_each_token_is_in_a_window_and_the_best_in_one(case):
 
 
 @given(cases())
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_the_best_window_has_most_around_a_token(case):
     """As run_squad.py says it: the smaller side, and a hundredth of the length; the first wins."""
     found = made(case)
@@ -83,7 +84,7 @@ def test_the_best_window_has_most_around_a_token(case):
 
 
 @given(cases(), st.data())
-@settings(max_examples=200, deadline=None)
+@tries(200)
 def test_an_answer_inside_a_window_finds_its_characters_again(case, data):
     _, context, offsets, _, _ = case
     if not context:
@@ -103,7 +104,7 @@ def test_an_answer_inside_a_window_finds_its_characters_again(case, data):
 
 
 @given(cases(), st.integers(0, 100), st.integers(1, 30))
-@settings(max_examples=100, deadline=None)
+@tries(100)
 def test_the_tokens_of_any_characters_are_all_that_hold_some_of_them(case, start, length):
     offsets, end = case[2], start + length
     holding = [n for n, (a, b) in enumerate(offsets) if a < end and b > start]

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.models.fast.rectangles import COST, STEP, grouped
+from tests.often import tries
 
 
 def cost(lengths: np.ndarray, heads: int, parts: list[tuple[int, int]]) -> int:
@@ -13,6 +14,7 @@ def cost(lengths: np.ndarray, heads: int, parts: list[tuple[int, int]]) -> int:
 
 
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=8).map(sorted), st.sampled_from([1, 12]))
+@tries(100)
 def test_no_other_rectangles_would_cost_less(rising, heads):
     lengths = np.array(rising)
     best = cost(lengths, heads, grouped(lengths, heads))
@@ -23,6 +25,7 @@ def test_no_other_rectangles_would_cost_less(rising, heads):
 
 
 @given(st.lists(st.integers(1, 90), min_size=1, max_size=30).map(sorted), st.integers(1, 20_000))
+@tries(100)
 def test_rectangles_leave_nobody_out_and_are_no_larger_than_asked(rising, most):
     lengths = np.array(rising)
     parts = grouped(lengths, 2, most)
