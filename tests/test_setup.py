@@ -171,10 +171,10 @@ def test_a_folder_with_other_things_is_not_taken_for_the_environment(dev):
 def test_only_the_files_with_a_marker_are_loaded_for_it(dev, monkeypatch, tmp_path):
     (tmp_path / "tests" / "deep").mkdir(parents=True)
     marked, other = tmp_path / "tests" / "deep" / "test_a.py", tmp_path / "tests" / "test_b.py"
-    marked.write_text("pytestmark = pytest.mark.gui\n")
-    other.write_text("def test_gui(): ...\n")
+    marked.write_text("pytestmark = pytest.mark.other\n")
+    other.write_text("def test_other(): ...\n")
     monkeypatch.setattr(dev, "ROOT", tmp_path)
-    assert dev.marked("gui") == [marked]
+    assert dev.marked("other") == [marked]
 
 
 def test_every_part_beside_the_tests_says_what_it_printed_and_how_it_ended(dev, capfd):
