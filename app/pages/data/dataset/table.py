@@ -16,6 +16,7 @@ from app.widgets import numbers
 from app.widgets.data_texts import split_title
 from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import font, tooltip, visible
+from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit
 from engine.spec.dataset import SPLITS
 
@@ -47,12 +48,12 @@ class RowsModel(QAbstractTableModel):
 
     @property
     def suggestion_column(self) -> int:
-        """Where suggested labels stand, behind all others, while there are some."""
+        """Where a review says something of each row, behind all others, while there is one."""
         return OWN_COLUMNS + len(self._state.columns)
 
     @property
     def _has_suggestions(self) -> bool:
-        return self._review is not None and bool(self._review.suggestions)
+        return self._review is not None and bool(self._review.kind)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
@@ -107,8 +108,15 @@ class RowsModel(QAbstractTableModel):
     def _suggestion(self, index: Index, role: int) -> Any:
         """What is suggested for a row, and whether its own label was confirmed."""
         number = int(self._state.numbers[index.row()])
-        one = self._review.suggestions.get(number) if self._review is not None else None
-        if one is None or self._review is None:
+        if self._review is None:
+            return None
+        if (change := self._review.changes.get(number)) is not None:
+            text = self._before(change)
+            if role == Qt.ItemDataRole.ToolTipRole:
+                return tooltip(text)
+            return one_line(text) if role == Qt.ItemDataRole.DisplayRole else None
+        one = self._review.suggestions.get(number)
+        if one is None:
             return None
         is_kept = number in self._review.kept
         if role == Qt.ItemDataRole.ForegroundRole:
@@ -125,7 +133,10 @@ class RowsModel(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal:
             return None
         if section == self.suggestion_column:
-            return self.tr("Suggested label") if role == Qt.ItemDataRole.DisplayRole else None
+            if role != Qt.ItemDataRole.DisplayRole or self._review is None:
+                return None
+            is_older = self._review.kind == "changes"
+            return self.tr("Before") if is_older else self.tr("Suggested label")
         if section >= OWN_COLUMNS:
             columns = self._state.columns
             inside = section - OWN_COLUMNS < len(columns)
@@ -165,6 +176,15 @@ class RowsModel(QAbstractTableModel):
         if index.column() == 0:
             return cell
         return self._edit_of(index).cells.get(self._column(index), cell)[:CELL_CHARACTERS]
+
+    def _before(self, change: RowDifference) -> str:
+        """What a row said in the version before."""
+        if change.before is None:
+            return self.tr("(new row)")
+        said = [f"{column}: {before}" for column, (before, _) in change.cells.items()]
+        if change.split is not None:
+            said.append(self._split(change.split[0]))
+        return "\n".join(said)
 
     def _column(self, index: Index) -> str:
         return self._state.columns[index.column() - OWN_COLUMNS]

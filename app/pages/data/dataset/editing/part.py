@@ -126,7 +126,7 @@ class EditingPart(QObject):
         match event.key():
             case Qt.Key.Key_Delete:
                 self.state.delete(rows)
-            case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.review.kind:
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if self.review.suggestions:
                 self._decide(self.review.accept)
             case Qt.Key.Key_Space if self.review.kind == "errors":
                 self._decide(self.review.keep)
@@ -152,10 +152,11 @@ class EditingPart(QObject):
         for place in range(last):  # as they were
             header.moveSection(header.visualIndex(place), place)
         label = self._data.spec.mapping.label
-        if not self.review.kind or self._data.wanted is not None or label not in columns:
+        if not self.review.kind or self._data.wanted is not None:
             return
-        header.moveSection(header.visualIndex(columns.index(label) + OWN_COLUMNS), OWN_COLUMNS)
-        header.moveSection(header.visualIndex(last), OWN_COLUMNS + 1)
+        header.moveSection(header.visualIndex(last), OWN_COLUMNS)
+        if label in columns:
+            header.moveSection(header.visualIndex(columns.index(label) + OWN_COLUMNS), OWN_COLUMNS)
         self._table.setColumnWidth(last, SUGGESTION_WIDTH)
         self._table.setCurrentIndex(model.index(0, 0))
         self._table.selectRow(0)

@@ -27,7 +27,7 @@ class ReviewCard(Card):
     def __init__(self, state: ReviewState, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
         self._state = state
-        self._can_find = self._can_suggest = False
+        self._can_find = self._can_suggest = self._has_older = False
         self.title = Text(self.tr("Correct and label"), "heading")
         self.about = Text("", "muted")
         self.model = CheckpointBox(self._why_not, parent=self)
@@ -38,6 +38,7 @@ class ReviewCard(Card):
         )
         self.orders.choose(0)
         self.suggest = buttons.plain(self.tr("Label rows…"), self._on_suggest, "tag")
+        self.changes = buttons.plain(self.tr("Show changes"), state.show_changes, "history")
         self.progress = ProgressLine(self.tr("Looking at the labels"))
         self.progress.cancelled.connect(state.cancel)
         self.found = Text("", "body")
@@ -47,6 +48,7 @@ class ReviewCard(Card):
         self.train = buttons.plain(self.tr("Train again…"), self.trained.emit, "play")
         for widget in (
             *(self.title, self.about, self.model, self.look, self.orders, self.suggest),
+            self.changes,
             *(self.progress, self.found, self.keys, self.decided, self.train, self.end),
         ):
             self.body.addWidget(widget)
@@ -66,7 +68,11 @@ class ReviewCard(Card):
             if without
             else self.tr("Models that have not seen a row say how credible its label is.")
         )
-        self.setVisible(self._can_find or self._can_suggest)
+        self._has_older = spec.made_from is not None
+        text = self.tr("Show changes since version {0}").format(spec.made_from)
+        self.changes.setText(text)
+        self.changes.setAccessibleName(text)
+        self.setVisible(self._can_find or self._can_suggest or self._has_older)
         self.show_state()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
@@ -79,15 +85,17 @@ class ReviewCard(Card):
 
     def show_state(self) -> None:
         state, is_on = self._state, bool(self._state.kind)
+        scores = self._can_find or self._can_suggest
         for widget, shown in (
-            (self.about, not is_on),
-            (self.model, not is_on and not state.is_busy),
+            (self.about, scores and not is_on),
+            (self.model, scores and not is_on and not state.is_busy),
+            (self.changes, self._has_older and not is_on and not state.is_busy),
             (self.look, self._can_find and not is_on and not state.is_busy),
             (self.orders, self._can_suggest and not is_on and not state.is_busy),
             (self.suggest, self._can_suggest and not is_on and not state.is_busy),
             (self.found, is_on),
-            (self.keys, is_on),
-            (self.decided, is_on),
+            (self.keys, is_on and state.kind != "changes"),
+            (self.decided, is_on and state.kind != "changes"),
             (self.end, is_on),
             (self.train, state.kind == "labels" and bool(state.labelled)),
         ):
@@ -101,6 +109,13 @@ class ReviewCard(Card):
 
     def _show_list(self) -> None:
         state = self._state
+        if state.kind == "changes":
+            self.found.setText(
+                self.tr("{0} rows differ, {1} were deleted.").format(
+                    numbers.count(len(state.changes)), numbers.count(state.deleted)
+                )
+            )
+            return
         labelled = len(state.labelled)
         if state.kind == "errors":
             self.found.setText(

@@ -1,4 +1,4 @@
-"""A list of suggestions that is gone through: likely label errors, or rows without a label."""
+"""A list of rows that is gone through: likely label errors, rows without a label, or changes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,10 +7,14 @@ from typing import Literal
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
+from app import background
 from app.explorer import OneTimeWorker
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
+from engine.data.datasets.differences import RowDifference, differences
+from engine.data.datasets.store import open_dataset
+from engine.data.formats.lines import Cancelled
 from engine.messages.labelling import (
     FindLabelErrors,
     LabelErrorsFound,
@@ -20,7 +24,7 @@ from engine.messages.labelling import (
 )
 from engine.messages.question import Answer, Question, Refused
 
-Kind = Literal["", "errors", "labels"]
+Kind = Literal["", "errors", "labels", "changes"]
 
 
 class ReviewState(QObject):
@@ -39,11 +43,14 @@ class ReviewState(QObject):
         self.suggestions: dict[int, Suggestion] = {}  # by number of the row, in their order
         self.kept: set[int] = set()  # rows whose label was confirmed
         self.likely = self.rows = 0
+        self.changes: dict[int, RowDifference] = {}  # by number of the row in this version
+        self.deleted = 0  # rows of the version before that this one lacks
+        self._comparing: background.Job | None = None
         self._worker: OneTimeWorker | None = None
 
     @property
     def is_busy(self) -> bool:
-        return self._worker is not None
+        return self._worker is not None or self._comparing is not None
 
     def find_errors(self, checkpoint: Path | None) -> None:
         """Look for labels that are probably wrong."""
@@ -54,15 +61,55 @@ class ReviewState(QObject):
         question = SuggestLabels(data=self._data.folder, checkpoint=checkpoint, order=order)
         self._ask(question, "labels")
 
+    def show_changes(self) -> None:
+        """List the rows that differ from the version that this one was made from."""
+        new = self._edits.dataset
+        if self.is_busy or new.spec.made_from is None:
+            return
+        folder = new.folder.parent / str(new.spec.made_from)
+
+        def work(progress: background.Progress) -> list[RowDifference] | None:
+            try:
+                return differences(open_dataset(folder), new, progress.cancelled)
+            except Cancelled:
+                return None
+
+        self._comparing = background.run(
+            self,
+            work,
+            self._on_compared,
+            self._on_not_compared,
+            progress=lambda _done, _total: None,
+        )
+        self.changed.emit()
+
+    def _on_compared(self, found: list[RowDifference] | None) -> None:
+        self._comparing = None
+        if found is not None:
+            self.changes = {one.after: one for one in found if one.after is not None}
+            self.deleted = len(found) - len(self.changes)
+            self.kind = "changes"
+            self._data.show_rows(np.array(list(self.changes), dtype=np.int64))
+        self.changed.emit()
+
+    def _on_not_compared(self, error: BaseException) -> None:
+        self._comparing = None
+        self.changed.emit()
+        self._studio.notices.show(error)
+
     def cancel(self) -> None:
+        """Stop whatever is under way."""
+        if self._comparing is not None:
+            self._comparing.cancel()
+            self._comparing = None
         if self._worker is not None:
             self._worker.cancel()
             self._worker = None
-            self.changed.emit()
+        self.changed.emit()
 
     def end(self) -> None:
         """Show all rows again; what was decided stays among the edits."""
-        self.kind, self.suggestions = "", {}
+        self.kind, self.suggestions, self.changes = "", {}, {}
         self.kept.clear()
         self.changed.emit()
         self._data.show_rows(np.arange(len(self._edits.dataset), dtype=np.int64))

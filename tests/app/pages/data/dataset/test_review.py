@@ -159,3 +159,27 @@ def test_rows_without_a_label_are_labelled_and_trained_on(qtbot, page, worker, w
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(went), timeout=PATIENCE)
     assert went == [("train", {"data": view.state.folder.parent / "2"})]
+
+
+def test_changes_since_the_version_before_are_listed(qtbot, page, view) -> None:
+    view.editing.state.set_label([4], "0")
+    view.editing.state.set_cells([7], "sentence", ["another text"])
+    view.editing.state.move([4], "test")
+    view.editing.state.delete([0, 1])
+    assert not view.editing.card.changes.isVisible(), "the first version has none before it"
+    view.editing.state.save()
+    qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
+    new = page.dataset
+    qtbot.waitUntil(new.editing.card.changes.isVisible, timeout=PATIENCE)
+    assert new.editing.card.changes.text() == "Show changes since version 1"
+    qtbot.mouseClick(new.editing.card.changes, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: new.model.rowCount() == 2, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "…" not in texts(new), timeout=PATIENCE)
+    assert texts(new) == ["the film was very good 4", "another text"]
+    before = new.model.suggestion_column
+    assert new.model.headerData(before, Qt.Orientation.Horizontal) == "Before"
+    assert [new.model.index(row, before).data() for row in (0, 1)] == [
+        "label: 1⏎Training",
+        "sentence: the film was very good 7",
+    ]
+    assert new.editing.card.found.text() == "2 rows differ, 2 were deleted."
