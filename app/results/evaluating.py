@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -11,10 +10,11 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.errors import StudioError
-from engine.messages.evaluating import Evaluate
-from engine.messages.question import Answer, Refused, Working
+from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
+from engine.messages.question import Answer, Question, Refused, Working
 from engine.results.predictions import PredictionFacts
-from engine.results.store import looks_in, root_of
+from engine.results.store import baselines_of_run, evaluation_of_run, looks_in, root_of
+from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, SplitName
 
 
@@ -28,12 +28,14 @@ class ResultsOf:
         evaluation: the question that scores a part of its data; it reads files, and raises
             StudioError where there is no checkpoint. For rows of a file, the data are replaced.
         has_data: whether it has a data set with parts; else there are only files.
+        baselines: the question that fits simple models for the rows of some predictions.
     """
 
     folder: Path
     checkpoint_of: Callable[[PredictionFacts], Path | None]
     evaluation: Callable[[SplitName], Evaluate]
     has_data: bool = True
+    baselines: Callable[[PredictionFacts], FitBaselines] | None = None
 
 
 class Evaluating(QObject):
@@ -42,12 +44,14 @@ class Evaluating(QObject):
     Signals:
         begun: what is scored, in words.
         told: how far it is: done, total, stage.
-        ended: the file of the predictions; None where it was refused or cancelled.
+        ended: the file of the predictions; None where there is none.
+        fitted: the baselines are there.
     """
 
     begun = Signal(str)
     told = Signal(int, int, str)
     ended = Signal(object)
+    fitted = Signal()
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -69,20 +73,26 @@ class Evaluating(QObject):
 
         self._ask(question, self.tr("Scoring the rows of {0}").format(path.name))
 
+    def fit_baselines(self, of: ResultsOf, facts: PredictionFacts) -> None:
+        """Fit simple models on the training rows, and have them predict the same rows."""
+        make = of.baselines
+        if make is not None:
+            self._ask(lambda: make(facts), self.tr("Fitting baselines"))
+
     def cancel(self) -> None:
         if self._worker is not None:
             self._worker.cancel()
             self._worker = None
         self._end(None)
 
-    def _ask(self, make: Callable[[], Evaluate], said: str) -> None:
+    def _ask(self, make: Callable[[], Question], said: str) -> None:
         if self.is_at_work:
             return
         self.is_at_work = True
         self.begun.emit(said)
         background.run(self, make, self._start, self._on_problem)
 
-    def _start(self, question: Evaluate) -> None:
+    def _start(self, question: Question) -> None:
         if self.is_at_work:
             self._worker = self._studio.one_time_worker(
                 question, self._on_done, self._on_refused, self._on_working, self
@@ -92,8 +102,9 @@ class Evaluating(QObject):
         self.told.emit(working.done, working.total, working.stage)
 
     def _on_done(self, answer: Answer) -> None:
-        found: Any = answer
-        self._end(found.file)
+        self._end(answer.file if isinstance(answer, Evaluated) else None)
+        if isinstance(answer, BaselinesFitted):
+            self.fitted.emit()
 
     def _on_refused(self, refused: Refused) -> None:
         self._on_problem(StudioError(refused.problem, refused.advice))
@@ -112,3 +123,22 @@ class Evaluating(QObject):
 def times_tested(folder: Path) -> int:
     """How often test rows were scored with the results in this folder."""
     return len(looks_in(root_of(folder)))
+
+
+def results_of_run(run: RunFolder, step: int | None = None) -> ResultsOf:
+    """The results of a run, of its best checkpoint or of that of a step."""
+
+    def checkpoint_of(facts: PredictionFacts) -> Path | None:
+        folder = None if facts.step is None else run.checkpoint(facts.step)
+        return folder if folder is not None and folder.is_dir() else None
+
+    def baselines(facts: PredictionFacts) -> FitBaselines:
+        assert facts.part != "file"  # only for parts of the data set are there baselines
+        return baselines_of_run(run, facts.part, facts.labels)
+
+    return ResultsOf(
+        run.results,
+        checkpoint_of,
+        lambda part: evaluation_of_run(run, part, step),
+        baselines=baselines,
+    )

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app import background
+from app.results.baselines import BaselineLine
 from app.results.comparison import ComparisonCard
 from app.results.evaluating import Evaluating, ResultsOf, times_tested
 from app.results.headline import Headline
@@ -55,6 +56,7 @@ class ResultsView(QWidget):
         self.choice = QComboBox()
         self.choice.setAccessibleName(self.tr("Predictions of which rows"))
         self.menu_button = self._make_menu()
+        self.baselines = BaselineLine(self.state, studio.notices, of.folder)
         self.comparison = ComparisonCard(studio, self.state, of.folder)
         self.progress = ProgressLine(self.tr("Evaluation"))
         self.problem = EmptyState("triangle-alert", self.tr("The results cannot be shown"), "")
@@ -80,6 +82,8 @@ class ResultsView(QWidget):
         self.progress.cancelled.connect(self.evaluating.cancel)
         self.evaluating.begun.connect(self._on_begun)
         self.evaluating.told.connect(self.progress.tell)
+        self.evaluating.fitted.connect(self.baselines.read)
+        self.baselines.wanted.connect(self._on_baselines_wanted)
         self.evaluating.ended.connect(self._on_evaluated)
 
     def show_results(self) -> None:
@@ -112,6 +116,8 @@ class ResultsView(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
         column.addLayout(head)
+        if self._of.baselines is not None:
+            column.addWidget(self.baselines)
         column.addWidget(self.comparison)
         column.addWidget(splitter, 1)
         return content
@@ -206,14 +212,20 @@ class ResultsView(QWidget):
         dialog.fileSelected.connect(lambda path: self.evaluating.score_file(self._of, Path(path)))
         dialog.open()
 
+    def _on_baselines_wanted(self) -> None:
+        if self.state.predictions is not None:
+            self.evaluating.fit_baselines(self._of, self.state.predictions.facts)
+
     def _on_begun(self, said: str) -> None:
         self.progress.begin(said)
         self.menu_button.setEnabled(False)
+        self.baselines.fit.setEnabled(False)
         self.score.setEnabled(False)
 
     def _on_evaluated(self, file: Path | None) -> None:
         self.progress.hide()
         self.menu_button.setEnabled(True)
+        self.baselines.fit.setEnabled(True)
         self.score.setEnabled(True)
         if file is not None:
             self._wanted = file

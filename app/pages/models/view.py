@@ -86,7 +86,7 @@ class ModelsPage(QWidget):
             self.state.read_list()
             return
         self._forget_model()
-        view = ModelView(model, self.state.why_not_delete(model), self.stack)
+        view = ModelView(self._studio, model, self.state.why_not_delete(model), self.stack)
         view.left.connect(self.show_list)
         view.explored.connect(lambda: self._studio.go.emit("explore", model.path))
         view.tuned.connect(lambda: self._studio.go.emit("train", {"model": model.path}))

@@ -1,6 +1,7 @@
 """The results of a run: the score, pictures that select rows, and the rows."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.widgets.results.slices import SlicesPicture
-from engine.messages.evaluating import Evaluate, Evaluated
+from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Refused
 from engine.results.predictions import Predictions
 from engine.results.saved_slices import read_slices
@@ -331,3 +332,46 @@ def test_two_results_are_compared_and_flips_are_rows(
     card.stop.click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     assert not card.isVisible()
+
+
+@pytest.mark.parametrize(
+    "baseline, said",
+    [
+        (["bad"] * 60, "The model beats them."),
+        (["good"] * 60, "The model is not surely better than Majority. What usually helps:"),
+    ],
+)
+def test_the_score_stands_beside_baselines(
+    studio: Studio,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    baseline: list[str],
+    said: str,
+) -> None:
+    gold, texts = ["good"] * 60, [f"text {n}" for n in range(60)]
+    folder = tmp_path / "results"
+    classified(gold, gold, text=texts).write(file_of(folder, "validation"))
+    simple = classified(gold, baseline, text=texts)
+    facts = simple.facts.model_copy(update={"model": "Majority"})
+
+    def fit(question: FitBaselines, done: Any, *_: object) -> None:
+        file = file_of(question.into, question.part, baseline="majority")
+        Predictions(facts, simple.table).write(file)
+        done(BaselinesFitted(files=(file,)))
+
+    monkeypatch.setattr(studio, "one_time_worker", fit)
+    of = replace(
+        results_of(tmp_path),
+        baselines=lambda facts: FitBaselines(
+            data=FileData(path=tmp_path), into=folder, task=facts.task, labels=facts.labels
+        ),
+    )
+    view = ResultsView(studio, of)
+    qtbot.addWidget(view)
+    view.show()
+    qtbot.waitUntil(view.baselines.fit.isVisible)
+    view.baselines.fit.click()
+    qtbot.waitUntil(lambda: said in view.baselines.said.text())
+    assert view.baselines.said.text().startswith("Baselines: Majority ")
+    assert not view.baselines.fit.isVisible()

@@ -10,10 +10,17 @@ from app.pages.models.model.table import PartsModel, VocabularyModel
 from app.pages.models.model.tokenizer import TokenizerTab
 from app.pages.models.model.vocabulary import VocabularyTab
 from app.pages.models.texts import origin_of
+from app.results.evaluating import ResultsOf, results_of_run
+from app.results.view import ResultsView
+from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons
+from app.widgets.later import Later
 from app.widgets.page import Page
 from app.widgets.text import Text
+from engine.messages.evaluating import Evaluate
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import FileData
 
 
 class ModelView(Page):
@@ -29,7 +36,11 @@ class ModelView(Page):
     deleted = Signal()
 
     def __init__(
-        self, model: ModelEntry, why_not_delete: str, parent: QWidget | None = None
+        self,
+        studio: Studio,
+        model: ModelEntry,
+        why_not_delete: str,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(model.name, origin_of(model), parent)
         self.state = ModelState(model, self)
@@ -51,6 +62,10 @@ class ModelView(Page):
             column = QVBoxLayout(place)
             column.setContentsMargins(0, 0, 0, 0)
             column.addWidget(tab)
+        self.results: Later[ResultsView] | None = None
+        if model.info is not None and model.info.task is not None:
+            self.results = Later(lambda: ResultsView(studio, results_of(studio, model)))
+            self.tabs.addTab(self.results, self.tr("Results"))
         self.state.read.connect(self._on_read)
         self.state.start()
 
@@ -96,6 +111,25 @@ class ModelView(Page):
         if contents.tokenizer is not None:
             self.vocabulary.show_model(VocabularyModel(contents.tokenizer.vocabulary, self))
             self.tokenizer.begin(contents.tokenizer)
+
+
+def results_of(studio: Studio, model: ModelEntry) -> ResultsOf:
+    """The results of a fine-tuned model: those of its run, or those of files, below the home."""
+    if model.origin == "run":
+        return results_of_run(RunFolder(model.path.parents[1]), model.step)
+    folder = studio.home.results / model.path.name
+    return ResultsOf(
+        folder,
+        lambda _: model.path if model.path.is_dir() else None,
+        lambda part: Evaluate(
+            checkpoint=model.path,
+            data=FileData(path=model.path),
+            part=part,
+            into=folder,
+            model=model.name,
+        ),
+        has_data=False,
+    )
 
 
 class CardTab(QWidget):

@@ -24,13 +24,11 @@ from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.pages.runs.run.reproducibility_tab import ReproducibilityTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.state import RunState
-from app.results.evaluating import ResultsOf
+from app.results.evaluating import results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets.later import Later
-from engine.results.predictions import PredictionFacts
-from engine.results.store import evaluation_of_run
 from engine.spec.tasks import TASKS
 
 
@@ -73,7 +71,7 @@ class RunView(QWidget):
         self.checkpoints.explore_wanted.connect(state.runs.open_in_explore)
         self.checkpoints.fine_tune_wanted.connect(state.runs.fine_tune)
         self.batch = Later(lambda: BatchTab(BatchState(state, studio.explorer)))
-        self.results = Later(lambda: self._make_results(studio))
+        self.results = Later(lambda: ResultsView(studio, results_of_run(state.folder)))
         self.log = Later(lambda: LogTab(state))
         self.details = DetailsTab(state.runs, state.run_id)
         self.reproducibility = Later(
@@ -94,24 +92,6 @@ class RunView(QWidget):
         tabs.setTabVisible(0, False)
         tabs.setCurrentWidget(self.charts)
         return tabs
-
-    def _make_results(self, studio: Studio) -> ResultsView:
-        folder = self.state.folder
-        return ResultsView(
-            studio,
-            ResultsOf(
-                folder.results,
-                self._checkpoint_of,
-                lambda part: evaluation_of_run(folder, part),
-            ),
-        )
-
-    def _checkpoint_of(self, facts: PredictionFacts) -> Path | None:
-        """The checkpoint that made these predictions."""
-        if facts.step is None:
-            return None
-        folder = self.state.folder.checkpoint(facts.step)
-        return folder if folder.is_dir() else None
 
     def _make_seeds(self) -> SeedsTab:
         tab = SeedsTab(self.state.runs)

@@ -277,7 +277,7 @@ def test_the_runs_that_need_a_model_are_named_before_it_goes(
 @pytest.mark.parametrize("origin, said", [("starter", "part of BERT Studio"), ("run", "run")])
 def test_what_is_not_imported_says_why_it_stays(qtbot, page, little, origin, said) -> None:
     model = ModelEntry("other", little, checkpoint_info(little), origin)
-    view = ModelView(model, page.state.why_not_delete(model))
+    view = ModelView(page._studio, model, page.state.why_not_delete(model))
     qtbot.addWidget(view)
     assert not view.delete.isEnabled()
     assert said in view.delete.accessibleDescription()
@@ -405,3 +405,26 @@ def test_ten_thousand_tensors_fit_into_a_section(qtbot) -> None:
     section.toggle.click()
     assert section.list.model().rowCount() == 5_001
     assert section.list.model().index(0, 0).data() == f"{MARKUP}.0"
+
+
+# ── results ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_fine_tuned_model_has_results_of_files(qtbot, studio, little) -> None:
+    tuned = checkpoint_info(little).model_copy(update={"task_heads": ("text_classification",)})
+    view = ModelView(studio, ModelEntry("mine", little, tuned, "imported"), "")
+    qtbot.addWidget(view)
+    results = view.results
+    assert results is not None
+    assert view.tabs.tabText(view.tabs.indexOf(results)) == "Results"
+    assert results.made.score.text() == "E&valuate on a file…"
+    assert not results.made.test_action.isVisible()
+    qtbot.waitUntil(lambda: view.state.contents is not None)
+
+
+def test_a_model_without_a_task_has_no_results(qtbot, studio, little) -> None:
+    model = ModelEntry("mine", little, checkpoint_info(little), "imported")
+    view = ModelView(studio, model, "")
+    qtbot.addWidget(view)
+    assert view.results is None
+    qtbot.waitUntil(lambda: view.state.contents is not None)
