@@ -58,26 +58,29 @@ def t_limit(freedom: float, confidence: float = 0.95) -> float:
     return high
 
 
-def welch_tail(
-    mean: ArrayLike, variance: ArrayLike, count: ArrayLike,
-    other_mean: ArrayLike, other_variance: ArrayLike, other_count: ArrayLike,
-) -> NDArray[np.float64]:  # fmt: skip
-    """One-sided p that the first mean is below the other one (Welch 1947), [...].
+def permutation_tail(
+    inside: Sequence[NDArray[np.float64]], outside: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """One-sided p that the mean inside is below that outside, where rows are dealt anew, [S].
 
-    Variances are those of the sample, over n - 1. Without any variance, p is 0 or 1.
+    The permutation test in its limit: the mean of n of N rows that are drawn varies by S² / n less
+    S² / N, where S² is the variance of all rows. Unlike Welch's test it is not misled where the few
+    rows inside are equal. Without any variance, p is 1.
+
+    Args:
+        inside: counts, sums and sums of squares of the rows inside, float64 [S] each.
+        outside: of all other rows.
     """
-    one = np.asarray(variance, dtype=np.float64) / np.asarray(count)
-    other = np.asarray(other_variance, dtype=np.float64) / np.asarray(other_count)
-    below = np.asarray(other_mean, dtype=np.float64) - np.asarray(mean)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = below / np.sqrt(one + other)
-        freedom = (one + other) ** 2 / (
-            one**2 / (np.asarray(count) - 1) + other**2 / (np.asarray(other_count) - 1)
-        )
-    usable = np.isfinite(t) & np.isfinite(freedom)
-    p = t_tail(np.where(usable, t, 0), np.where(usable, freedom, 1))
-    found: NDArray[np.float64] = np.where(usable, p, np.where(below > 0, 0.0, 1.0))
-    return found
+    n, total, square = inside
+    m, other, other_square = outside
+    rows = n + m
+    mean = (total + other) / rows
+    variance = np.maximum(0, square + other_square - rows * mean**2) / np.maximum(rows - 1, 1)
+    below = other / m - total / n
+    error = np.sqrt(variance * (1 / n + 1 / m))
+    usable = error > 1e-9 * np.abs(below)
+    t = np.divide(below, error, out=np.zeros_like(below), where=usable)
+    return np.where(usable, t_tail(t, np.maximum(rows - 2, 1)), 1.0)
 
 
 def hypergeometric_tail(

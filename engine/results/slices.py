@@ -16,7 +16,7 @@ from engine.results.conditions import Condition, Conditions, mask, sentence
 from engine.results.groups import Group, RowScores, group, row_scores
 from engine.results.intervals import Interval, mean_interval
 from engine.results.predictions import Predictions
-from engine.results.significance import benjamini_hochberg, hypergeometric_tail, welch_tail
+from engine.results.significance import benjamini_hochberg, hypergeometric_tail, permutation_tail
 from engine.results.slice_candidates import Candidate, candidates
 from engine.spec import Spec
 
@@ -90,10 +90,10 @@ def worst_slices(
 ) -> WorstSlices:
     """The slices where the model is worse than elsewhere.
 
-    Rows that are right or wrong are tested by Fisher's exact test, others by Welch's, both
-    one-sided, and the false discovery rate of all slices that were tried is held below 5 %. A pair
-    is told only where it is worse than each of its conditions without the other one, and a slice
-    only where it is also worse without the rows of the slices that are told before it.
+    Rows that are right or wrong are tested by Fisher's exact test, others by a permutation test,
+    both one-sided, and the false discovery rate of all slices that were tried is held below 5 %. A
+    pair is told only where it is worse than each of its conditions without the other one, and a
+    slice only where it is also worse without the rows of the slices that are told before it.
     """
     scores = row_scores(predictions)
     usable = np.flatnonzero(~np.isnan(scores.values))
@@ -221,8 +221,7 @@ Moments = Sequence[NDArray[np.float64]]  # counts, sums and sums of squares, eac
 def _tail(inside: Moments, other: Moments, is_binary: bool) -> NDArray[np.float64]:
     """One-sided p that the first scores are below the others, [tried]."""
     if not is_binary:
-        (n, mean, variance), (m, other_mean, other_variance) = _means(inside), _means(other)
-        return welch_tail(mean, variance, n, other_mean, other_variance, m)
+        return permutation_tail(inside, other)
     found = np.ones(len(inside[0]))
     hits, rows = np.rint(inside[1]).astype(np.int64), np.rint(inside[0]).astype(np.int64)
     all_hits = hits + np.rint(other[1]).astype(np.int64)
@@ -235,11 +234,3 @@ def _tail(inside: Moments, other: Moments, is_binary: bool) -> NDArray[np.float6
 
 def _moments(values: NDArray[np.float64]) -> Moments:
     return tuple(np.array([one]) for one in (len(values), values.sum(), (values**2).sum()))
-
-
-def _means(moments: Moments) -> Moments:
-    """Counts, means, and variances over n - 1."""
-    count, total, square = moments
-    mean = total / count
-    variance = np.maximum(0, square - count * mean**2) / np.maximum(count - 1, 1)
-    return count, mean, variance

@@ -13,9 +13,9 @@ from engine.results.significance import (
     hypergeometric_tail,
     mcnemar,
     over_seeds,
+    permutation_tail,
     t_limit,
     t_tail,
-    welch_tail,
 )
 
 small = st.floats(-5, 5).map(lambda number: round(number, 2))
@@ -38,14 +38,40 @@ def test_tails_of_t_are_those_of_scipy(freedom: float) -> None:
     st.lists(small, min_size=2, max_size=12, unique=True),
 )
 def test_the_test_of_welch_is_that_of_scipy(a: list[float], b: list[float]) -> None:
-    theirs = stats.ttest_ind(a, b, equal_var=False, alternative="less")
-    ours = welch_tail(np.mean(a), np.var(a, ddof=1), len(a), np.mean(b), np.var(b, ddof=1), len(b))
-    assert float(ours) == pytest.approx(theirs.pvalue, rel=1e-4, abs=1e-12)
     both = stats.ttest_ind(b, a, equal_var=False)
     found = over_seeds(a, b, paired=False)
     assert found.p == pytest.approx(both.pvalue, rel=1e-4, abs=1e-12)
     low, high = both.confidence_interval(0.95)
     np.testing.assert_allclose([found.low, found.high], [low, high], rtol=1e-4, atol=1e-6)
+
+
+def moments(values: np.ndarray) -> list[np.ndarray]:
+    return [np.array([float(one)]) for one in (len(values), values.sum(), (values**2).sum())]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_permutation_test_is_that_of_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.round(rng.beta(0.5, 0.5, 300), 1)  # between 0 and 1, most near the ends, many ties
+    inside, outside = values[:40] - 0.08 * seed, values[40:]
+    theirs = stats.permutation_test(
+        (inside, outside),
+        lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
+        alternative="less",
+        n_resamples=5_000,
+        rng=rng,
+    )
+    ours = permutation_tail(moments(inside), moments(outside))[0]
+    assert ours == pytest.approx(theirs.pvalue, abs=0.02)
+
+
+def test_equal_rows_are_no_proof() -> None:
+    rng = np.random.default_rng(1)
+    outside = (rng.random(500) < 0.5).astype(float)
+    few = permutation_tail(moments(np.zeros(3)), moments(outside))[0]
+    exact = hypergeometric_tail([0], [3], int(outside.sum()), 503)[0]
+    assert few == pytest.approx(exact, abs=0.1) and few > 0.01
+    assert permutation_tail(moments(np.ones(3)), moments(np.ones(9)))[0] == 1
 
 
 def test_runs_with_the_same_seeds_are_compared_in_pairs() -> None:
