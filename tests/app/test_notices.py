@@ -3,13 +3,24 @@
 import logging
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
-from PySide6.QtCore import QObject, QTimer, Signal, qWarning
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QEvent,
+    QObject,
+    Qt,
+    QTimer,
+    Signal,
+    qWarning,
+)
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QListView, QPushButton, QWidget
 
+from app import background
 from app.notices import Notices, catch_exceptions, log_qt_messages
 from app.shell.logs import log_to
 from app.widgets.banners import MAX_BANNERS, Banners
@@ -121,6 +132,96 @@ def test_an_exception_in_a_slot_is_told_and_the_window_lives(qtbot, notices: Not
         "Something went wrong in BERT Studio: ZeroDivisionError: one by nothing (unexpected error)"
     )
     assert "Traceback" in notice.details and notice.is_error
+
+
+class Broken(QAbstractListModel):
+    """A model and a filter of events that raise wherever Qt calls them."""
+
+    def rowCount(self, parent: object = None) -> int:
+        return 1
+
+    def data(self, index: object, role: int = 0) -> object:
+        raise ZeroDivisionError("one by nothing")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.User:
+            raise ZeroDivisionError("one by nothing")
+        return False
+
+
+class BrokenWidget(QWidget):
+    def paintEvent(self, event: object) -> None:
+        raise ZeroDivisionError("one by nothing")
+
+
+def fail(*_: object) -> None:
+    raise ZeroDivisionError("one by nothing")
+
+
+def shown(qtbot) -> QWidget:
+    view = QListView()
+    qtbot.addWidget(view)
+    view.setModel(Broken(view))
+    QTimer.singleShot(0, view.show)
+    return view
+
+
+def filtered(qtbot) -> QWidget:
+    target = QWidget()
+    qtbot.addWidget(target)
+    target.installEventFilter(Broken(target))
+    QCoreApplication.postEvent(target, QEvent(QEvent.Type.User))
+    return target
+
+
+def painted(qtbot) -> QWidget:
+    widget = BrokenWidget()
+    qtbot.addWidget(widget)
+    QTimer.singleShot(0, widget.show)
+    return widget
+
+
+def clicked(qtbot) -> None:
+    button = QPushButton()
+    button.clicked.connect(fail)
+    button.click()
+
+
+def queued(qtbot) -> None:
+    bell = Bell()
+    bell.rung.connect(fail, Qt.ConnectionType.QueuedConnection)
+    bell.rung.emit()
+    QCoreApplication.processEvents()
+
+
+def in_the_pool(qtbot) -> None:
+    background.run(QCoreApplication.instance(), fail, fail)
+
+
+def after_the_pool(qtbot) -> None:
+    background.run(QCoreApplication.instance(), lambda: 1, fail)
+
+
+PLACES: dict[str, Callable[[Any], object]] = {  # wherever Qt calls our code
+    "a click": clicked,
+    "a queued signal": queued,
+    "a timer": lambda qtbot: QTimer.singleShot(0, fail),
+    "a model": shown,
+    "a filter of events": filtered,
+    "a paint event": painted,
+    "work in a thread": in_the_pool,
+    "the result of such work": after_the_pool,
+}
+
+
+@pytest.mark.usefixtures("hooks")
+@pytest.mark.parametrize("place", PLACES)
+def test_an_exception_is_told_wherever_qt_calls_us(qtbot, notices: Notices, place: str) -> None:
+    kept = PLACES[place](qtbot)
+    qtbot.waitUntil(lambda: bool(notices.shown))
+    problem = notices.shown[0].problem
+    assert "ZeroDivisionError: " in problem and "one by nothing" in problem
+    del kept
 
 
 @pytest.mark.usefixtures("hooks")

@@ -1,7 +1,10 @@
 """One window for each home, by real processes."""
 
+import contextlib
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -101,8 +104,37 @@ def test_what_a_killed_window_left_does_not_silence_the_next(qtbot, home: Home) 
 @pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
 def test_the_socket_is_for_this_user_alone(qtbot, home: Home) -> None:
     owner = _owner(home, [])
-    socket = Path(QDir.tempPath()) / server_name(home)
-    assert socket.stat().st_mode & 0o077 == 0
+    place = Path(QDir.tempPath()) / server_name(home)
+    assert place.stat().st_mode & 0o077 == 0
+    owner.deleteLater()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights of sockets are POSIX's")
+def test_whatever_is_sent_to_the_socket_only_rings(qtbot, home: Home) -> None:
+    rings: list[bool] = []
+    owner = _owner(home, rings)
+    path = str(Path(QDir.tempPath()) / server_name(home))
+    dice = random.Random(49)
+    for number in range(1, 201):
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(path)
+            with contextlib.suppress(OSError):  # it may have been answered and closed already
+                for _ in range(50):
+                    caller.send(dice.randbytes(dice.choice((0, 1, 100, 4000))), socket.MSG_DONTWAIT)
+            qtbot.waitUntil(lambda number=number: len(rings) == number)
+    owner.deleteLater()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root alone may")
+def test_another_user_cannot_ring(qtbot, home: Home) -> None:
+    owner = _owner(home, [])
+    knock = "socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    path = Path(QDir.tempPath()) / server_name(home)
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import os, socket, sys; os.setuid(65534); {knock}", path],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode and "PermissionError" in done.stderr
     owner.deleteLater()
 
 

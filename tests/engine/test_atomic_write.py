@@ -23,6 +23,7 @@ from engine.atomic_write import (
 )
 from engine.errors import BadCheckpoint, DiskFull
 from tests.engine import faults
+from tests.often import times
 
 SETUP = """
 from pathlib import Path
@@ -35,6 +36,11 @@ with whole_folder(target) as folder:
         with open(folder / name, "w") as file:
             file.write("new" * 1000)
 """
+SAVE_MANY = """
+top = target
+for number in range({count}):
+    target = top / str(number)
+""" + SAVE_FOLDER.replace("\n", "\n    ")
 SAVE_FILE = "write_file(target, b'new' * 1000)"
 
 
@@ -93,10 +99,13 @@ def test_a_file_is_old_or_new_wherever_a_write_breaks_off(tmp_path: Path, way: s
     assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
 
 
-def test_the_order_is_flush_then_rename_then_flush_of_the_parent(tmp_path: Path) -> None:
+@times(2, 1_000)
+def test_the_order_is_flush_then_rename_then_flush_of_the_parent(
+    tmp_path: Path, count: int
+) -> None:
     if shutil.which("strace") is None:
         pytest.skip("strace is not here")
-    code = SETUP.format(target=str(tmp_path / "checkpoint")) + SAVE_FOLDER
+    code = SETUP.format(target=str(tmp_path)) + SAVE_MANY.format(count=count)
     done = subprocess.run(
         ["strace", "-f", "-y", "-e", "trace=fsync,rename", sys.executable, "-c", code],
         capture_output=True, text=True, check=False,
@@ -106,11 +115,12 @@ def test_the_order_is_flush_then_rename_then_flush_of_the_parent(tmp_path: Path)
         pytest.skip("strace may not trace here")
     lines = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
     renames = [number for number, line in enumerate(lines) if "rename(" in line]
-    assert len(renames) == 1
-    flushed = [line for line in lines[: renames[0]] if "fsync(" in line]
-    assert any("/a>" in line for line in flushed) and any("/b>" in line for line in flushed)
-    assert "manifest.json>" in flushed[-2]  # the manifest last, then its folder
-    assert f"<{tmp_path}>" in lines[renames[0] + 1]
+    assert len(renames) == count
+    for before, here in zip([-2, *renames], renames, strict=False):
+        flushed = [line for line in lines[before + 2 : here] if "fsync(" in line]
+        assert any("/a>" in line for line in flushed) and any("/b>" in line for line in flushed)
+        assert "manifest.json>" in flushed[-2]  # the manifest last, then its folder
+        assert f"<{tmp_path}>" in lines[here + 1]
 
 
 def test_a_really_full_disk_is_one_sentence(tmp_path: Path) -> None:

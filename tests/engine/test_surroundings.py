@@ -13,6 +13,8 @@ from engine.shipped import sample_data
 from tests.engine.test_private import OPEN_AND_CLOSE
 from tests.engine.training import small
 
+TOKEN = "hf_CANARY0123456789"
+
 
 def run(*command: str, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -33,13 +35,17 @@ def traced(out: Path, *arguments: str) -> list[str]:
 
 
 def test_neither_a_training_nor_the_window_opens_a_socket_to_the_network(
-    tmp_path: Path, home: Home
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path, epochs=1).model_dump_json())
     train = ("-m", "app", "train", str(job), "--into", str(home.runs / "one"))
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert traced(tmp_path / "train", *train) == []
     assert traced(tmp_path / "window", "-c", OPEN_AND_CLOSE) == []
+    written = [file for file in home.root.rglob("*") if file.is_file()]
+    assert len(written) > 10
+    assert not [file for file in written if TOKEN.encode() in file.read_bytes()]
 
 
 def test_everything_works_without_a_network(tmp_path: Path, home: Home) -> None:

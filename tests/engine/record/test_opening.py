@@ -356,6 +356,23 @@ def test_four_writers_and_readers_never_meet_a_locked_record(
     assert not log.exists() or log.stat().st_size < 64 << 20
 
 
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_an_hour_of_events_leaves_the_log_small_while_a_window_looks(
+    home: Home, record: Record
+) -> None:
+    """As many transactions as the dispatcher makes in an hour, and a reader between all of them."""
+    log, largest = home.record.with_name("studio.db-wal"), 0
+    for number in range(14_400):
+        with record.session() as session:
+            set_fact(session, f"fact {number % 50}", "x" * 2_000)
+        with record.read() as session:
+            session.scalar(text("SELECT count(*) FROM about"))
+        largest = max(largest, log.stat().st_size)
+    print(f"14,400 transactions: the log had at most {largest / 1e6:.1f} MB")
+    assert largest < 64 << 20
+
+
 # ── damage ───────────────────────────────────────────────────────────────────────────────────
 
 

@@ -1,8 +1,12 @@
 """A data set is kept as a version that nothing changes."""
 
+import contextlib
 import os
+import random
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +17,7 @@ from engine.data.datasets.store import Cancelled, import_dataset, open_dataset, 
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.spec.dataset import SPLITS, DatasetSpec, FileData, Mapping, Reading, Split, StoredData
+from tests.often import times
 
 MAPPED = Mapping(text="text", label="label")
 
@@ -182,6 +187,20 @@ def test_an_import_can_be_cancelled_at_any_time(tmp_path, after, monkeypatch):
     with pytest.raises(Cancelled):
         imported(tmp_path, cancelled=lambda: next(asked) >= after)
     assert list((tmp_path / "sets").iterdir()) == []
+
+
+@times(10, 200)
+def test_an_import_that_is_cancelled_at_a_random_moment_leaves_nothing(tmp_path, count):
+    table(tmp_path / "a.csv", 20_000)
+    dice, slowest = random.Random(14), 0.0
+    for _ in range(count):
+        end = time.monotonic() + dice.uniform(0, 0.15)
+        with contextlib.suppress(Cancelled):
+            imported(tmp_path, cancelled=lambda end=end: time.monotonic() > end)
+            shutil.rmtree(tmp_path / "sets" / "a")
+        slowest = max(slowest, time.monotonic() - end)
+        assert list((tmp_path / "sets").iterdir()) == []
+    print(f"{count} cancelled; the last of them to end took {slowest:.2f} s")
 
 
 def test_progress_counts_the_bytes_of_all_files(tmp_path):

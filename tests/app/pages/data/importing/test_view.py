@@ -14,6 +14,7 @@ from app.pages.data.view import DataPage
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import FirstRows, Row
 from tests.app.accessible import assert_accessible
+from tests.engine.data.formats.hostile import CASES
 
 PATIENCE = 20_000  # ms
 MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
@@ -248,6 +249,21 @@ def test_three_thousand_columns_do_not_hold_the_window(qtbot, page, write) -> No
     qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
     assert page.dataset.state.columns[:2] == ("column2999", "column2500")
     page.dataset.table.scrollTo(page.dataset.model.index(10, 150))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_no_hostile_file_holds_the_window(qtbot, page, tmp_path, watchdog) -> None:
+    """Each file of the corpus in the real page: its rows, or a sentence."""
+    watchdog.be_strict(0.2)
+    for case in CASES:
+        path = tmp_path / case.name
+        case.make(path)
+        view = begin(qtbot, page, path)
+        assert view.state.preview_problem or view.state.count.problem or view.rows.rowCount()
+        page.show_list()
+        qtbot.wait(1)
+    print(f"{len(CASES)} files, none held the window for more than 200 ms of work")
 
 
 def test_the_preview_model_is_sound(qtmodeltester) -> None:

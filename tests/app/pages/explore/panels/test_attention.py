@@ -120,6 +120,7 @@ def test_the_strip_points_into_the_pictures(view, state, study, weights):
 
 
 def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, weights, wait):
+    assert view.filters.left_out.isHidden(), "the read-out has its place"
     view.filters.special.setChecked(True)
     wait(lambda: len(state.links.weights))
     assert [token.text for token in state.tokens] == ["the", "cat", "sat"]
@@ -128,6 +129,7 @@ def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, wei
     share = 1 - whole[1:4, 1:4].sum() / whole.sum()
     assert f"{share:.0%}".removesuffix("%") in view.filters.left_out.whole()
     assert "not rescaled" in view.filters.left_out.whole()
+    assert not view.filters.left_out.isHidden()
     assert int(state.links.rows.max()) < 3
     state.pick_token(0)
     assert state.study.picked == 1

@@ -1,0 +1,65 @@
+"""A window that is used for long keeps what it takes: memory, open files and threads. With --long.
+
+What it does is real: pages, the rows of a data set, notices, a run that ends, dialogs that close.
+"""
+
+import gc
+import os
+import threading
+import time
+
+import psutil
+import pytest
+from PySide6.QtCore import Qt
+
+from app.notices import Notices
+from app.sample import sample_entry
+from app.studio import Studio
+from app.window import MainWindow
+from engine.runs.folder import RunFolder
+from tests.engine.runs import fake_worker
+
+MINUTES = float(os.environ.get("BERT_STUDIO_SOAK", "4"))
+GROWTH = 50_000_000  # bytes
+
+
+def taken(process: psutil.Process) -> tuple[int, int, int]:
+    """Bytes of memory, open files and threads, once nothing is under way."""
+    gc.collect()
+    return process.memory_info().rss, process.num_fds(), threading.active_count()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+@pytest.mark.skipif(not hasattr(psutil.Process, "num_fds"), reason="counts open files as POSIX")
+def test_a_window_that_is_used_for_long_grows_no_more(qtbot, studio: Studio) -> None:
+    entry = sample_entry(studio.home)
+    window = MainWindow(studio)
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    window.show()
+    studio.settings.set("ask_on_close", False)
+    notices: Notices = studio.notices
+    process, rounds, looks = psutil.Process(), 0, list[tuple[int, int, int]]()
+    end = time.monotonic() + MINUTES * 60
+    while time.monotonic() < end:
+        rounds += 1
+        folder = RunFolder.create(studio.home.runs / f"run-{rounds}", fake_worker.job())
+        fake_worker.main(folder)
+        for key in window.entries:
+            window.go(key, entry.folder if key == "data" else None)
+            qtbot.wait(30)
+        qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+        qtbot.wait(10)
+        if window._palette is not None:
+            window._palette.close()
+        notices.error(f"Problem {rounds}.", "Do something.")
+        while notices.shown:
+            notices.close(notices.shown[0])
+        qtbot.wait(30)
+        if rounds % 5 == 0:
+            looks.append(taken(process))
+    first, last = looks[len(looks) // 3], looks[-1]
+    print(f"{rounds} rounds in {MINUTES:g} minutes: first third and end {first}, {last}")
+    assert last[0] - first[0] < GROWTH
+    assert last[1] <= first[1] and last[2] <= first[2]
