@@ -220,7 +220,9 @@ class AttentionView(Panel):
             hint = self.tr("Computing layer {0} …").format(state.layer + 1)
         self.readout.setText(readout.pointed(state) or hint)
         self.note.setText(self._drawn())
-        self.filters.left_out.setVisible(bool(self.filters.sentence()))  # else all is the read-out's
+        self.filters.left_out.setVisible(
+            bool(self.filters.sentence())
+        )  # else all is the read-out's
 
     def _drawn(self) -> str:
         """How many links are drawn, and of how many where they are too many."""
