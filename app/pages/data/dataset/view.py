@@ -179,7 +179,8 @@ class DatasetView(Page):
         self.labels = LabelsCard(inner)
         self.lengths = LengthsCard(self.state, inner)
         self.details = DetailsCard(inner)
-        for card in (self.checks, self.labels, self.editing.card, self.lengths, self.details):
+        labelling = (self.editing.card, self.editing.curve)
+        for card in (self.checks, self.labels, *labelling, self.lengths, self.details):
             column.addWidget(card)
         column.addStretch(1)
         self.labels.chosen.connect(lambda _: self._seek())

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QLayout, QTableView, QVBoxLayou
 from app.pages.data.dataset.editing.bar import EditBar
 from app.pages.data.dataset.editing.cells import LabelCells, SplitCells, TextCells
 from app.pages.data.dataset.editing.keys import KeyFilter, LabelKeys
+from app.pages.data.dataset.editing.learning_curve import LearningCurveCard
 from app.pages.data.dataset.editing.review_card import ReviewCard
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import EditsState
@@ -43,6 +44,7 @@ class EditingPart(QObject):
         self.words_area.hide()
         self.review = ReviewState(studio, data, self.state)
         self.card = ReviewCard(self.review)
+        self.curve = LearningCurveCard(studio)
         self.card.trained.connect(lambda: self._train(studio))
         self.keys.pressed.connect(self._on_label)
         KeyFilter(table, self._on_key)
@@ -85,6 +87,7 @@ class EditingPart(QObject):
             self._below.hide()
         self.keys.watch(table)
         self._data.found.connect(self._on_found)
+        self.curve.read(self._data.folder.parent)
         self.card.show_spec(spec, self.state.labels, self.state.has_sets)
         self.state.open()
         self.state.changed.connect(self.card.show_state)

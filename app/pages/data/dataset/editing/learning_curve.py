@@ -1,0 +1,107 @@
+"""The best score of each run over the number of labelled rows that it had."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from PySide6.QtWidgets import QWidget
+
+from app import background
+from app.library import DataEntry
+from app.studio import Studio
+from app.theme import SPACE
+from app.widgets import numbers, run_texts
+from app.widgets.page import Card
+from app.widgets.results.chart import Chart, ChartView, Series
+from app.widgets.text import Text
+from engine.record.opening import Record
+from engine.record.runs import all_runs
+from engine.spec.dataset import StoredData
+
+HEIGHT = 52 * SPACE
+
+
+class Scored(NamedTuple):
+    """A finished run: how many labelled rows its version had, and its best score."""
+
+    labelled: int
+    score: float
+    metric: str
+
+
+def scores_of(record: Record, versions: list[DataEntry]) -> list[Scored]:
+    """The finished runs on these versions of a data set, by their labelled rows.
+
+    Only those with the metric that most of them have.
+    """
+    labelled = {
+        entry.folder: sum(entry.spec.rows.values()) - entry.spec.labels.get("", 0)
+        for entry in versions
+        if entry.spec is not None
+    }
+    found = []
+    with record.read() as session:
+        for run in all_runs(session):
+            job = run.readable_job()
+            data = job.data if job is not None else None
+            if not isinstance(data, StoredData) or data.folder not in labelled:
+                continue
+            if run.state == "finished" and run.best_score is not None:
+                found.append(Scored(labelled[data.folder], run.best_score, run.best_metric))
+    metrics = [one.metric for one in found]
+    usual = max(metrics, key=metrics.count, default="")
+    return sorted(one for one in found if one.metric == usual)
+
+
+class LearningCurveCard(Card):
+    """Hidden until runs on two different numbers of labelled rows have finished."""
+
+    def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
+        super().__init__("", parent)
+        self._studio = studio
+        self.body.addWidget(Text(self.tr("Score over labelled rows"), "heading"))
+        self.chart = ChartView(self.tr("Score over labelled rows"))
+        self.chart.setFixedHeight(HEIGHT)
+        self.summary = Text("", "muted")
+        self.body.addWidget(self.chart)
+        self.body.addWidget(self.summary)
+        self.hide()
+
+    def read(self, dataset: Path) -> None:
+        """Read the runs on all versions of a data set."""
+        studio = self._studio
+
+        def work() -> list[Scored]:
+            entries = [entry for entry in studio.datasets() if entry.folder.parent == dataset]
+            return scores_of(studio.record, entries)
+
+        background.run(self, work, self._show)
+
+    def _show(self, scores: list[Scored]) -> None:
+        rows = np.array([one.labelled for one in scores], dtype=np.float64)
+        values = np.array([one.score for one in scores], dtype=np.float64)
+        self.setVisible(len(set(rows.tolist())) > 1)
+        if self.isHidden():
+            return
+        title = run_texts.metric_title(scores[0].metric)
+        low, high = float(values.min()), float(values.max())
+        room = max((high - low) * 0.1, 0.01)
+        self.chart.show_chart(
+            Chart(
+                self.tr("Labelled rows"),
+                title,
+                (0.0, float(rows.max()) * 1.05),
+                (low - room, high + room),
+                (Series("line", rows, values), Series("points", rows, values)),
+            )
+        )
+        first, last = scores[0], scores[-1]
+        said = self.tr("{0}: {1} with {2} labelled rows, {3} with {4}.").format(
+            title,
+            run_texts.metric_value(first.metric, first.score),
+            numbers.count(first.labelled),
+            run_texts.metric_value(last.metric, last.score),
+            numbers.count(last.labelled),
+        )
+        self.summary.setText(said)
+        self.chart.setAccessibleDescription(said)

@@ -1,0 +1,38 @@
+"""The score over the number of labelled rows, from the runs on the versions of a data set."""
+
+from app.pages.data.dataset.editing.learning_curve import scores_of
+from app.pages.data.view import DataPage
+from engine.spec.dataset import StoredData
+from tests.app.pages.data.dataset.test_view import PATIENCE, opened
+from tests.app.pages.runs.conftest import MakeRun, make_run
+from tests.engine.runs import fake_worker
+
+__all__ = ["make_run"]
+
+
+def test_scores_are_drawn_over_labelled_rows(
+    qtbot, page: DataPage, write, make_run: MakeRun
+) -> None:
+    rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
+    view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)
+    view.editing.state.set_label([0, 3, 6], "good")
+    view.editing.state.save()
+    qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
+    films = page.dataset.state.folder.parent
+    for name, version, upto in (("one", "1", 5), ("two", "2", 20), ("half", "2", 10)):
+        data = StoredData(folder=films / version)
+        job = fake_worker.job(name).model_copy(update={"data": data})
+        outcome = "stopped" if name == "half" else "finished"
+        make_run(name, upto=upto, outcome=outcome, job=job)
+    make_run("another data set")
+    found = scores_of(page._studio.record, page._studio.datasets())
+    assert [one.labelled for one in found] == [20, 23]
+    assert len({one.metric for one in found}) == 1
+    page.show_list()
+    page.open_dataset(films / "2")
+    curve = page.dataset.editing.curve
+    qtbot.waitUntil(curve.isVisible, timeout=PATIENCE)
+    assert "with 20 labelled rows" in curve.summary.text()
+    assert curve.chart.chart.series[0].x.tolist() == [20, 23]
+    page.resize(1280, 800)
