@@ -274,7 +274,7 @@ def _text_codes(first: Predictions, second: Predictions) -> tuple[NDArray[np.int
         for name in text_columns(side):
             cells: Any = pc.coalesce(side.cells(name), pa.scalar(""))
             joined = pc.binary_join_element_wise(joined, cells, BETWEEN_TEXTS)
-        parts += joined.chunks
-    together: Any = pa.chunked_array(parts, pa.string()).combine_chunks().dictionary_encode()
+        parts += joined.cast(pa.large_string()).chunks  # of more than 2 GB together as well
+    together: Any = pa.chunked_array(parts, pa.large_string()).combine_chunks().dictionary_encode()
     codes = together.indices.to_numpy().astype(np.int64)
     return codes[: len(first)], codes[len(first) :]

@@ -132,7 +132,8 @@ class Predictions:
         Only where every row has as many scores as there are labels.
         """
         flat = pc.list_flatten(self.table["scores"]).to_numpy(zero_copy_only=False)
-        scores: NDArray[np.float32] = flat.reshape(len(self), -1)
+        columns = len(flat) // len(self) if len(self) else len(self.facts.labels)
+        scores: NDArray[np.float32] = flat.reshape(len(self), columns)
         return scores
 
     @cached_property

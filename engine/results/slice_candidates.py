@@ -5,9 +5,10 @@ question, types of gold spans.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -85,7 +86,7 @@ def length_figure(predictions: Predictions) -> Figure:
 def _words(some: Predictions, min_rows: int) -> Iterator[Candidate]:
     """The words that stand in most rows, of all texts together the most frequent first."""
     for column in text_columns(some):
-        text = pc.utf8_lower(some.cells(column)).combine_chunks()
+        text: Any = pc.utf8_lower(some.cells(column).cast(pa.large_string())).combine_chunks()
         lists = pc.split_pattern_regex(text, NO_WORD)
         rows = pc.list_parent_indices(lists).to_numpy()
         encoded = pc.list_flatten(lists).dictionary_encode()

@@ -1,0 +1,117 @@
+"""Every figure of every task is given, without a warning, for few, odd or no rows."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from engine.results import (
+    answers,
+    calibration,
+    classes,
+    comparing,
+    curves,
+    groups,
+    measures,
+    numeric,
+    slice_candidates,
+    slices,
+    span_figures,
+)
+from engine.results.conditions import Between, LabelIs, Outcome, mask
+from engine.results.predictions import Predictions
+from engine.results.row_figures import FIGURES, figure
+from tests.engine.results.made import classified, labelled_sets, tagged
+from tests.engine.results.test_answers import questions
+from tests.engine.results.test_measures import numbers
+
+NAN = float("nan")
+CLASSES = {
+    "no rows": classified([], [], text=[]),
+    "one row": classified(["good"], ["bad"], text=["a"]),
+    "no gold": classified([None, None], ["good", "bad"], text=["a", ""]),
+    "one class": classified(["good"] * 3, ["good"] * 3, text=["a"] * 3),
+    "not finite": classified(["good", "bad"], ["bad", "bad"], scores=[[NAN, NAN], [0.5, 0.5]],
+                             text=["a", "b"]),
+    "other labels": classified(["x", "y"], ["good", "bad"], text=["a", "b"]),
+}  # fmt: skip
+SETS = {
+    "no rows": labelled_sets([], [], ["a", "b"]),
+    "nothing": labelled_sets([[]], [[]], ["a", "b"]),
+    "one row": labelled_sets([["a"]], [["b"]], ["a", "b"]),
+}
+TAGS = {
+    "no rows": tagged([], ["B-x"]),
+    "no words": tagged([("", "", "")], ["B-x"]),
+    "no spans": tagged([("a", "O", "O")], ["B-x"]),
+}
+NUMBERS = {
+    "no rows": numbers([], []),
+    "one row": numbers([1.0], [2.0]),
+    "not finite": numbers([1.0, 2.0], [NAN, 2.0]),
+    "equal": numbers([1.0, 1.0], [2.0, 2.0]),
+}
+QUESTIONS = {
+    "no rows": questions([], question=[], passage=[]),
+    "one row": questions([("a", [], 0.5)], question=[""], passage=[""]),
+}
+
+
+def every(*tables: dict[str, Predictions]) -> list[Predictions]:
+    return [one for table in tables for one in table.values()]
+
+
+def each_label(made: Predictions) -> object:
+    return [curves.label_curve(made, label).best for label in made.facts.labels]
+
+
+OF_LABELS = (
+    *(classes.confusion, classes.label_figures, each_label, calibration.brier),
+    *(calibration.reliability, calibration.temperature),
+)
+OF_ALL: tuple[Callable[[Predictions], object], ...] = (
+    slices.worst_slices,
+    slice_candidates.length_figure,
+    groups.row_scores,
+    lambda made: [one.interval() for one in measures.measures(made)],
+    lambda made: comparing.compare(made, made).sentence,
+    lambda made: groups.group(made, ()),
+    lambda made: mask(made, [Outcome(right=True), LabelIs(side="gold", label="good")]),
+    lambda made: [mask(made, [Between(figure=name, least=0)]) for name in FIGURES],
+    lambda made: [groups.by_figure(made, name) for name in FIGURES],
+)
+
+
+@pytest.mark.parametrize("made", every(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS))
+@pytest.mark.parametrize("function", OF_ALL)
+def test_of_every_task(function: Callable[[Predictions], object], made: Predictions) -> None:
+    function(made)
+    assert all(figure(made, name).shape == (len(made),) for name in FIGURES)
+
+
+@pytest.mark.parametrize("made", every(CLASSES, SETS))
+@pytest.mark.parametrize("function", OF_LABELS)
+def test_of_labels(function: Callable[[Predictions], object], made: Predictions) -> None:
+    function(made)
+    assert made.scores.shape == (len(made), 2)
+
+
+@pytest.mark.parametrize("made", every(TAGS))
+def test_of_tags(made: Predictions) -> None:
+    assert sum(span_figures.kind_counts(made).values()) == 0
+    assert np.isnan(span_figures.all_types(made).f1).all()
+    assert span_figures.type_confusion(made).counts.shape == (1, 1)
+    assert span_figures.type_figures(made) == ()
+
+
+@pytest.mark.parametrize("made", every(NUMBERS))
+def test_of_numbers(made: Predictions) -> None:
+    found = numeric.numbers(made)
+    assert len(found.residuals) == len(found.rows)
+    numeric.residual_bins(made)
+
+
+@pytest.mark.parametrize("made", every(QUESTIONS))
+def test_of_questions(made: Predictions) -> None:
+    answers.by_kind(made), answers.by_length(made)
+    assert (answers.threshold_curve(made) is None) == (len(made) == 0)
