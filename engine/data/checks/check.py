@@ -17,6 +17,8 @@ Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
 """A problem makes scores wrong, a warning may, a note is good to know; the worst first."""
 
+UNASKED_ROWS = 200_000  # that are checked without being asked for: some seconds on two cores
+
 Numbers = NDArray[np.int64]
 
 

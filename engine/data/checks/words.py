@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+CHUNK = 20_000  # texts
 NO_WORD = re.compile(r"^\W+|\W+$")
 WITHOUT_BLANKS = r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}])"
 """Scripts that put no blanks between words: each of their characters is taken for one."""
@@ -31,11 +32,18 @@ class Words:
         return np.diff(self.starts)
 
     def take(self, texts: NDArray[np.int64]) -> "Words":
-        """Those of some texts."""
+        """Those of some texts, each once and in rising order."""
+        if len(texts) == len(self.counts):  # all of them, for they come in their order
+            return self
         counts = self.counts[texts]
         starts = np.concatenate([[0], np.cumsum(counts)])
-        places = np.repeat(self.starts[texts] - starts[:-1], counts) + np.arange(starts[-1])
-        return Words(self.ids[places], starts)
+        ids = np.empty(starts[-1], dtype=np.int32)
+        for first in range(0, len(texts), CHUNK):  # numpy repeats without letting others work
+            some = slice(first, first + CHUNK)
+            begin, end = starts[first], starts[min(first + CHUNK, len(texts))]
+            places = np.repeat(self.starts[texts[some]] - starts[:-1][some], counts[some])
+            ids[begin:end] = self.ids[places + np.arange(begin, end)]
+        return Words(ids, starts)
 
     @staticmethod
     def joined(parts: Sequence["Words"]) -> "Words":

@@ -46,7 +46,7 @@ class CountState(QObject):
         """`scratch` is a folder for what is written while rows are counted."""
         super().__init__(parent)
         self._scratch = scratch
-        self._wanted: Counting | None = None
+        self.wanted: Counting | None = None  # what is counted
         self.found: Collected | None = None
         self.split_rows: dict[SplitName, int] | None = None
         self.problem: StudioError | None = None
@@ -65,7 +65,7 @@ class CountState(QObject):
     def count(self, wanted: Counting | None) -> None:
         """Forget what was found and, after a short pause, count this; None: nothing."""
         self.stop()
-        self._wanted = wanted
+        self.wanted = wanted
         if wanted is not None:
             self._pause.start()
         self.changed.emit()
@@ -73,8 +73,8 @@ class CountState(QObject):
 
     def split_again(self, split: Split) -> None:
         """The same rows are dealt out in another way."""
-        if self._wanted is not None:
-            self._wanted = replace(self._wanted, split=split)
+        if self.wanted is not None:
+            self.wanted = replace(self.wanted, split=split)
         self._deal()
 
     def stop(self) -> None:
@@ -87,7 +87,7 @@ class CountState(QObject):
         self.found, self.split_rows, self.problem = None, None, None
 
     def _count(self) -> None:
-        wanted, scratch = self._wanted, self._scratch
+        wanted, scratch = self.wanted, self._scratch
         assert wanted is not None
 
         def work(progress: background.Progress) -> Collected | None:
@@ -125,7 +125,7 @@ class CountState(QObject):
             self._splitting.cancel()
             self._splitting = None
         self.split_rows = None
-        found, wanted = self.found, self._wanted
+        found, wanted = self.found, self.wanted
         if found is not None and wanted is not None:
             self._splitting = background.run(
                 self, lambda: split_sizes(found, wanted.sources, wanted.split), self._on_dealt

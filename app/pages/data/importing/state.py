@@ -17,6 +17,7 @@ from app.pages.data.importing.checks import (
 )
 from app.pages.data.importing.counting import Counting, CountState
 from app.pages.data.importing.examples_state import ExamplesState
+from app.pages.data.importing.findings import FindingsState
 from app.pages.data.importing.opening import Opened, open_files
 from app.pages.data.importing.preview import FilePreview, preview_file
 from app.pages.data.importing.roles import Roles
@@ -58,6 +59,8 @@ class ImportState(QObject):
         self._studio, self._known = studio, known
         self.count = CountState(studio.home.cache, self)
         self.count.checked.connect(self.checked)
+        self.findings = FindingsState(self.count, studio.home.cache)
+        self.findings.changed.connect(self.checked)
         self.examples = ExamplesState(self)
         self._previewing: background.Job | None = None
         self._importing: background.Job | None = None
@@ -93,6 +96,7 @@ class ImportState(QObject):
         self._previewing = self._importing = None
         self.examples.clear()
         self.count.stop()
+        self.findings.stop()
 
     def set_file_split(self, file: int, split: SplitName | None) -> None:
         self.splits[file] = split
@@ -273,6 +277,7 @@ class ImportState(QObject):
         if self.obstacle() or self.is_importing or mapping is None or reading is None:
             return
         self.count.stop()
+        self.findings.stop()
         self.import_problem = None
         name, version = self.name.strip(), self.version
         sources, into, split = self.sources, self._target(), self.split

@@ -271,7 +271,9 @@ class ImportView(Page):
         state = self.state
         found, preview = state.count.found, state.preview
         notes = found.notes if found else (preview.table.notes if preview else ())
-        self.problems.show_problems(state.problems(), tuple(notes))
+        more = filter(None, [state.findings.note()])
+        problems = [*state.problems(), *state.findings.problems()]
+        self.problems.show_problems(problems, (*notes, *more))
         obstacle = state.obstacle()
         self.start.setEnabled(not obstacle and not state.is_importing)
         self.obstacle.setText(obstacle)

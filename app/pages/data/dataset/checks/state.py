@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
-from engine.data.checks.check import Cure, Finding
+from engine.data.checks.check import UNASKED_ROWS, Cure, Finding
 from engine.data.checks.curing import apply_cure
 from engine.data.checks.examining import examine
 from engine.data.checks.kept import keep_findings, read_findings
@@ -15,8 +15,6 @@ from engine.data.datasets.store import Dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.home import free_folder, next_version
-
-UNASKED_ROWS = 200_000  # that are checked as soon as they are opened: some seconds on two cores
 
 
 class ChecksState(QObject):

@@ -396,3 +396,20 @@ def test_a_folder_of_texts_becomes_a_data_set(importing, write) -> None:
     importing.count()
     assert not state.obstacle()
     assert open_dataset(importing.finish()).spec.labels == {"bad": 10, "good": 11}
+
+
+def test_the_rows_are_checked_before_the_import(importing, write) -> None:
+    rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
+    file = write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
+    state = importing.open(file)
+    importing.wait(lambda s: s.findings.findings is not None)
+    assert [problem.text for problem in state.findings.problems()] == [
+        "Same text, different labels",
+        "Exact duplicates",
+    ]
+    assert not state.obstacle() and state.findings.note()
+    state.set_split(state.split.model_copy(update={"validation": 0.3}))
+    assert state.findings.findings is None, "others may be found in another split"
+    importing.wait(lambda s: s.findings.findings is not None)
+    assert len(state.findings.problems()) == 2
+    state.close()

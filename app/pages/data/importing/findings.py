@@ -1,0 +1,106 @@
+"""What the checks find in the rows that are to be imported, once they were counted. No widgets."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from app import background
+from app.pages.data.importing.checks import Problem
+from app.pages.data.importing.counting import Counting, CountState
+from app.translation import in_language
+from engine.data.checks import CHECKS
+from engine.data.checks.check import UNASKED_ROWS, Finding
+from engine.data.checks.examining import examine_files
+from engine.data.formats.lines import Cancelled
+from engine.errors import StudioError
+
+translate = QCoreApplication.translate
+
+TOLD_OTHERWISE = ("label_spellings",)  # what the counts tell already, with a button
+
+
+class FindingsState(QObject):
+    """Follows a count: whenever the rows and their split are known, they are checked.
+
+    Signals:
+        changed: `findings` is another now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, count: CountState, scratch: Path) -> None:
+        """`scratch` is a folder for what is written meanwhile."""
+        super().__init__(count)
+        self._count, self._scratch = count, scratch
+        self.findings: list[Finding] | None = None  # None: not known
+        self._known: Counting | None = None  # what was checked, or is being checked
+        self._examining: background.Job | None = None
+        count.changed.connect(self._follow)
+
+    def problems(self) -> list[Problem]:
+        """Each finding with its title; none of them keeps the data from being imported."""
+        return [
+            Problem(in_language(CHECKS[one.check].title), one.sentence, blocks=False)
+            for one in self.findings or []
+            if one.check not in TOLD_OTHERWISE
+        ]
+
+    def note(self) -> str:
+        """Where the rows of the findings are shown; “” where there are none."""
+        if not self.problems():
+            return ""
+        return translate(
+            "Import", "After the import, the page of the data set shows these rows and cures."
+        )
+
+    def stop(self) -> None:
+        """Forget what was found, and check no more."""
+        self._take(None)
+
+    def _follow(self) -> None:
+        self._take(None if self._count.split_rows is None else self._count.wanted)
+
+    def _take(self, wanted: Counting | None) -> None:
+        if wanted == self._known:
+            return
+        self._known = wanted
+        if self._examining is not None:
+            self._examining.cancel()
+            self._examining = None
+        if self.findings is not None:
+            self.findings = None
+            self.changed.emit()
+        if wanted is not None and sum((self._count.split_rows or {}).values()) <= UNASKED_ROWS:
+            self._begin(wanted)
+
+    def _begin(self, wanted: Counting) -> None:
+        scratch = self._scratch
+
+        def work(progress: background.Progress) -> list[Finding] | None:
+            try:
+                return examine_files(
+                    wanted.sources,
+                    wanted.reading,
+                    wanted.mapping,
+                    wanted.split,
+                    scratch,
+                    wanted.cleaning,
+                    progress,
+                    progress.cancelled,
+                ).findings
+            except Cancelled:
+                return None
+
+        self._examining = background.run(
+            self, work, self._on_examined, self._on_failed, progress=lambda _done, _total: None
+        )
+
+    def _on_examined(self, findings: list[Finding] | None) -> None:
+        self._examining, self.findings = None, findings
+        self.changed.emit()
+
+    def _on_failed(self, error: BaseException) -> None:
+        """What is wrong with the files, the count and the import tell."""
+        self._examining = None
+        if not isinstance(error, StudioError):
+            raise error
