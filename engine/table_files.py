@@ -67,7 +67,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _cell(value: Any) -> Any:
+def cell_of(value: Any) -> Any:
     """What holds several things as JSON, and so true and false."""
     is_json = isinstance(value, list | dict | bool)
     return json.dumps(value, ensure_ascii=False) if is_json else value
@@ -79,7 +79,7 @@ def _write_delimited(delimiter: str) -> "Writer":
             writer = csv.writer(out, delimiter=delimiter)  # noqa: TID251 - cells are escaped here
             writer.writerow(schema.names if raw else map(escaped, schema.names))
             for row in records(tables):
-                cells = map(_cell, row.values())
+                cells = map(cell_of, row.values())
                 writer.writerow(cells if raw else map(escaped, cells))
 
     return write
@@ -128,7 +128,7 @@ def _write_excel(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None
 def _write_excel_row(sheet: Any, number: int, cells: Sequence[Any], names: Sequence[str]) -> None:
     for column, cell in enumerate(cells):
         if isinstance(cell, list | dict):
-            cell = _cell(cell)
+            cell = cell_of(cell)
         if isinstance(cell, str) and len(cell) > EXCEL_CHARACTERS:
             raise _does_not_fit(
                 phrase(

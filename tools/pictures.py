@@ -186,6 +186,16 @@ def tab_of_run(name: str, tab: str) -> Callable[[Stage], object]:
     return arrange
 
 
+def trying(stage: Stage) -> None:
+    """A text tried on the model of a run, with the words that decided."""
+    page: Any = stage.show("runs", {"run": stage.runs[FINISHED].id})
+    tab = page.run.use.made
+    page.run.tabs.setCurrentWidget(page.run.use)
+    until(lambda: tab.trying is not None, 60, "the model of the run")
+    tab.trying.text.setPlainText(TEXT)
+    until(lambda: tab.trying.words.shown, 60, "the words that decided")
+
+
 SCENES: dict[str, Callable[[Stage], object]] = {
     "home": lambda stage: stage.show("home"),
     "data": lambda stage: stage.show("data"),
@@ -201,6 +211,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "runs": lambda stage: stage.show("runs"),
     "run-finished": of_run(FINISHED),
     "run-checkpoints": tab_of_run(FINISHED, "checkpoints"),
+    "run-use": trying,
     "run-batch": tab_of_run(STOPPED, "batch"),
     "run-reproducibility": tab_of_run(FINISHED, "reproducibility"),
     "run-live": of_run(LIVE),

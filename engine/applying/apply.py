@@ -25,7 +25,7 @@ from engine.errors import BadFile, StudioError
 from engine.messages.applying import Applied, Apply, FirstPredicted, PredictFirst
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.table_files import known_suffix, records
+from engine.table_files import cell_of, known_suffix, records
 from engine.tasks.predicting import Predictor
 
 CHUNK_ROWS = 4_096  # rows that are predicted at once, and then kept
@@ -134,7 +134,7 @@ def _refuse_itself(wanted: Apply) -> None:
 
 
 def _shown(value: object) -> str:
-    text = "" if value is None else str(value)
+    text = "" if value is None else str(cell_of(value))
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 

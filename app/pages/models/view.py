@@ -53,7 +53,9 @@ class ModelsPage(QWidget):
             self.choose_folder()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Import a model folder, or the folder of one of its files; False for anything else."""
+        """Import a model folder, or that of one of its files; a file is for the open model."""
+        if self.model is not None and self.model.accept_drop(paths):
+            return True
         folder = model_folder(paths)
         if folder is None:
             return False

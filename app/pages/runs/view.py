@@ -59,7 +59,9 @@ class RunsPage(QWidget):
             self.show_all()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Take over run folders that were trained elsewhere."""
+        """Take over run folders that were trained elsewhere; a file is for the run that is open."""
+        if self.run is not None and self.run.accept_drop(paths):
+            return True
         folders = [folder for path in paths if path.is_dir() for folder in _runs_at(path)]
         for folder in folders:
             self.state.adopt(folder)

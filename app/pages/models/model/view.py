@@ -1,5 +1,8 @@
 """One model's page: facts and parts, vocabulary, tokenizer, card."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QVBoxLayout, QWidget
 
@@ -14,10 +17,12 @@ from app.results.evaluating import ResultsOf, results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
+from app.using.tab import UseTab
 from app.widgets import buttons
 from app.widgets.later import Later
 from app.widgets.page import Page
 from app.widgets.text import Text
+from engine.data.formats.sources import is_data_file
 from engine.messages.evaluating import Evaluate
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData
@@ -63,9 +68,12 @@ class ModelView(Page):
             column.setContentsMargins(0, 0, 0, 0)
             column.addWidget(tab)
         self.results: Later[ResultsView] | None = None
+        self.use: Later[UseTab] | None = None
         if model.info is not None and model.info.task is not None:
             self.results = Later(lambda: ResultsView(studio, results_of(studio, model)))
             self.tabs.addTab(self.results, self.tr("Results"))
+            self.use = Later(lambda: self._make_use(studio))
+            self.tabs.addTab(self.use, self.tr("Use it"))
         self.state.read.connect(self._on_read)
         self.state.start()
 
@@ -76,6 +84,19 @@ class ModelView(Page):
             self.tr("Tokenizer"),
             self.tr("Model card"),
         )
+
+    def _make_use(self, studio: Studio) -> UseTab:
+        tab = UseTab(studio)
+        tab.show_model(self.state.model.path, self.state.model.name)
+        return tab
+
+    def accept_drop(self, paths: Sequence[Path]) -> bool:
+        """Apply a fine-tuned model to a dropped file; False where it is none, or no data."""
+        if len(paths) != 1 or not is_data_file(paths[0]) or self.use is None:
+            return False
+        self.tabs.setCurrentWidget(self.use)
+        self.use.made.apply_to(paths[0])
+        return True
 
     def _place(self, title: str) -> QWidget:
         """An empty place for a tab: what is filled in its place is quicker to make."""

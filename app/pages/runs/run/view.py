@@ -1,5 +1,6 @@
 """The page of one run: how it stands; its results, curves, checkpoints, batch, log, details."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Signal
@@ -28,7 +29,9 @@ from app.results.evaluating import results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
+from app.using.tab import UseTab
 from app.widgets.later import Later
+from engine.data.formats.sources import is_data_file
 from engine.spec.tasks import TASKS
 
 
@@ -78,12 +81,14 @@ class RunView(QWidget):
             lambda: ReproducibilityTab(ReproducibilityState(state, studio.notices))
         )
         self.seeds = Later(self._make_seeds)
+        self.use = Later(lambda: self._make_use(studio))
         tabs = QTabWidget()
         tabs.setDocumentMode(True)
         tabs.setAccessibleName(self.tr("Sections of the run"))
         tabs.addTab(self.results, self.tr("&Results"))
         tabs.addTab(self.charts, self.tr("C&urves"))
         tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
+        tabs.addTab(self.use, self.tr("Use it"))
         tabs.addTab(self.batch, self.tr("&Batch"))
         tabs.addTab(self.log, self.tr("&Log"))
         tabs.addTab(self.details, self.tr("&Details"))
@@ -92,6 +97,21 @@ class RunView(QWidget):
         tabs.setTabVisible(0, False)
         tabs.setCurrentWidget(self.charts)
         return tabs
+
+    def _make_use(self, studio: Studio) -> UseTab:
+        tab = UseTab(studio)
+        if self.state.row is not None:
+            tab.show_model(self.state.row.checkpoint, self.state.row.name)
+        return tab
+
+    def accept_drop(self, paths: Sequence[Path]) -> bool:
+        """Apply the model of the run to a dropped file; False where there is none."""
+        row = self.state.row
+        if len(paths) != 1 or not is_data_file(paths[0]) or row is None or row.checkpoint is None:
+            return False
+        self.tabs.setCurrentWidget(self.use)
+        self.use.made.apply_to(paths[0])
+        return True
 
     def _make_seeds(self) -> SeedsTab:
         tab = SeedsTab(self.state.runs)
@@ -120,6 +140,8 @@ class RunView(QWidget):
         self.details.show_run(row)
         if self.seeds.is_made:
             self.seeds.made.show_run(row)
+        if self.use.is_made:
+            self.use.made.show_model(row.checkpoint, row.name)
         seeds = self.tabs.indexOf(self.seeds)
         self.tabs.setTabVisible(seeds, bool(group_of(row)))
         text = self.tr("Lay&er probing sweep") if sweep_row_of(row) else self.tr("S&eeds")

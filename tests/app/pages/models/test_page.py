@@ -275,9 +275,9 @@ def test_the_runs_that_need_a_model_are_named_before_it_goes(
 
 
 @pytest.mark.parametrize("origin, said", [("starter", "part of BERT Studio"), ("run", "run")])
-def test_what_is_not_imported_says_why_it_stays(qtbot, page, little, origin, said) -> None:
+def test_what_is_not_imported_says_why_it_stays(qtbot, studio, page, little, origin, said) -> None:
     model = ModelEntry("other", little, checkpoint_info(little), origin)
-    view = ModelView(page._studio, model, page.state.why_not_delete(model))
+    view = ModelView(studio, model, page.state.why_not_delete(model))
     qtbot.addWidget(view)
     assert not view.delete.isEnabled()
     assert said in view.delete.accessibleDescription()

@@ -1,0 +1,253 @@
+"""One file that a model is applied to: what is wanted, how far it is, how it ended. No widgets."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from app import background
+from app.explorer import OneTimeWorker
+from app.studio import Studio
+from engine.data.datasets.store import import_dataset
+from engine.data.formats.reading import Recognised, recognise
+from engine.errors import StudioError
+from engine.home import folder_name, free_folder
+from engine.messages.applying import Applied, Apply, FileInput, FirstPredicted, PredictFirst
+from engine.messages.question import Answer, Refused, Working
+from engine.spec.dataset import Mapping, Reading, Split
+from engine.spec.tasks import TASKS
+
+DATASET = "dataset"  # in the place of a suffix: the result becomes a data set of the home
+FORMS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
+INPUTS = ("text", "pair", "beginning", "endings")  # roles of columns that a model can read
+TARGET = {"token_classification": "tags", "question_answering": "answers"}  # else the label
+
+
+class ApplyingState(QObject):
+    """Signals:
+    changed: anything that can be asked of it.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, studio: Studio, checkpoint: Path, name: str, task: str, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._studio, self._checkpoint = studio, checkpoint
+        self.name, self.task = name, task
+        self.file: Path | None = None
+        self.found: Recognised | None = None
+        self.mapping: Mapping | None = None
+        self.form = FORMS[0]
+        self.place = Path.home()
+        self.threshold = 0.0
+        self.first: FirstPredicted | None = None
+        self.problem: Refused | None = None
+        self.working: Working | None = None
+        self.applied: Applied | None = None
+        self.dataset: Path | None = None  # the version that was made of the result
+        self.is_looking = False  # whether the file is read, or its first rows are predicted
+        self._asked = 0
+        self._reading: background.Job | None = None
+        self._worker: OneTimeWorker | None = None
+        studio.explorer.answered.connect(self._on_answer)
+        program = QCoreApplication.instance()
+        assert program is not None
+        program.aboutToQuit.connect(self.stop)
+
+    # ── what is wanted ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether predictions can be unsure."""
+        return self.task != "regression"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The inputs that a model of this task reads."""
+        facts = TASKS[self.task].facts
+        read = (*facts.reads, *facts.may_read)
+        return tuple(role for role in INPUTS if role in read)
+
+    @property
+    def out(self) -> Path | None:
+        """Where the result is written; that of a data set only for the time of the import."""
+        if self.file is None:
+            return None
+        if self.form == DATASET:
+            return self._studio.home.cache / "applied" / f"{folder_name(self.file.stem)}.jsonl"
+        return self.place / f"{self.file.stem}-predicted{self.form}"
+
+    def open(self, file: Path) -> None:
+        """Recognise a file, off the window's thread, and predict its first rows."""
+        self.file, self.place = file, file.parent
+        self.found = self.mapping = None
+        self.first = self.problem = self.applied = None
+        self.is_looking = True
+        if self._reading is not None:
+            self._reading.cancel()
+        self._reading = background.run(
+            self, lambda: recognise(file), self._on_recognised, self._on_unreadable
+        )
+        self.changed.emit()
+
+    def use(self, role: str, column: str | None) -> None:
+        """Let the model read another column for an input."""
+        if self.found is None:
+            return
+        inputs = self.mapping.model_dump(include=set(INPUTS)) if self.mapping else {}
+        free = {key: None if value == column else value for key, value in inputs.items()}
+        self._map({**free, role: column})
+
+    def choose_endings(self, columns: tuple[str, ...]) -> None:
+        """The columns with the choices, of which the model picks one."""
+        inputs = self.mapping.model_dump(include=set(INPUTS) - {"endings"}) if self.mapping else {}
+        free = {key: None if value in columns else value for key, value in inputs.items()}
+        self._map({**free, "endings": columns})
+
+    def set_form(self, form: str) -> None:
+        self.form = form
+        self._look()
+
+    def set_place(self, place: Path) -> None:
+        self.place = place
+        self._look()
+
+    def set_threshold(self, threshold: float) -> None:
+        self.threshold = threshold
+        self._look()
+
+    def _map(self, inputs: dict[str, object]) -> None:
+        used = {key: value for key, value in inputs.items() if value}
+        self.mapping = Mapping.model_validate(used) if "text" in used else None
+        self._look()
+
+    def _on_recognised(self, found: Recognised) -> None:
+        self._reading, self.found = None, found
+        guessed = found.mapping.model_dump(include=set(INPUTS)) if found.mapping else {}
+        self._map({role: column for role, column in guessed.items() if role in self.roles})
+
+    def _on_unreadable(self, error: BaseException) -> None:
+        self._reading, self.is_looking = None, False
+        if not isinstance(error, StudioError):
+            raise error
+        self.problem = Refused(problem=error.problem, advice=error.advice)
+        self.changed.emit()
+
+    # ── the first rows ───────────────────────────────────────────────────────────────────────
+
+    def wanted(self, resume: bool = False) -> Apply | None:
+        """What is asked of the worker; None while the file or its text column is not known."""
+        if self.file is None or self.found is None or self.mapping is None or self.out is None:
+            return None
+        given = FileInput(path=self.file, reading=self.found.reading, mapping=self.mapping)
+        return Apply(
+            checkpoint=self._checkpoint,
+            given=given,
+            out=self.out,
+            threshold=self.threshold if self.threshold and self.has_probabilities else None,
+            resume=resume,
+        )
+
+    def _look(self) -> None:
+        wanted = self.wanted()
+        self.is_looking = wanted is not None
+        self.problem = None
+        if wanted is not None:
+            self._asked = self._studio.explorer.ask(PredictFirst(asked=wanted))
+        else:
+            self.first = None
+        self.changed.emit()
+
+    def _on_answer(self, answer: Answer) -> None:
+        if answer.to != self._asked or not answer.is_final:
+            return
+        self.is_looking = False
+        self.first = answer if isinstance(answer, FirstPredicted) else None
+        self.problem = answer if isinstance(answer, Refused) else None
+        self.changed.emit()
+
+    # ── how far it is ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_running(self) -> bool:
+        return self.working is not None
+
+    def start(self) -> None:
+        """Predict every row in a process of its own; what is kept of an earlier time counts."""
+        wanted = self.wanted(resume=self.first is not None and self.first.kept > 0)
+        if wanted is None or self.is_running:
+            return
+        self.applied = self.problem = self.dataset = None
+        self.working = Working(stage=self.tr("Starting"))
+        wanted.out.parent.mkdir(parents=True, exist_ok=True)
+        self._worker = self._studio.one_time_worker(
+            wanted, self._on_applied, self._on_refused, self._on_working, self
+        )
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Stop; the rows that are predicted are kept beside the result to be."""
+        if self._worker is not None:
+            self.stop()
+            self._look()
+
+    def stop(self) -> None:
+        """End the worker, at the end of the dialog or of the program."""
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker = self.working = None
+
+    def back(self) -> None:
+        """Forget how the last one ended; what was wanted stays."""
+        self.applied = self.dataset = None
+        self._look()
+
+    def _on_working(self, working: Working) -> None:
+        self.working = working
+        self.changed.emit()
+
+    def _on_refused(self, refusal: Refused) -> None:
+        self._worker, self.working, self.problem = None, None, refusal
+        self.changed.emit()
+
+    def _on_applied(self, answer: Answer) -> None:
+        assert isinstance(answer, Applied)
+        self._worker = None
+        if self.form == DATASET:
+            self._import(answer)
+            return
+        self.working, self.applied = None, answer
+        self.changed.emit()
+
+    def _import(self, answer: Applied) -> None:
+        """Make a data set of the result, in which the predictions are what is to be corrected."""
+        assert self.file is not None and self.mapping is not None
+        name = self.tr("{0}, predicted").format(self.file.stem)
+        into = free_folder(self._studio.home.datasets, name) / "1"
+        target = TARGET.get(self.task, "label")
+        mapping = self.mapping.model_copy(update={target: answer.prediction})
+
+        def work() -> Path:
+            import_dataset(
+                name, {"all": answer.out}, Reading(format="jsonl"), mapping, Split(), into
+            )
+            answer.out.unlink()
+            return into
+
+        def done(folder: Path) -> None:
+            self.working, self.applied, self.dataset = None, answer, folder
+            self._studio.datasets_changed.emit()
+            self.changed.emit()
+
+        def failed(error: BaseException) -> None:
+            self.working = None
+            if not isinstance(error, StudioError):
+                self.changed.emit()
+                raise error
+            self.problem = Refused(problem=error.problem, advice=error.advice)
+            self.changed.emit()
+
+        self.working = Working(stage=self.tr("Importing the data set"))
+        background.run(self, work, done, failed)
+        self.changed.emit()

@@ -1,0 +1,387 @@
+"""The dialog in which a model is applied to a file."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QMenu,
+    QProgressBar,
+    QStackedWidget,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.studio import Studio
+from app.theme import SPACE
+from app.translation import tr, translated
+from app.using.applying_state import DATASET, FORMS, ApplyingState
+from app.using.first_table import FirstTable
+from app.widgets import buttons, numbers
+from app.widgets.dialogs import Dialog, foot
+from app.widgets.screen import resize_within
+from app.widgets.spec_texts import title_of
+from app.widgets.tables import dress
+from app.widgets.text import OneLine, Text, visible
+from engine.data.formats.sources import data_suffixes
+from engine.spec.dataset import Mapping
+
+SIZE = QSize(860, 620)  # px
+WIDEST_COLUMN = 320  # px
+STEP = 0.05  # of the threshold
+NAME_CHARACTERS = 100  # of a column in a list
+
+
+class ApplyingDialog(Dialog):
+    """What is wanted with the first rows, then how far it is, then how it ended.
+
+    Closing it stops the work; the window can be used meanwhile.
+    """
+
+    def __init__(self, studio: Studio, state: ApplyingState, owner: QWidget) -> None:
+        title = tr("Apply “{0}” to a file").format(state.name)
+        super().__init__(owner.window(), title)
+        self._studio, self.state = studio, state
+        state.setParent(self)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.choices, self.progress, self.outcome = Choices(state), Progress(state), Outcome(state)
+        self.parts = QStackedWidget()
+        for part in (self.choices, self.progress, self.outcome):
+            self.parts.addWidget(part)
+        self.choices.leave.clicked.connect(self.reject)
+        self.outcome.leave.clicked.connect(self.reject)
+        self.outcome.shown.clicked.connect(self._on_shown)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
+        column.setSpacing(4 * SPACE)
+        column.addWidget(Text(title, "heading"))
+        column.addWidget(self.parts, 1)
+        state.changed.connect(self._show)
+        resize_within(self, SIZE)
+        self._show()
+
+    def done(self, result: int) -> None:
+        """However it is closed: what is under way stops."""
+        self.state.stop()
+        super().done(result)
+
+    def _show(self) -> None:
+        state = self.state
+        if state.working is not None:
+            self.progress.show_state()
+            self.parts.setCurrentWidget(self.progress)
+        elif state.applied is not None:
+            self.outcome.show_state()
+            self.parts.setCurrentWidget(self.outcome)
+        else:
+            self.choices.show_state()
+            self.parts.setCurrentWidget(self.choices)
+
+    def _on_shown(self) -> None:
+        """The result where it is: as a data set of the program, or in its folder."""
+        state = self.state
+        if state.dataset is not None:
+            self._studio.go.emit("data", state.dataset)
+            self.accept()
+        elif state.applied is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(state.applied.out.parent)))
+
+
+class Choices(QWidget):
+    """The file, its columns, what is written where, and the first rows."""
+
+    def __init__(self, state: ApplyingState) -> None:
+        super().__init__()
+        self._state = state
+        self.file = OneLine()
+        self.choose_file = buttons.plain(self.tr("Choose a &file…"), self._on_file, "file-text")
+        self.boxes = {role: self._column_box(role) for role in state.roles if role != "endings"}
+        self.endings = EndingsButton(state)
+        self.threshold = QDoubleSpinBox()
+        self.threshold.setRange(0, 1)
+        self.threshold.setSingleStep(STEP)
+        self.threshold.setSpecialValueText(self.tr("off"))
+        self.threshold.setAccessibleName(self.tr("Unsure below a probability of"))
+        self.threshold.setKeyboardTracking(False)
+        self.threshold.valueChanged.connect(state.set_threshold)
+        self.form = QComboBox()
+        self.form.setAccessibleName(self.tr("Result as"))
+        for form in FORMS:
+            self.form.addItem(self._forms()[form], form)
+        self.form.activated.connect(lambda _: state.set_form(self.form.currentData()))
+        self.out = OneLine()
+        self.choose_place = buttons.plain(self.tr("F&older…"), self._on_place, "folder-open")
+        self.said = Text("", "muted")
+        self.model = FirstTable(self)
+        self.table = QTableView()
+        self.table.setModel(self.model)
+        dress(self.table, self.tr("First rows with their predictions"))
+        self.leave = buttons.plain(self.tr("&Cancel"))
+        self.go = buttons.primary(self.tr("&Apply"), state.start, "play")
+        self.go.setDefault(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3 * SPACE)
+        column.addLayout(self._grid())
+        column.addWidget(self.said)
+        column.addWidget(self.table, 1)
+        column.addLayout(foot(self.leave, self.go))
+
+    def _column_box(self, role: str) -> QComboBox:
+        box = QComboBox()
+        box.setAccessibleName(title_of(role, Mapping.model_fields[role]))
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMinimumContentsLength(16)
+        box.activated.connect(lambda _: self._state.use(role, box.currentData()))
+        return box
+
+    def _grid(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(4 * SPACE)
+        grid.setVerticalSpacing(2 * SPACE)
+        grid.setColumnStretch(1, 1)
+        columns = QHBoxLayout()
+        columns.setSpacing(2 * SPACE)
+        for role, box in self.boxes.items():
+            columns.addWidget(Text(title_of(role, Mapping.model_fields[role]), wraps=False))
+            columns.addWidget(box, 1)
+        if "endings" in self._state.roles:
+            columns.addWidget(self.endings, 1)
+        else:
+            self.endings.hide()
+        result = QHBoxLayout()
+        result.setSpacing(2 * SPACE)
+        for part in (self.form, self.out, self.choose_place):
+            result.addWidget(part, 1 if part is self.out else 0)
+        file = QHBoxLayout()
+        file.setSpacing(2 * SPACE)
+        file.addWidget(self.file, 1)
+        file.addWidget(self.choose_file)
+        rows = [(self.tr("File"), file), (self.tr("Columns"), columns)]
+        if self._state.has_probabilities:
+            unsure = QHBoxLayout()
+            unsure.setSpacing(2 * SPACE)
+            unsure.addWidget(self.threshold)
+            unsure.addWidget(
+                Text(self.tr("Predictions less probable than this are marked."), "muted"), 1
+            )
+            rows.append((self.tr("Unsure below"), unsure))
+        rows.append((self.tr("Result as"), result))
+        for number, (name, row) in enumerate(rows):
+            grid.addWidget(Text(name, "strong", wraps=False), number, 0)
+            grid.addLayout(row, number, 1)
+        return grid
+
+    def _forms(self) -> dict[str, str]:
+        return {
+            ".csv": "CSV",
+            ".tsv": "TSV",
+            ".jsonl": "JSON Lines",
+            ".parquet": "Parquet",
+            ".xlsx": "Excel",
+            DATASET: self.tr("New data set, to be corrected"),
+        }
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def show_state(self) -> None:
+        """Bring everything in line with the state."""
+        state = self._state
+        self.file.setText(str(state.file) if state.file else self.tr("No file chosen"))
+        columns = state.found.columns if state.found else ()
+        for role, box in self.boxes.items():
+            self._fill(box, columns)
+            chosen = getattr(state.mapping, role) if state.mapping else None
+            box.setCurrentIndex(max(0, box.findData(chosen)))
+            box.setEnabled(bool(columns))
+        self.endings.show_columns(columns, state.mapping.endings if state.mapping else ())
+        self.out.setText(self._where())
+        self.choose_place.setVisible(state.form != DATASET)
+        self.said.setText(self._sentence())
+        self.said.set_style("bad" if state.problem else "muted")
+        if not state.is_looking:
+            self.model.show_first(state.first)
+            self.table.resizeColumnsToContents()
+            for column in range(self.model.columnCount()):
+                if self.table.columnWidth(column) > WIDEST_COLUMN:
+                    self.table.setColumnWidth(column, WIDEST_COLUMN)
+        kept = state.first.kept if state.first else 0
+        text = self.tr("&Continue") if kept else self.tr("&Apply")
+        self.go.setText(text)
+        self.go.setAccessibleName(text.replace("&", ""))
+        self.go.setEnabled(state.first is not None and not state.is_looking)
+
+    def _fill(self, box: QComboBox, columns: tuple[str, ...]) -> None:
+        if [box.itemData(n) for n in range(1, box.count())] == list(columns) and box.count():
+            return
+        box.clear()
+        box.addItem(self.tr("none"), None)
+        for column in columns:
+            box.addItem(visible(column[:NAME_CHARACTERS]).replace("\n", " "), column)
+
+    def _where(self) -> str:
+        state = self._state
+        if state.form == DATASET or state.out is None:
+            return ""
+        return self.tr("{0} in {1}").format(state.out.name, state.out.parent)
+
+    def _sentence(self) -> str:
+        state = self._state
+        if state.problem is not None:
+            return str(state.problem.phrase)
+        if state.file is None:
+            return self.tr("Choose a file with texts, or drop one on the page of the model.")
+        if state.is_looking:
+            return self.tr("Predicting the first rows …")
+        if state.mapping is None:
+            return self.tr("Choose the column with the text.")
+        if state.first is not None and state.first.kept:
+            return self.tr(
+                "%Ln row(s) of this file are predicted already; “Continue” predicts the others.",
+                "",
+                state.first.kept,
+            )
+        return self.tr("The first rows as they will be written; predicted columns come last.")
+
+    def _on_file(self) -> None:
+        dialog = QFileDialog(self, self.tr("Choose a file to predict for"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        suffixes = " ".join(f"*{suffix}" for suffix in data_suffixes())
+        dialog.setNameFilters(
+            [self.tr("Files with texts ({0})").format(suffixes), self.tr("All files (*)")]
+        )
+        dialog.fileSelected.connect(lambda chosen: self._state.open(Path(chosen)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _on_place(self) -> None:
+        dialog = QFileDialog(self, self.tr("Choose a folder"), str(self._state.place))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(lambda chosen: self._state.set_place(Path(chosen)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+
+class EndingsButton(QWidget):
+    """The columns with the choices, ticked in a menu."""
+
+    def __init__(self, state: ApplyingState) -> None:
+        super().__init__()
+        self._state = state
+        self.button = buttons.plain(self.tr("C&hoices"))
+        self._menu = QMenu(self)
+        self.button.setMenu(self._menu)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.button)
+
+    def show_columns(self, columns: tuple[str, ...], chosen: tuple[str, ...]) -> None:
+        self._menu.clear()
+        for column in columns:
+            action = self._menu.addAction(
+                visible(column[:NAME_CHARACTERS]).replace("\n", " ").replace("&", "&&")
+            )
+            action.setCheckable(True)
+            action.setChecked(column in chosen)
+            action.setData(column)
+            action.triggered.connect(self._on_ticked)
+        self.button.setText(self.tr("C&hoices: {0}").format(len(chosen)))
+
+    def _on_ticked(self) -> None:
+        ticked = tuple(str(a.data()) for a in self._menu.actions() if a.isChecked())
+        self._state.choose_endings(ticked)
+
+
+class Progress(QWidget):
+    """How many rows are predicted."""
+
+    def __init__(self, state: ApplyingState) -> None:
+        super().__init__()
+        self._state = state
+        self.stage = Text("", "strong")
+        self.bar = QProgressBar()
+        self.bar.setAccessibleName(self.tr("Progress of the predictions"))
+        self.bar.setTextVisible(False)
+        self.leave = buttons.plain(self.tr("&Stop"), state.cancel, "circle-stop")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.stage)
+        column.addWidget(self.bar)
+        column.addWidget(
+            Text(
+                self.tr(
+                    "The window can be used meanwhile. Rows that are predicted are kept when you "
+                    "stop, and you can continue later."
+                ),
+                "muted",
+            )
+        )
+        column.addStretch(1)
+        column.addLayout(foot(self.leave))
+
+    def show_state(self) -> None:
+        working = self._state.working
+        assert working is not None
+        self.stage.setText(f"{translated(working.stage)} …")
+        self.bar.setRange(0, 1000 if working.total else 0)
+        self.bar.setValue(round(1000 * working.done / working.total) if working.total else 0)
+        self.bar.setAccessibleDescription(working.stage)
+
+
+class Outcome(QWidget):
+    """What was written, and where it is."""
+
+    def __init__(self, state: ApplyingState) -> None:
+        super().__init__()
+        self._state = state
+        self.done = Text("", "good", selectable=True)
+        self.unsure = Text("", selectable=True)
+        self.leave = buttons.plain(self.tr("&Close"))
+        self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
+        self.shown = buttons.primary(self.tr("Open the &folder"), icon="folder-open")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.done)
+        column.addWidget(self.unsure)
+        column.addStretch(1)
+        column.addLayout(foot(self.leave, self.back, self.shown))
+
+    def show_state(self) -> None:
+        state = self._state
+        assert state.applied is not None
+        rows = self.tr("%Ln row(s)", "", state.applied.rows)
+        if state.dataset is None:
+            self.done.setText(self.tr("{0} written to {1}.").format(rows, state.applied.out))
+            text = self.tr("Open the &folder")
+        else:
+            self.done.setText(
+                self.tr("{0} written to the data set “{1}”.").format(
+                    rows, state.dataset.parent.name
+                )
+            )
+            text = self.tr("Open the &data set")
+        self.shown.setText(text)
+        self.shown.setAccessibleName(text.replace("&", ""))
+        unsure = state.applied.unsure
+        self.unsure.setVisible(unsure is not None)
+        if unsure is not None:
+            below = numbers.percent(state.threshold, 0)
+            self.unsure.setText(
+                self.tr("%Ln of them are less probable than {0}.", "", unsure).format(below)
+            )
+        self.shown.setFocus()
+
+
+def ask(studio: Studio, owner: QWidget, state: ApplyingState) -> ApplyingDialog:
+    """Open the dialog over the window of `owner`, which can be used while it works."""
+    dialog = ApplyingDialog(studio, state, owner)
+    dialog.show()
+    return dialog

@@ -1,0 +1,107 @@
+"""A typed text, what a fine-tuned model predicts for it, and the words that decided. No widgets."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.studio import Studio
+from app.tasks import view_of
+from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
+from engine.messages.explore.prediction import Predict, Predicted
+from engine.messages.question import Answer, Refused
+
+MAX_CHARACTERS = 20_000  # of a text; no model reads more
+
+
+class TryingState(QObject):
+    """Signals:
+    changed: the prediction, the words, or why there are none.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, studio: Studio, checkpoint: Path, task: str, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._explorer, self._checkpoint, self.task = studio.explorer, checkpoint, task
+        self._exact = studio.settings.preferences.exact_answers
+        self.text, self.pair = "", ""
+        self.endings: tuple[str, ...] = ()
+        self.predicted: Predicted | None = None
+        self.problem: Refused | None = None
+        self.words: tuple[WordEffect, ...] = ()
+        self.explained = ""  # the label that the words speak for
+        self.left = 0  # words that are not yet known
+        self.no_words = ""  # why there are none
+        self._predicting = self._occluding = 0  # numbers of the questions
+        self._explorer.answered.connect(self._on_answer)
+
+    @property
+    def needs_choices(self) -> bool:
+        return view_of(self.task).asks_for_choices and len(self.endings) < 2
+
+    def type_in(self, text: str, pair: str) -> None:
+        """Predict for these; what was asked before is not waited for any more."""
+        cleaned = tuple(
+            one[:MAX_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            for one in (text, pair)
+        )
+        self.text, self.pair = cleaned
+        self._ask()
+
+    def choose_from(self, endings: tuple[str, ...]) -> None:
+        """The choices, for multiple choice."""
+        self.endings = endings
+        self._ask()
+
+    def _ask(self) -> None:
+        self.problem, self._occluding = None, 0
+        if not self.text.strip() or self.needs_choices:
+            self._predicting = 0
+            self.predicted, self.words, self.no_words, self.left = None, (), "", 0
+            self.changed.emit()
+            return
+        self._predicting = self._explorer.ask(
+            Predict(
+                checkpoint=self._checkpoint,
+                text=self.text,
+                pair=self.pair or None,
+                endings=self.endings,
+                exact=self._exact,
+            )
+        )
+
+    def _explain(self, start: int) -> None:
+        self._occluding = self._explorer.ask(
+            Occlude(
+                checkpoint=self._checkpoint,
+                text=self.text,
+                pair=self.pair or None,
+                endings=self.endings,
+                start=start,
+            )
+        )
+
+    def _on_answer(self, answer: Answer) -> None:
+        if not answer.is_final or not answer.to:
+            return
+        if answer.to == self._predicting:
+            self._predicting = 0
+            self.predicted = answer if isinstance(answer, Predicted) else None
+            self.problem = answer if isinstance(answer, Refused) else None
+            self.words, self.left, self.no_words = (), 0, ""
+            if self.predicted is not None:
+                self._explain(0)
+        elif answer.to == self._occluding:
+            self._occluding = 0
+            if isinstance(answer, Refused):
+                self.no_words = answer.phrase
+            elif isinstance(answer, Occluded):
+                self.words, self.explained = (*self.words, *answer.words), answer.label
+                self.left = answer.total - len(self.words)
+                if answer.next is not None:
+                    self._explain(answer.next)
+        else:
+            return
+        self.changed.emit()

@@ -1,0 +1,118 @@
+"""A text box, the prediction while typing, and the words that decided below it."""
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+
+from app.tasks import view_of
+from app.tasks.prediction_view import Given
+from app.theme import SPACE
+from app.using.trying_state import TryingState
+from app.using.words import Words
+from app.widgets.text import Text
+from engine.spec.tasks import TASKS
+
+TYPING_PAUSE_MS = 150  # as on the Explore page
+BOX_LINES = 3  # of a text box; a longer text scrolls
+
+
+class TryingView(QWidget):
+    """What a model predicts for what is typed here."""
+
+    def __init__(self, state: TryingState, labels: tuple[str, ...]) -> None:
+        super().__init__()
+        self._state, self._labels = state, labels
+        self.text, self.pair = QPlainTextEdit(), QPlainTextEdit()
+        self.prediction = view_of(state.task)()
+        self.prediction.choices_typed.connect(state.choose_from)
+        self.said = Text("", "muted")
+        self.words_title = Text("", "strong")
+        self.words = Words(self.tr("Words and their effects"))
+        self.words_note = Text("", "muted")
+        first, second, asks_pair = self._names()
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self._settle)
+        for box, name in ((self.text, first), (self.pair, second)):
+            box.setAccessibleName(name)
+            box.setPlaceholderText(name)
+            box.setTabChangesFocus(True)
+            box.setFixedHeight(box.fontMetrics().lineSpacing() * BOX_LINES + 4 * SPACE)
+            box.textChanged.connect(self._pause.start)
+        self.pair.setVisible(asks_pair)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(3 * SPACE)
+        for part in (
+            self.text,
+            self.pair,
+            self.said,
+            self.prediction,
+            self.words_title,
+            self.words,
+            self.words_note,
+        ):
+            column.addWidget(part)
+        column.addStretch(1)
+        state.changed.connect(self.show_state)
+        self.show_state()
+
+    def _names(self) -> tuple[str, str, bool]:
+        """What is typed in the two boxes, and whether the second is for this task."""
+        match self._state.task:
+            case "question_answering":
+                return self.tr("Question"), self.tr("Passage"), True
+            case "multiple_choice":
+                return self.tr("Context"), self.tr("Start of each choice (optional)"), True
+            case _:
+                facts = TASKS[self._state.task].facts
+                reads_pairs = "pair" in (*facts.reads, *facts.may_read)
+                return self.tr("Text"), self.tr("Second text"), reads_pairs
+
+    def _settle(self) -> None:
+        self._state.type_in(self.text.toPlainText(), self.pair.toPlainText())
+
+    def show_state(self) -> None:
+        """Bring everything in line with the state."""
+        state = self._state
+        shown = state.predicted is not None
+        if state.predicted is not None:
+            pair = state.pair or None
+            self.prediction.show_prediction(state.predicted, Given(state.text, pair, self._labels))
+        elif self.prediction.asks_for_choices:
+            self.prediction.show_nothing()
+        self.prediction.setVisible(shown or self.prediction.asks_for_choices)
+        self.said.setText(self._sentence())
+        self.said.setVisible(bool(self.said.text()))
+        self.said.set_style("bad" if state.problem else "muted")
+        has_words = bool(state.words)
+        self.words_title.setText(self._title())
+        self.words_title.setVisible(has_words)
+        self.words.show_words(state.words)
+        self.words.setVisible(has_words)
+        self.words_note.setText(self._note())
+        self.words_note.setVisible(bool(self.words_note.text()))
+
+    def _sentence(self) -> str:
+        if self._state.problem is not None:
+            return str(self._state.problem.phrase)
+        if self._state.predicted is None and not self._state.text.strip():
+            return self.tr("Type or paste a text; the prediction follows while you type.")
+        return ""
+
+    def _title(self) -> str:
+        if not self._state.explained:
+            return self.tr("Effect of each word on the number")
+        return self.tr("Effect of each word on “{0}”").format(self._state.explained)
+
+    def _note(self) -> str:
+        if self._state.no_words:
+            return self._state.no_words
+        if not self._state.words:
+            return ""
+        if self._state.left:
+            return self.tr("%Ln word(s) left …", "", self._state.left)
+        return self.tr(
+            "By how much the logit falls when the word is replaced by [MASK]: above 0 the word "
+            "speaks for the prediction, below 0 against it."
+        )

@@ -1,0 +1,184 @@
+"""The tab “Use it”: a text is tried and a file predicted with a real worker and a tiny model."""
+
+import csv
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app import background
+from app.studio import Studio
+from app.using.applying_state import DATASET
+from app.using.applying_view import ApplyingDialog
+from app.using.tab import UseTab
+from engine.data.datasets.store import open_dataset
+from engine.messages.applying import Apply, FirstPredicted
+from engine.messages.question import Refused, Working
+from tests.app.accessible import assert_accessible
+from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
+
+PATIENCE = 90_000  # ms; a worker loads torch first
+
+
+@pytest.fixture(scope="session")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], FineTuned]:
+    made: dict[str, FineTuned] = {}
+
+    def give(kind: str) -> FineTuned:
+        if kind not in made:
+            made[kind] = fine_tuned(tmp_path_factory.mktemp(kind), kind)
+        return made[kind]
+
+    return give
+
+
+@pytest.fixture
+def tab(qtbot, studio: Studio) -> Iterator[UseTab]:
+    made = UseTab(studio)
+    qtbot.addWidget(made)
+    made.resize(900, 640)
+    made.show()
+    yield made
+    background.finish()
+
+
+def opened(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
+    tab.show_model(model.checkpoint, "films")
+    qtbot.waitUntil(lambda: tab.trying is not None)
+    return tab
+
+
+def test_a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab, tuned):
+    trying = opened(qtbot, tab, tuned("text_classification")).trying
+    qtbot.keyClicks(trying.text, "a lovely warm film")
+    qtbot.waitUntil(lambda: len(trying.words.shown) == 4, timeout=PATIENCE)
+    assert trying.prediction.isVisible()
+    assert trying.prediction.verdict.whole().split(" · ")[0] in ("good", "bad")
+    assert [word.text for word in trying.words.shown] == ["a", "lovely", "warm", "film"]
+    assert "lovely" in trying.words.accessibleDescription()
+    assert "Effect of each word on" in trying.words_title.text()
+    trying.text.clear()
+    qtbot.waitUntil(lambda: not trying.words.shown and not trying.prediction.isVisible())
+    assert_accessible(tab)
+
+
+def test_a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tuned, tmp_path):
+    model = tuned("text_classification")
+    opened(qtbot, tab, model)
+    file = tmp_path / "new.csv"
+    file.write_text("id,text\n" + "".join(f"{n},a lovely film {n}\n" for n in range(30)))
+    tab.apply_to(file)
+    dialog: ApplyingDialog = tab.dialog
+    state = dialog.state
+    qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
+    table = dialog.choices.model
+    assert table.rowCount() == 10
+    shown = [table.headerData(n, Qt.Orientation.Horizontal) for n in range(table.columnCount())]
+    assert shown == ["id", "text", "label", "probability", "p(bad)", "p(good)"]
+    dialog.choices.threshold.setValue(0.99)
+    qtbot.waitUntil(lambda: state.first and "unsure" in state.first.columns, timeout=PATIENCE)
+    assert_accessible(dialog)
+    qtbot.mouseClick(dialog.choices.go, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: state.applied is not None, timeout=PATIENCE)
+    with open(tmp_path / "new-predicted.csv", encoding="utf-8", newline="") as out:
+        rows = list(csv.DictReader(out))
+    assert [row["id"] for row in rows] == [str(n) for n in range(30)]
+    assert "30 row(s) written to" in dialog.outcome.done.text()
+    assert [row["unsure"] for row in rows].count("true") == state.applied.unsure
+    dialog.close()
+
+
+def test_the_result_can_become_a_data_set_with_the_predictions_as_labels(
+    qtbot, tab, tuned, tmp_path, studio
+):
+    opened(qtbot, tab, tuned("text_classification"))
+    file = tmp_path / "new.csv"
+    file.write_text("id,text\n" + "".join(f"{n},a lovely film {n}\n" for n in range(30)))
+    tab.apply_to(file)
+    state = tab.dialog.state
+    qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
+    state.set_form(DATASET)
+    qtbot.waitUntil(lambda: not state.is_looking, timeout=PATIENCE)
+    state.start()
+    qtbot.waitUntil(lambda: state.dataset is not None, timeout=PATIENCE)
+    spec = open_dataset(state.dataset).spec
+    assert spec.mapping.label == "label" and sum(spec.rows.values()) == 30
+    assert set(spec.labels) <= {"good", "bad"}
+    assert list((studio.home.cache / "applied").iterdir()) == []
+    tab.dialog.close()
+
+
+class Worker:
+    """Stands for a one-time worker; the test says what it answers."""
+
+    def __init__(self) -> None:
+        self.asked: list[Apply] = []
+        self.cancelled = 0
+
+    def one_time_worker(self, question, done, refused, working, owner) -> "Worker":
+        self.asked.append(question)
+        self.done, self.refused, self.working = done, refused, working
+        return self
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+def test_what_is_stopped_can_be_continued_and_a_refusal_is_shown(
+    qtbot, tab, tuned, tmp_path, studio, monkeypatch
+):
+    worker = Worker()
+    monkeypatch.setattr(studio, "one_time_worker", worker.one_time_worker)
+    numbers = iter(range(1000, 2000))
+    monkeypatch.setattr(studio.explorer, "ask", lambda _: next(numbers))
+    opened(qtbot, tab, tuned("text_classification"))
+    file = tmp_path / "new.csv"
+    file.write_text("text\na film\n")
+    tab.apply_to(file)
+    dialog, state = tab.dialog, tab.dialog.state
+    qtbot.waitUntil(lambda: state.mapping is not None)
+
+    def first(kept: int) -> None:
+        studio.explorer.answered.emit(
+            FirstPredicted(
+                to=state._asked, columns=("text", "label"), rows=(("a film", "good"),),
+                predicted=1, kept=kept,
+            )
+        )  # fmt: skip
+
+    first(0)
+    assert dialog.choices.go.text() == "&Apply"
+    state.start()
+    assert not worker.asked[-1].resume
+    worker.working(Working(stage="5 rows predicted", done=1, total=2))
+    assert dialog.progress.bar.value() == 500
+    qtbot.mouseClick(dialog.progress.leave, Qt.MouseButton.LeftButton)
+    assert worker.cancelled == 1
+    first(5)
+    assert dialog.choices.go.text() == "&Continue"
+    assert "5 row(s) of this file are predicted already" in dialog.choices.said.text()
+    state.start()
+    assert worker.asked[-1].resume
+    worker.refused(Refused(problem="The disk is full.", advice="Free some space."))
+    assert "The disk is full." in dialog.choices.said.text()
+    dialog.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_task_has_its_boxes(qtbot, tab, tuned, kind, monkeypatch, studio):
+    monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
+    trying = opened(qtbot, tab, tuned(kind)).trying
+    pairs = {"pair_classification", "question_answering", "multiple_choice"}
+    if kind in pairs:
+        assert not trying.pair.isHidden()
+    if kind == "token_classification":
+        assert trying.pair.isHidden()
+    assert trying.prediction.isHidden() == (kind != "multiple_choice")
+    assert_accessible(tab)
+
+
+def test_a_page_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
+    assert not tab.apply.isEnabled() and "no checkpoint yet" in tab.none.text()
+    tab.show_model(Path(__file__).parent, "nothing")
+    qtbot.waitUntil(lambda: "not been fine-tuned" in tab.none.text())
