@@ -10,6 +10,7 @@ import numpy as np
 from engine.atomic_write import whole_folder
 from engine.data.checks.check import Cure, Finding
 from engine.phrases import from_plain, plain
+from engine.regular_file import read_json, regular
 
 RULES = 1  # counts up whenever a check finds something else in the same rows
 TEXTS, NUMBERS = "findings.json", "rows.npz"
@@ -20,8 +21,8 @@ def read_findings(cache: Path, fingerprint: str) -> list[Finding] | None:
     """What these checks found in these rows; None where nobody looked yet, or it cannot be read."""
     folder = _folder(cache, fingerprint)
     try:
-        texts = json.loads((folder / TEXTS).read_text(encoding="utf-8"))
-        with np.load(folder / NUMBERS, allow_pickle=False) as numbers:
+        texts = read_json(folder / TEXTS)
+        with np.load(regular(folder / NUMBERS), allow_pickle=False) as numbers:
             return [_finding(one, place, numbers) for place, one in enumerate(texts)]
     except BROKEN:
         return None
