@@ -14,8 +14,9 @@ its helps, and every paragraph of `resources/help` is one text.
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -46,8 +47,9 @@ class NotLiteral(ValueError):
     """A text that is made at run time, so that no translation can be found for it."""
 
 
-def collected() -> list[Found]:
-    """All texts, each once, in the order of the files."""
+@cache
+def collected() -> tuple[Found, ...]:
+    """All texts, each once, in the order of the files, which are read once."""
     found: dict[tuple[str, str], Found] = {}
     for text in (*_in_code("app"), *_in_code("engine"), *_in_help()):
         key = (text.source, text.comment)
@@ -55,7 +57,7 @@ def collected() -> list[Found]:
             found[key].places += text.places
         else:
             found[key] = text
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _in_code(package: str) -> Iterator[Found]:
@@ -124,7 +126,7 @@ def _in_help() -> Iterator[Found]:
             yield Found("help", part, places=[(file.relative_to(ROOT).as_posix(), 1)])
 
 
-def written(language: Language, found: list[Found], before: Path) -> bytes:
+def written(language: Language, found: Sequence[Found], before: Path) -> bytes:
     """The file of a language: what is found, with the translations that it had `before`."""
     known = dict(entries(before)) if before.exists() else {}
     root = ET.Element("TS", version="2.1", sourcelanguage="en", language=language.code)
