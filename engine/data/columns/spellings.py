@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
@@ -111,7 +112,8 @@ def matched(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str
 def _unambiguous(known: tuple[str, ...]) -> dict[str, str]:
     """Each label by what all of its spellings have in common; without those that share it."""
     plain = [plain_label(label) for label in known]
-    return {key: label for key, label in zip(plain, known, strict=True) if plain.count(key) == 1}
+    times = Counter(plain)
+    return {key: label for key, label in zip(plain, known, strict=True) if times[key] == 1}
 
 
 def _ids(known: tuple[str, ...]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from typing import Any, NoReturn
 
 from engine.data.formats.lines import Lines, size_of
@@ -37,8 +38,8 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """For `object_pairs_hook`: of two values under one key, Python would keep the last."""
     item = dict(pairs)
     if len(item) < len(pairs):
-        names = [name for name, _ in pairs]
-        twin = next(name for name in names if names.count(name) > 1)
+        times = Counter(name for name, _ in pairs)
+        twin = next(name for name, number in times.items() if number > 1)
         raise NotStrict(phrase("the key “{key}” appears twice in one object.", key=twin[:100]))
     return item
 

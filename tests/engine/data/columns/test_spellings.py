@@ -57,3 +57,10 @@ def test_labels_of_a_file_are_found_among_those_of_a_model(found, known, same, s
         dict(zip([one for one in found if one not in strangers], same, strict=True)),
         strangers,
     )
+
+
+def test_a_hundred_thousand_labels_are_compared_in_no_time():
+    """Each with each would take the test beyond its limit."""
+    labels = tuple(f"Label {number}" for number in range(100_000))
+    same, strangers = matched((label.lower() for label in labels), (*labels, "label 0"))
+    assert len(same) == len(labels) - 1 and strangers == ["label 0"]
