@@ -10,6 +10,7 @@ import typer
 from engine.cli.loading import remark_loading
 from engine.cli.models import BatchSize, HowPrecise, print_precision
 from engine.cli.options import Encoding, with_options
+from engine.cli.results import slice_lines, slices_of
 from engine.cli.rows import COLUMNS, read_table
 from engine.errors import StudioError
 from engine.home import Home
@@ -74,6 +75,10 @@ def evaluate(
             help="Write each row and its prediction: .csv, .tsv, .jsonl, .parquet or .xlsx."
         ),
     ] = None,
+    slices: Annotated[
+        bool,
+        typer.Option("--slices", help="Find the rows in which the model is worse than elsewhere."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     encoding: Encoding = None,
     max_length: Annotated[
@@ -120,7 +125,8 @@ def evaluate(
     if predictions is not None:
         table = plain_table(scored.predictions)
         write_table(predictions, table.schema, [table])
-    _tell(scored, looks, compared, as_json)
+    worst = slices_of(scored.predictions) if slices else None
+    _tell(scored, looks, compared, worst, as_json)
     if predictions is not None and not as_json:
         say(f"{len(scored.predictions)} rows written to {predictions}")
 
@@ -202,8 +208,14 @@ def _baselines(asked: Asked, facts: PredictionFacts) -> list[Predictions]:
         return [read_predictions(one) for one in fit_baselines(wanted).files]
 
 
-def _tell(scored: "Scored", looks: int, compared: Sequence[Predictions], as_json: bool) -> None:
-    """Print the report, the intervals, and how the model stands beside the baselines."""
+def _tell(
+    scored: "Scored",
+    looks: int,
+    compared: Sequence[Predictions],
+    worst: dict[str, Any] | None,
+    as_json: bool,
+) -> None:
+    """Print the report, the intervals, how the model stands beside the baselines, and slices."""
     own = {one.name: one.interval() for one in measures(scored.predictions)}
     beside = [_beside(scored.predictions, other) for other in compared]
     if as_json:
@@ -214,7 +226,7 @@ def _tell(scored: "Scored", looks: int, compared: Sequence[Predictions], as_json
             "test_looks": looks,
             "loading": scored.loading.besides(),
         }
-        say_json(report)
+        say_json(report | ({} if worst is None else {"slices": worst}))
         return
     say(*(scored.report.lines() if scored.report else ()))
     for name, found in own.items():
@@ -224,6 +236,8 @@ def _tell(scored: "Scored", looks: int, compared: Sequence[Predictions], as_json
         say(f"  the model less this baseline: {_written(one.difference)}: {one.verdict}")
     if compared and not any(one.verdict == BETTER for one in beside[-1:]):
         remark("More training rows, a larger model or other settings may help.")
+    if worst is not None:
+        say(*slice_lines(worst))
     if looks:
         say(f"The test rows have been scored {looks} time{'s' if looks > 1 else ''}.")
 

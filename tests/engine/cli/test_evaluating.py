@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.cli import main
+from engine.cli.results import slice_lines, slices_of
 from engine.data.datasets.store import open_dataset
 from engine.home import Home
 from engine.results.predictions import read_predictions
@@ -57,6 +58,14 @@ def test_a_run_is_scored_with_intervals_beside_its_baselines(run: RunFolder, ask
     assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
     assert report["examples"] == len(found)
     assert [one.facts.part for one in kept_in(run.results)] == ["validation"]
+
+
+def test_the_worst_slices_are_part_of_an_evaluation(run: RunFolder, asked: Any) -> None:
+    said = asked("--run", run.path, "--slices").splitlines()
+    found = read_predictions(file_of(run.results, "validation"))
+    assert said[-len(slice_lines(slices_of(found))) :] == slice_lines(slices_of(found))
+    assert json.loads(asked("--run", run.path, "--slices", "--json"))["slices"] == slices_of(found)
+    assert "slices" not in json.loads(asked("--run", run.path, "--json"))
 
 
 def test_looks_at_test_rows_are_counted_and_rows_written(
