@@ -13,6 +13,7 @@ from engine.errors import StudioError
 from engine.messages.events import Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.regular_file import read_json
+from engine.results.significance import seeds_interval
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, aggregate, expand, folder_of
 from engine.spec.job import JobSpec
@@ -65,8 +66,7 @@ def resume(into: Path) -> int:
     for row in told["rows"]:
         say(row["vectors"] or "All runs")
         for metric, found in row["metrics"].items():
-            deviation = "" if found["deviation"] is None else f" ± {found['deviation']:.4f}"
-            say(f"  {metric}: {found['mean']:.4f}{deviation} ({found['runs']} of {row['runs']})")
+            say(f"  {metric}: {_written(found)} ({found['runs']} of {row['runs']})")
     say(into)
     return code
 
@@ -112,9 +112,20 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
         for metric in dict.fromkeys(metric for one in ended for metric in one):
             found = aggregate([one[metric] for one in ended if metric in one])
             if found is not None:
-                metrics[metric] = asdict(found)
+                ends = seeds_interval([one[metric] for one in ended if metric in one])
+                known = found.deviation is not None
+                metrics[metric] = asdict(found) | {"interval": ends[1:] if known else None}
         rows.append({"vectors": vectors, "runs": len(asked), "metrics": metrics})
     return {"name": name, "runs": told, "rows": rows}
+
+
+def _written(found: dict[str, Any]) -> str:
+    """A mean, its deviation and its interval, as far as there are several runs."""
+    if found["deviation"] is None:
+        return f"{found['mean']:.4f}"
+    low, high = found["interval"]
+    mean = f"{found['mean']:.4f} ± {found['deviation']:.4f}"
+    return f"{mean}, 95 % interval {low:.4f} to {high:.4f}"
 
 
 def _told(run: RunFolder) -> dict[str, Any]:

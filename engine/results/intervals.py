@@ -120,8 +120,14 @@ def percentiles(
 def mean_interval(
     values: NDArray[np.float32] | NDArray[np.float64], confidence: float = CONFIDENCE, seed: int = 0
 ) -> Interval:
-    """The bootstrap interval of the mean of the values that are not NaN, [N]."""
+    """The bootstrap interval of the mean of the values that are not NaN, [N].
+
+    Where each is 0 or 1 it is that of Wilson: a bootstrap is too narrow for a share near 0 or 1,
+    and has no width where all rows are right.
+    """
     different, times = np.unique(values[~np.isnan(values)].astype(np.float64), return_counts=True)
+    if len(different) and np.isin(different, (0, 1)).all():
+        return wilson(int(times[different == 1].sum()), int(times.sum()), confidence)
     parts = np.column_stack([different, np.ones_like(different)])
     return bootstrap_counts(
         parts, times, lambda sums: sums[:, 0] / sums[:, 1], confidence, seed=seed

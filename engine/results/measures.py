@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.evaluation.regression import ranks
 from engine.results.classes import f1_of_sums
-from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts
+from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, mean_interval
 from engine.results.labels import codes, labelled, labels, members
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, details, figure
@@ -38,11 +38,13 @@ class Measure:
         return Measure(self.name, self.kinds[rows], self.parts, self.of_sums, self.more_is_better)
 
     def interval(self, seed: int = 0) -> Interval:
-        """The metric with its bootstrap interval over rows."""
+        """The metric with its bootstrap interval over rows; of a share of rows, that of Wilson."""
         known = self.kinds[self.kinds >= 0]
         if not len(known):
             return UNKNOWN
         used, times = np.unique(known, return_counts=True)
+        if self.of_sums is _first_of_second and (self.parts[used, 1] == 1).all():
+            return mean_interval(np.repeat(self.parts[used, 0], times), seed=seed)
         return bootstrap_counts(self.parts[used], times, self.of_sums, seed=seed)
 
 

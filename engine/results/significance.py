@@ -5,10 +5,13 @@ p is the probability of a difference at least as large where there is none.
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from engine.results.intervals import Interval
 
 NODES = 64  # of an integral; more give the same 12 digits
 DEEPEST_TAIL = 12.0  # standard deviations beyond the start of a tail that still count
@@ -46,6 +49,7 @@ def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
+@lru_cache(1_000)
 def t_limit(freedom: float, confidence: float = 0.95) -> float:
     """How far from 0 Student's t lies with a probability of `confidence`, by halving."""
     low, high = 0.0, 1e6
@@ -138,6 +142,16 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
     found = np.empty(len(values))
     found[order] = np.minimum.accumulate(np.minimum(1, values[order] * len(values) / ranks))
     return found
+
+
+def seeds_interval(values: Sequence[float]) -> Interval:
+    """The mean of runs with several seeds and Student's interval; one run alone has no ends."""
+    every = np.asarray(values, dtype=np.float64)
+    mean = float(every.mean()) if len(every) else math.nan
+    if len(every) < 2:
+        return Interval(mean, math.nan, math.nan)
+    half = t_limit(len(every) - 1.0) * float(every.std(ddof=1)) / math.sqrt(len(every))
+    return Interval(mean, mean - half, mean + half)
 
 
 def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) -> Difference:

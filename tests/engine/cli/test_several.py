@@ -61,7 +61,9 @@ def test_three_seeds_make_three_runs_and_one_table(
     assert told["mean"] == pytest.approx(statistics.fmean(losses))
     assert told["deviation"] == pytest.approx(statistics.stdev(losses))
     printed = capsys.readouterr().out
-    assert f"validation_loss: {told['mean']:.4f} ± {told['deviation']:.4f} (3 of 3)" in printed
+    low, high = told["interval"]
+    ends = f", 95 % interval {low:.4f} to {high:.4f} (3 of 3)"
+    assert f"validation_loss: {told['mean']:.4f} ± {told['deviation']:.4f}{ends}" in printed
     for seed in (5, 6, 7):
         alone = RunFolder(into / f"seed-{seed}").job()
         assert alone.training.seed == seed and alone.training.seeds == 1

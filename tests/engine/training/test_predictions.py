@@ -58,6 +58,18 @@ def test_a_run_that_is_stopped_has_the_file_at_once(tmp_path: Path) -> None:
     assert kept(run).facts.step == 3
 
 
+def test_a_run_that_resumes_keeps_what_one_without_a_stop_keeps(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, steps=12, evaluate_every=3)
+    whole, parted = small.new_run(tmp_path / "whole", job), small.new_run(tmp_path / "parts", job)
+    train(job, whole, whole.append)
+    train(job, parted, parted.append, lambda: small.has_seen(parted, 7))
+    assert train(job, parted, parted.append) == ("finished", 12)
+    one, other = kept(whole), kept(parted)
+    assert one.table.equals(other.table), "bit for bit"
+    same = {"made"}
+    assert one.facts.model_dump(exclude=same) == other.facts.model_dump(exclude=same)
+
+
 def test_what_cannot_be_kept_is_noted_and_ends_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,116 @@
+"""How often the 95 % interval of each metric holds the true one, where that is known."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine.results.intervals import Interval
+from engine.results.measures import difference, measures
+from engine.results.predictions import Predictions
+from engine.results.significance import seeds_interval
+from tests.engine.results.made import facts
+
+LABELS = ("a", "b", "c")
+JOINT = np.array([[0.4, 0.05, 0.05], [0.05, 0.2, 0.05], [0.02, 0.03, 0.15]])  # gold over predicted
+ROWS = 200
+STRAIGHT = 0.7  # correlation of two normal numbers
+SPREAD = 0.5  # of the errors of numbers
+
+
+def classes(rng: np.random.Generator) -> Predictions:
+    gold, predicted = np.divmod(rng.choice(9, ROWS, p=JOINT.ravel()), 3)
+    record = {
+        "row": range(ROWS),
+        "gold": np.array(LABELS)[gold],
+        "predicted": np.array(LABELS)[predicted],
+        "score": gold == predicted,
+    }
+    return Predictions.of(facts("text_classification", LABELS), record, {"text": ["x"] * ROWS})
+
+
+def numbers(rng: np.random.Generator) -> Predictions:
+    pairs = rng.multivariate_normal([0, 0], [[1, STRAIGHT], [STRAIGHT, 1]], ROWS)
+    record = {
+        "row": range(ROWS),
+        "gold": [repr(float(one)) for one in pairs[:, 0]],
+        "predicted": [repr(float(one)) for one in pairs[:, 1]],
+        "scores": pairs[:, 1:].astype(np.float32).tolist(),
+    }
+    return Predictions.of(facts("regression"), record, {"text": ["x"] * ROWS})
+
+
+def metric(name: str, made: Callable[[Any], Predictions]) -> Callable[[Any], Interval]:
+    def draw(rng: np.random.Generator) -> Interval:
+        found = next(one for one in measures(made(rng)) if one.name == name)
+        return found.interval(seed=int(rng.integers(1 << 30)))
+
+    return draw
+
+
+def less_than_another(rng: np.random.Generator) -> Interval:
+    """The accuracy of a model less that of one that is right in 0.6 of the same rows."""
+    first, second = classes(rng), classes(rng)
+    better = measures(first)[0]
+    right = np.where(rng.random(ROWS) < 0.8, first.numbers("score"), 0)
+    table = second.table.set_column(
+        second.table.column_names.index("score"), second.table.schema.field("score"), [right]
+    )
+    return difference(measures(Predictions(second.facts, table))[0], better)
+
+
+def seeds(rng: np.random.Generator) -> Interval:
+    return seeds_interval(rng.normal(0.8, 0.02, 4).tolist())
+
+
+F1 = 2 * np.diag(JOINT) / (JOINT.sum(axis=0) + JOINT.sum(axis=1))
+CASES: dict[str, tuple[Callable[[Any], Interval], float]] = {
+    "accuracy": (metric("accuracy", classes), float(np.trace(JOINT))),
+    "macro F1": (metric("f1_macro", classes), float(F1.mean())),
+    "Pearson": (metric("pearson", numbers), STRAIGHT),
+    "Spearman": (metric("spearman", numbers), 6 / np.pi * np.arcsin(STRAIGHT / 2)),
+    "mean absolute error": (
+        metric("mean_absolute_error", numbers),
+        float(np.sqrt(2 * (1 - STRAIGHT)) * np.sqrt(2 / np.pi)),
+    ),
+    "difference of accuracies": (less_than_another, float(np.trace(JOINT)) * 0.2),
+    "mean over four seeds": (seeds, 0.8),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "samples, least",
+    [(60, 0.85), pytest.param(1_000, 0.925, marks=[pytest.mark.long, pytest.mark.timeout(3600)])],
+)
+def test_the_interval_holds_the_true_metric(name: str, samples: int, least: float) -> None:
+    draw, true = CASES[name]
+    rng = np.random.default_rng(11)
+    found = [draw(rng) for _ in range(samples)]
+    held = float(np.mean([one.low <= true <= one.high for one in found]))
+    print(f"{name}: {held:.3f}")
+    assert least <= held <= 1
+    assert samples == 60 or held < 0.98, "no wider than it should be"
+
+
+def test_the_interval_over_seeds_is_that_of_scipy() -> None:
+    values = [0.81, 0.79, 0.84]
+    found = seeds_interval(values)
+    theirs = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    np.testing.assert_allclose(found[1:], [theirs.low, theirs.high], rtol=1e-9)
+    assert found.value == pytest.approx(np.mean(values))
+    alone = seeds_interval([0.5])
+    assert alone.value == 0.5 and np.isnan(alone.low)
+
+
+@pytest.mark.parametrize("right", [ROWS, 3, 0])
+def test_the_interval_of_a_share_is_that_of_wilson_and_has_a_width(right: int) -> None:
+    record = {"row": range(ROWS), "gold": ["a"] * ROWS, "predicted": ["a"] * ROWS}
+    record |= {"score": [1] * right + [0] * (ROWS - right)}
+    made = Predictions.of(facts("text_classification", LABELS), record, {"text": ["x"] * ROWS})
+    found = measures(made)[0].interval()
+    theirs = stats.binomtest(right, ROWS).proportion_ci(0.95, method="wilson")
+    np.testing.assert_allclose(found, [right / ROWS, theirs.low, theirs.high], atol=1e-12)
+    assert found.high > found.low
