@@ -52,8 +52,9 @@ class BaselineLine(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(2 * SPACE)
-        row.addWidget(self.said, 1)
+        row.addWidget(self.said, 10)
         row.addWidget(self.fit)
+        row.addStretch()
         state.opened.connect(self.read)
         self.hide()
 

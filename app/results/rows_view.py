@@ -18,12 +18,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.results.filter_bar import FilterBar
+from app.results.row_text import row_lines
 from app.results.rows_model import RowsModel
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.tables import dress
-from app.widgets.text import visible
 from engine.results.predictions import CELL
 from engine.table_files import TABLE_WRITERS
 
@@ -133,9 +133,8 @@ class RowsView(QWidget):
         texts = predictions.facts.mapping.texts if predictions is not None else ()
         for number, column in enumerate(self.model.columns):
             width = TEXT_WIDTH if column.key in {CELL + name for name in texts} else SHORT_WIDTH
-            if column.is_number:
-                width = header.sectionSizeHint(number)
-            self.table.setColumnWidth(number, width)
+            named = header.sectionSizeHint(number)
+            self.table.setColumnWidth(number, named if column.is_number else max(width, named))
         self._select_first()
 
     def _select_first(self) -> None:
@@ -168,10 +167,7 @@ class RowsView(QWidget):
         if place is None or predictions is None:
             self.row_text.clear()
             return
-        columns = [column for column in self.model.columns if not column.is_number]
-        columns.sort(key=lambda column: not column.key.startswith(CELL))  # the texts first
-        cells = ((each.title, predictions.table[each.key][place].as_py()) for each in columns)
-        lines = [f"{title}: {visible(str(cell or ''))}" for title, cell in cells]
+        lines = row_lines(predictions, self.model.columns, place)
         self.row_text.setPlainText("\n".join(lines)[:DETAIL_CHARACTERS])
 
     # ── what can be done ─────────────────────────────────────────────────────────────────────

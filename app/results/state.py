@@ -14,9 +14,12 @@ from engine.results.conditions import Condition, Conditions
 from engine.results.ordering import Places, mistakes_first, sorted_by
 from engine.results.plain_table import plain_table
 from engine.results.predictions import Predictions, read_predictions
+from engine.results.row_figures import details
 from engine.results.scores import score_of
 from engine.results.searching import rows_with
 from engine.table_files import write_table
+
+DETAILED = ("token_classification", "question_answering")
 
 Mask = NDArray[np.bool_]
 
@@ -190,4 +193,6 @@ def read(path: Path) -> Predictions:
     whole = Predictions(found.facts, found.table.combine_chunks())
     mistakes_first(whole)
     score_of(whole)
+    if whole.facts.task in DETAILED:
+        details(whole)  # of which a row shows its own when it is selected
     return whole

@@ -237,7 +237,7 @@ class ResultsView(QWidget):
         self._studio.notices.say(self.tr("Saved as {0}.").format(path))
 
     def _on_explored(self, place: int) -> None:
-        """Open a row in Explore, with the model that predicted it and the wrong class."""
+        """Open a row in Explore, with the model that predicted it."""
         predictions = self.state.predictions
         assert predictions is not None
         checkpoint = self._of.checkpoint_of(predictions.facts)
@@ -248,8 +248,7 @@ class ResultsView(QWidget):
             )
             return
         texts = texts_of(predictions, place)
-        predicted = predictions.table["predicted"][place].as_py()
-        wanted = {"model": checkpoint, "panel": "predictions", "label": predicted, **texts}
+        wanted = {"model": checkpoint, "panel": "predictions", **texts}
         self._studio.go.emit("explore", wanted)
 
 

@@ -137,7 +137,7 @@ def test_rows_are_sought_and_sorted(show: Show, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: texts(view)[0] == "poor")
 
 
-def test_enter_opens_the_row_in_explore_with_its_model_and_the_wrong_class(
+def test_enter_opens_the_row_in_explore_with_its_model(
     show: Show, studio: Studio, tmp_path: Path
 ) -> None:
     view, gone = show(), []
@@ -147,7 +147,7 @@ def test_enter_opens_the_row_in_explore_with_its_model_and_the_wrong_class(
     assert page == "explore"
     assert argument["model"] == tmp_path
     assert (argument["text"], argument["pair"]) == ("poor", None)
-    assert argument["label"] == "good"
+    assert argument["panel"] == "predictions"
 
 
 def test_the_selected_row_is_read_in_full_and_copied(show: Show) -> None:

@@ -1,0 +1,38 @@
+"""One row in full."""
+
+from app.results.row_text import row_lines
+from app.results.rows_model import columns_of
+from engine.results.predictions import Predictions
+from tests.engine.results.made import facts, tagged
+
+
+def lines(predictions: Predictions, place: int = 0) -> list[str]:
+    return list(row_lines(predictions, columns_of(predictions), place))
+
+
+def test_gold_and_predicted_spans_stand_below_one_another() -> None:
+    made = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
+    assert lines(made) == [
+        "text: Ann Lee saw Rome",
+        "Gold: [Ann Lee PER] saw [Rome LOC]",
+        "Predicted: [Ann PER] Lee saw [Rome ORG]",
+    ]
+
+
+def test_the_best_answers_stand_beside_gold() -> None:
+    record = {
+        "row": [0],
+        "gold": ["Rome"],
+        "predicted": ["Bern"],
+        "score": [0.0],
+        "details": [
+            '{"gold":["Rome"],"exact":0,"null":0.1,"best":[["Bern",0,4,0.6],["Rome",5,9,0.3]]}'
+        ],
+    }
+    made = Predictions.of(facts("question_answering"), record, {"text": ["Where?"]})
+    assert lines(made) == [
+        "text: Where?",
+        "Gold: Rome",
+        "Predicted: Bern",
+        "Best answers: Bern 60.0 % · Rome 30.0 %",
+    ]
