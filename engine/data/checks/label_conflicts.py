@@ -22,8 +22,8 @@ def find(material: Material) -> list[Finding]:
         return []
     texts = len(np.unique(groups[rows]))
     sentence = phrase(
-        "{n:,} row(s) with the same text and another label ({texts:,} different texts): a model"
-        " cannot be right about all of them.",
+        "{n:,} row(s) with the same text and another label (different texts: {texts:,}): a"
+        " model cannot be right about all of them.",
         n=len(rows),
         texts=texts,
     )

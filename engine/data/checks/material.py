@@ -75,7 +75,7 @@ class Material:
     def _read(self) -> None:
         """Keys of equal texts, and the words of each column of texts."""
         wanted = {texts_of(self.mapping), texts_that_group(self.mapping)}
-        keys: dict[tuple[str, ...], list[int]] = {names: [] for names in wanted}
+        keys: dict[tuple[str, ...], list[NDArray[np.int64]]] = {names: [] for names in wanted}
         words: dict[str, list[Words]] = {name: [] for name in self.text_columns}
         known: dict[str, int] = {}
         for table in self.batches(self.text_columns):
@@ -84,13 +84,15 @@ class Material:
                 for name in self.text_columns
             }
             for names, found in keys.items():
-                found += map(hash, zip(*(plain[name] for name in names), strict=True))
+                hashes = map(hash, zip(*(plain[name] for name in names), strict=True))
+                found.append(np.fromiter(hashes, np.int64, len(table)))
             for name in self.text_columns:
                 words[name].append(words_in(plain[name], known))
             self.watch.tell(len(table))
         self.vocabulary = list(known)
         self._words = {name: Words.joined(parts) for name, parts in words.items()}
-        self._keys = {names: np.array(found, dtype=np.int64) for names, found in keys.items()}
+        none = np.zeros(0, dtype=np.int64)
+        self._keys = {names: np.concatenate([none, *found]) for names, found in keys.items()}
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """All rows with these columns, some at a time; an empty cell is an empty text."""
