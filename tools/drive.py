@@ -22,14 +22,14 @@ and “NAME#2” is the second match. X,Y are pixels inside the current window.
     scroll up|down N
     type TEXT                into the focused widget
     key KEYS                 names of xdotool: ctrl+n, Return, alt+F4
-    expect NAME [SECONDS]    something that is shown has this name within SECONDS (10)
+    expect NAME [SECONDS]    something that is shown has this name within SECONDS (30)
     gone NAME [SECONDS]
     wait SECONDS
     shot FILE                a picture of the current window
     screen FILE              a picture of the whole screen
     tree [FILE]              the accessible tree: roles, names, places
-    quit [SECONDS]           close the window (alt+F4); the program ends well within SECONDS (20)
-    ended [SECONDS]          the program ends well within SECONDS (20)
+    quit [SECONDS]           close the window (alt+F4); the program ends well within SECONDS (30)
+    ended [SECONDS]          the program ends well within SECONDS (30)
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ Place = tuple[int, int, int, int]  # left, top, width, height, in pixels of the 
 TOOLS = ("Xvfb", "xdotool", "import", "openbox")
 WIDEST = 400  # children of one widget that are looked at
 BUS_TIMEOUT = 10_000  # ms for one reply
+PATIENCE = "30"  # s for what a step waits for, on a machine that does other things beside it
 STARTING = 60.0  # s for a window, on a machine where all is started first
 REGISTRY = 20.0  # s for the registry of accessible programs, which now and then hangs at its start
 SESSIONS = 4  # that are tried before the registry is given up
@@ -283,7 +284,7 @@ class Person:
             self._x("mousemove", "--window", self._window, *where.split(","))
         else:
             what = f"something shown named {where!r}"
-            left, top, width, height = self._until(lambda: find(where), 10, what)
+            left, top, width, height = self._until(lambda: find(where), float(PATIENCE), what)
             middle = left + width / 2, top + height / 2
             self._x("mousemove", *(int(at * self._factor) for at in middle))
         time.sleep(0.08)
@@ -352,10 +353,10 @@ class Person:
         self._x("key", *keys)
         time.sleep(0.3)
 
-    def step_expect(self, name: str, seconds: str = "10") -> None:
+    def step_expect(self, name: str, seconds: str = PATIENCE) -> None:
         self._until(lambda: find(name), float(seconds), f"expected {name!r}")
 
-    def step_gone(self, name: str, seconds: str = "10") -> None:
+    def step_gone(self, name: str, seconds: str = PATIENCE) -> None:
         self._until(lambda: not find(name), float(seconds), f"{name!r} to go")
 
     def step_wait(self, seconds: str) -> None:
@@ -373,11 +374,11 @@ class Person:
         else:
             print(tree(), end="")
 
-    def step_quit(self, seconds: str = "20") -> None:
+    def step_quit(self, seconds: str = PATIENCE) -> None:
         self._x("key", "alt+F4", check=False)
         self.step_ended(seconds)
 
-    def step_ended(self, seconds: str = "20") -> None:
+    def step_ended(self, seconds: str = PATIENCE) -> None:
         if self._program.wait(float(seconds)):
             raise Failed(f"the program ended with {self._program.returncode}")
 
