@@ -1,11 +1,14 @@
 """Every hostile file gives its rows, or one sentence that names the place."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile
+from engine.runs.launch import CODE
 from tests.engine.data.formats.hostile import CASES, Case
 
 READ = [case for case in CASES if case.rows is not None]
@@ -38,3 +41,30 @@ def test_a_hostile_file_is_refused_in_a_sentence_that_names_the_place(
     assert error.problem.startswith(case.name)
     assert error.problem.endswith(".") and error.advice.endswith(".")
     assert len(str(error)) <= 300
+
+
+MEMORY = """
+import re, sys
+from pathlib import Path
+from engine.data.formats.reading import read, recognise
+from engine.errors import BadFile
+from tests.engine.data.formats.hostile import CASES
+for case in CASES:
+    path = Path(sys.argv[1]) / case.name
+    case.make(path)
+    try:
+        for _ in read(path, recognise(path).reading):
+            pass
+    except BadFile:
+        pass
+print(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in other units")
+def test_no_hostile_file_takes_much_memory(tmp_path: Path) -> None:
+    """All of them in one process, at its worst moment."""
+    command = [sys.executable, "-c", MEMORY, str(tmp_path)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True, cwd=CODE).stdout
+    print(f"{len(CASES)} hostile files: at most {int(out) / 1000:.0f} MB")
+    assert int(out) < 1_000_000  # kilobytes
