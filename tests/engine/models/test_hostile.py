@@ -61,7 +61,8 @@ def test_a_hostile_folder_is_refused(good, tmp_path, name):
     assert not (tmp_path / "canary").exists()
 
 
-def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_path):
+@times(400, 1_000)
+def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_path, count):
     """Vocabulary, config and tensors of any sizes: refused in words, or every piece can be used."""
     chance = random.Random(27)
     words = (good / "vocab.txt").read_text().split()
@@ -73,7 +74,7 @@ def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_pa
         (folder / name).unlink()
     settings = json.loads((folder / "config.json").read_text())
     drawn = set[tuple[int, int, int]]()
-    for _ in range(400):
+    for _ in range(count):
         pieces, rows = (chance.randint(len(words), len(words) + 6) for _ in range(2))
         said = chance.choice([pieces, rows, rows, chance.randint(6, 60)])
         if (pieces, rows, said) in drawn:
