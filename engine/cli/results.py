@@ -8,7 +8,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from engine.results.comparing import Comparison, compare
+from engine.cli.several import is_several, metrics_by_seed
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.results.comparing import Comparison, compare, compare_seeds
 from engine.results.conditions import CONDITIONS
 from engine.results.intervals import Interval
 from engine.results.predictions import Predictions, read_predictions
@@ -41,12 +44,20 @@ def slices(
 
 
 def compare_results(
-    first: Annotated[Path, typer.Argument(help="A run folder, or a file of predictions.")],
+    first: Annotated[
+        Path, typer.Argument(help="A run folder, a folder of several seeds, or predictions.")
+    ],
     second: Annotated[Path, typer.Argument(help="Another one, over the same rows.")],
     part: Part = "validation",
     as_json: AsJson = False,
 ) -> None:
-    """Compare two results over the same rows: which rows flipped, and what may be claimed."""
+    """Compare two results over the same rows: which rows flipped, and what may be claimed.
+
+    Two jobs that were trained with several seeds are compared by a t-test over their runs.
+    """
+    if is_several(first) and is_several(second):
+        _over_seeds(first, second, as_json)
+        return
     found = compare(kept(first, part), kept(second, part))
     if as_json:
         say_json(_comparison_json(found))
@@ -61,6 +72,31 @@ def compare_results(
         say(f"{title} in the second: {int(rows.sum())} rows")
         say(*_flips(found, rows))
     say(found.sentence)
+
+
+def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
+    """The metric of the task of two jobs with several seeds."""
+    (job, one), (other_job, other) = metrics_by_seed(first), metrics_by_seed(second)
+    metric = job.task.facts.best_metric
+    if metric != other_job.task.facts.best_metric:
+        raise StudioError(
+            phrase("The two jobs are of different tasks."),
+            phrase("Compare two jobs of the same task."),
+        )
+    name = f"validation_{metric}"
+    scores = [
+        {seed: found[name] for seed, found in side.items() if name in found}
+        for side in (one, other)
+    ]
+    found, claim = compare_seeds(metric, *scores)
+    if as_json:
+        ends = {n: v if math.isfinite(v) else None for n, v in found._asdict().items()}
+        say_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": ends,
+                  "claim": str(claim)})  # fmt: skip
+        return
+    for side in scores:
+        say(f"{metric}: " + ", ".join(f"{side[seed]:.4f} (seed {seed})" for seed in side))
+    say(claim)
 
 
 def kept(result: Path, part: SplitName) -> Predictions:

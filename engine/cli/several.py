@@ -79,6 +79,7 @@ def _members(into: Path) -> tuple[str, list[str]]:
     try:
         summary = read_json(into / SUMMARY)
         name, names = str(summary["name"]), [str(run["folder"]) for run in summary["runs"]]
+        names[0]  # there is a run at least
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise StudioError(
             phrase("{file} of {folder} is damaged.", file=SUMMARY, folder=into.name),
@@ -126,6 +127,18 @@ def _written(found: dict[str, Any]) -> str:
     low, high = found["interval"]
     mean = f"{found['mean']:.4f} ± {found['deviation']:.4f}"
     return f"{mean}, 95 % interval {low:.4f} to {high:.4f}"
+
+
+def metrics_by_seed(into: Path) -> tuple[JobSpec, dict[int, dict[str, float]]]:
+    """The job of the first run, and the metrics of each run that finished, by its seed.
+
+    Raises StudioError where the summary is damaged, or names a folder elsewhere.
+    """
+    runs = [RunFolder(into / name) for name in _members(into)[1]]
+    told = [_told(run) for run in runs]
+    return runs[0].job(), {
+        run["seed"]: run["metrics"] for run in told if run["outcome"] == "finished"
+    }
 
 
 def _told(run: RunFolder) -> dict[str, Any]:

@@ -7,10 +7,16 @@ import numpy as np
 import pytest
 
 from engine.cli import main
+from engine.messages.events import Ended, Saved, measured
 from engine.results.predictions import Predictions
 from engine.results.slices import worst_slices
+from engine.runs.folder import RunFolder
+from engine.runs.groups import SUMMARY, expand
+from engine.spec.job import JobSpec
+from engine.spec.training import TrainingSpec
 from tests.engine.results.made import classified
 from tests.engine.results.test_slices import reviews
+from tests.engine.training import small
 
 
 def output(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -93,3 +99,37 @@ def test_figures_that_are_not_known_are_null(
     Predictions(made.facts, made.table).write(tmp_path / "a")
     told = json.loads(output(capsys, "compare-results", tmp_path / "a", tmp_path / "a", "--json"))
     assert told["rows"] == 1 and told["metrics"]["accuracy"]["difference"]["value"] == 0
+
+
+def of_seeds(folder: Path, job: JobSpec, scores: dict[int, float], unfinished: int) -> Path:
+    """The folder of a job with several seeds, of which one has not finished."""
+    names = []
+    for part in expand(job.model_copy(update={"training": seeded(job, len(scores) + 1)})):
+        seed = part.training.seed
+        names.append(f"seed-{seed}")
+        run = RunFolder.create(folder / names[-1], part)
+        if seed != unfinished:
+            run.append(measured("validation_accuracy", 1, scores[seed]))
+            run.append(Saved(step=1, folder="", best=True))
+            run.append(Ended(outcome="finished", step=1))
+    told = {"name": job.name, "runs": [{"folder": name} for name in names]}
+    (folder / SUMMARY).write_text(json.dumps(told))
+    return folder
+
+
+def seeded(job: JobSpec, seeds: int) -> TrainingSpec:
+    return job.training.model_copy(update={"seed": 1, "seeds": seeds})
+
+
+def test_jobs_with_several_seeds_are_compared_over_their_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = small.classifying(tmp_path, epochs=1)
+    first = of_seeds(tmp_path / "first", job, {1: 0.70, 2: 0.72, 3: 0.71}, unfinished=4)
+    second = of_seeds(tmp_path / "second", job, {1: 0.74, 2: 0.76, 3: 0.76}, unfinished=4)
+    lines = output(capsys, "compare-results", first, second).splitlines()
+    assert lines[0] == "accuracy: 0.7000 (seed 1), 0.7200 (seed 2), 0.7100 (seed 3)"
+    assert lines[-1].startswith("The second result is better: accuracy 75.33 against 71 ")
+    told = json.loads(output(capsys, "compare-results", first, second, "--json"))
+    assert told["claim"] == lines[-1] and told["second"] == {"1": 0.74, "2": 0.76, "3": 0.76}
+    assert told["difference"]["p"] < 0.05
