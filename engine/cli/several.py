@@ -79,7 +79,8 @@ def _members(into: Path) -> tuple[str, list[str]]:
     try:
         summary = read_json(into / SUMMARY)
         name, names = str(summary["name"]), [str(run["folder"]) for run in summary["runs"]]
-        names[0]  # there is a run at least
+        if not names:
+            raise ValueError("there is no run")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise StudioError(
             phrase("{file} of {folder} is damaged.", file=SUMMARY, folder=into.name),

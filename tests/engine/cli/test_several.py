@@ -116,6 +116,7 @@ def test_a_folder_in_use_is_refused(job: JobSpec, tmp_path: Path) -> None:
         '{"name": "x", "runs": [{"folder": "link"}]}',
         '{"name": "x", "runs": [{"folder": ".."}]}',
         '{"name": "x", "runs": {"folder": "a"}}',
+        '{"name": "x", "runs": []}',
         '{"name": "x"}',
         "[]",
         "{",
