@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QTableView,
     QVBoxLayout,
 )
 
@@ -20,7 +19,7 @@ from app.translation import in_language, marked, translated
 from app.widgets import numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.label_table import value_text
-from app.widgets.results.picture import ResultPicture
+from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
 from engine.results.conditions import Conditions
@@ -80,7 +79,7 @@ class GroupPicture(ResultPicture):
     def __init__(self) -> None:
         super().__init__()
         self.model = GroupModel(self.count_title, self)
-        self.table = QTableView()
+        self.table = ChoosingTable()
         self.table.setModel(self.model)
         dress(self.table, in_language(self.title))
         self.table.verticalHeader().hide()
@@ -95,8 +94,7 @@ class GroupPicture(ResultPicture):
         column.setSpacing(2 * SPACE)
         column.addWidget(self.table, 1)
         column.addWidget(self.note)
-        self.table.clicked.connect(self._on_pressed)
-        self.table.activated.connect(self._on_pressed)
+        self.table.chosen.connect(self._on_pressed)
 
     def show_measured(self, measured: Lines) -> None:
         self.model.show_lines(measured)

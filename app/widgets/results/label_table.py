@@ -12,7 +12,7 @@ from app.theme import SPACE, Role
 from app.translation import marked, tr
 from app.widgets import numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.results.picture import ResultPicture
+from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
 from engine.results.classes import LabelFigures, label_figures
@@ -69,7 +69,7 @@ class LabelTablePicture(ResultPicture):
     def __init__(self) -> None:
         super().__init__()
         self.model = LabelModel(self)
-        self.table = QTableView()
+        self.table = ChoosingTable()
         self.table.setModel(self.model)
         dress(self.table, self.tr("Precision, recall and F1 per label"))
         self.table.setSelectionBehavior(QTableView.SelectionBehavior.SelectItems)
@@ -91,8 +91,7 @@ class LabelTablePicture(ResultPicture):
         column.setSpacing(2 * SPACE)
         column.addWidget(self.table, 1)
         column.addWidget(self.note)
-        self.table.clicked.connect(self._on_pressed)
-        self.table.activated.connect(self._on_pressed)
+        self.table.chosen.connect(self._on_pressed)
 
     def show_measured(self, measured: tuple[LabelFigures, ...]) -> None:
         self.model.show_figures(measured)

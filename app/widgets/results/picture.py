@@ -4,8 +4,9 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QTableView, QWidget
 
 from app.widgets.figure import Figure
 from engine.results.conditions import Conditions
@@ -35,3 +36,26 @@ class ResultPicture(QWidget):
     @abstractmethod
     def figure(self) -> Figure | None:
         """What is shown now, to be kept; None where there is nothing yet."""
+
+
+class ChoosingTable(QTableView):
+    """A table whose cells are chosen by a click, by Enter or by Space.
+
+    Not `activated`, which some desktops send with a single click as well: twice is taken back.
+
+    Signals:
+        chosen: the index of the cell.
+    """
+
+    chosen = Signal(QModelIndex)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clicked.connect(self.chosen)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            if self.currentIndex().isValid():
+                self.chosen.emit(self.currentIndex())
+        else:
+            super().keyPressEvent(event)

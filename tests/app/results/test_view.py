@@ -112,7 +112,7 @@ def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(
     view.pictures.choice.setCurrentIndex(1)
     labels = view.pictures.made["labels"]
     qtbot.waitUntil(lambda: labels.model.rowCount() == 2)  # type: ignore[attr-defined]
-    labels.table.clicked.emit(labels.model.index(0, 2))  # type: ignore[attr-defined]
+    labels.table.chosen.emit(labels.model.index(0, 2))  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
     said = [chip.text() for chip in view.rows.filters.chips]  # type: ignore[attr-defined]
     assert said == ["gold is “bad”", "predicted is not “bad”"]
@@ -288,7 +288,7 @@ def test_conditions_are_kept_as_a_slice_that_other_results_have_too(
     assert read_slices(studio.home.slices)[0].source == "Reviews"
     view.rows.filters.clear.click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
-    table.table.activated.emit(table.model.index(0, 0))
+    table.table.chosen.emit(table.model.index(0, 0))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
 
 

@@ -94,7 +94,7 @@ def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot: 
     assert cells[2].startswith("50.0 ± ")
     assert cells[4] == "2"
     for column in (1, 2, 4):
-        made.table.activated.emit(made.model.index(0, column))
+        made.table.chosen.emit(made.model.index(0, column))
     assert chosen == [
         ["gold is not “a”", "predicted is “a”"],
         ["gold is “a”", "predicted is not “a”"],
@@ -103,3 +103,17 @@ def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot: 
     assert made.figure() is not None
     assert value_text(UNKNOWN) == "–"
     assert value_text(Interval(0.5, 0.4, 0.6)) == "50.0 ± 10.0"
+
+
+def test_a_cell_of_the_table_is_chosen_once_by_a_click_and_by_a_key(qtbot: QtBot) -> None:
+    made, chosen = LabelTablePicture(), []
+    qtbot.addWidget(made)
+    made.resize(500, 300)
+    made.show()
+    made.show_measured(LabelTablePicture.measure(MADE))
+    made.chosen.connect(chosen.append)
+    place = made.table.visualRect(made.model.index(1, 4)).center()
+    QTest.mouseClick(made.table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert [said(one) for one in chosen] == [["gold is “b”"]]
+    QTest.keyClick(made.table, Qt.Key.Key_Return)
+    assert len(chosen) == 2
