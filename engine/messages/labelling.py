@@ -38,13 +38,15 @@ class LabelsSuggested(Suggested):
 class FindLabelErrors(Question):
     """Which rows for training and validation are probably labelled wrong?
 
-    With a checkpoint, the vectors of its frozen encoder are asked as well as the words.
+    With a checkpoint, the vectors of its frozen encoder are asked as well as the words. With
+    `fine_tune`, the checkpoint itself is fine-tuned once for each fold, which takes far longer.
     """
 
     answered_by: ClassVar[type[Answer]] = LabelErrorsFound
     kind: Literal["find label errors"] = "find label errors"
     data: Path
     checkpoint: Path | None = None
+    fine_tune: bool = False
 
 
 class SuggestLabels(Question):

@@ -30,8 +30,16 @@ BATCH = 32
 Tell = Callable[[str, int, int], None]
 
 
-def find_label_errors(dataset: Dataset, loaded: Checkpoint | None, tell: Tell) -> LabelErrorsFound:
+Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.float64]]
+"""From rows, their labels and the names of these to float64 [N, C], out of sample."""
+
+
+def find_label_errors(
+    dataset: Dataset, loaded: Checkpoint | None, tell: Tell, scorer: Scorer | None = None
+) -> LabelErrorsFound:
     """The rows for training and validation whose label is the least credible.
+
+    With `scorer`, by what it says; else by two quick models, of which one needs a `loaded` encoder.
 
     Raises StudioError where the rows have no labels of which each has one.
     """
@@ -43,18 +51,12 @@ def find_label_errors(dataset: Dataset, loaded: Checkpoint | None, tell: Tell) -
             phrase("The rows have fewer than two labels."),
             phrase("Label some rows of each kind first."),
         )
-    rows = _rows(dataset, numbers)
-    stage = phrase("Reading the rows with the model")
-    vectors = None
-    if loaded is not None:
-        vectors = vectors_of(loaded, rows, MAX_LENGTH, lambda done, total: tell(stage, done, total))
     place = {name: number for number, name in enumerate(names)}
     given = np.array([place[label] for label in labels], dtype=np.int64)
-    fitting = phrase("Fitting models that leave out a fifth of the rows each")
-    texts = [
-        " ".join(parts) for parts in zip(rows.texts, rows.pairs or [""] * len(rows), strict=True)
-    ]
-    p = out_of_sample(texts, given, len(names), vectors, lambda d, t: tell(fitting, d, t))
+    if scorer is None:
+        p = _by_quick_models(_rows(dataset, numbers), given, len(names), loaded, tell)
+    else:
+        p = scorer(numbers, given, names)
     found = label_errors(p, given)
     likely = int(found.is_likely.sum())
     listed = found.order[: min(SHOWN, max(likely, round(SHARE * len(given))))]
@@ -70,6 +72,20 @@ def find_label_errors(dataset: Dataset, loaded: Checkpoint | None, tell: Tell) -
         likely=likely,
         rows=len(given),
     )
+
+
+def _by_quick_models(
+    rows: Rows, given: NDArray[np.int64], classes: int, loaded: Checkpoint | None, tell: Tell
+) -> NDArray[np.float64]:
+    """Probabilities of models that leave out a fold each, float64 [N, C]."""
+    stage = phrase("Reading the rows with the model")
+    vectors = None
+    if loaded is not None:
+        vectors = vectors_of(loaded, rows, MAX_LENGTH, lambda done, total: tell(stage, done, total))
+    fitting = phrase("Fitting models that leave out a fifth of the rows each")
+    pairs = rows.pairs or [""] * len(rows)
+    texts = [" ".join(parts) for parts in zip(rows.texts, pairs, strict=True)]
+    return out_of_sample(texts, given, classes, vectors, lambda d, t: tell(fitting, d, t))
 
 
 def suggest_labels(dataset: Dataset, loaded: Checkpoint, order: str, tell: Tell) -> LabelsSuggested:

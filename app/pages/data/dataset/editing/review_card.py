@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.library import ModelEntry
 from app.pages.data.dataset.editing.review_state import ReviewState
@@ -12,7 +12,7 @@ from app.widgets.buttons import Segments
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
-from app.widgets.text import Text
+from app.widgets.text import Text, tooltip
 from engine.messages.question import Working
 from engine.spec.dataset import DatasetSpec
 
@@ -32,6 +32,15 @@ class ReviewCard(Card):
         self.about = Text("", "muted")
         self.model = CheckpointBox(self._why_not, parent=self)
         self.model.setAccessibleName(self.tr("Model that scores the labels"))
+        self.fine_tune = QCheckBox(self.tr("Fine-tune the model itself on five folds (slow)"))
+        self.fine_tune.setToolTip(
+            tooltip(
+                self.tr(
+                    "Otherwise two quick models are fitted: on the words, and on the vectors of "
+                    "the frozen model."
+                )
+            )
+        )
         self.look = buttons.plain(self.tr("Find likely label errors"), self._on_find, "scan-search")
         self.orders = Segments(
             [self.tr("Most uncertain"), self.tr("Most diverse")], self.tr("Rows to label first")
@@ -47,7 +56,15 @@ class ReviewCard(Card):
         self.end = buttons.plain(self.tr("Show all rows"), state.end)
         self.train = buttons.plain(self.tr("Train again…"), self.trained.emit, "play")
         for widget in (
-            *(self.title, self.about, self.model, self.look, self.orders, self.suggest),
+            *(
+                self.title,
+                self.about,
+                self.model,
+                self.fine_tune,
+                self.look,
+                self.orders,
+                self.suggest,
+            ),
             self.changes,
             *(self.progress, self.found, self.keys, self.decided, self.train, self.end),
         ):
@@ -90,6 +107,7 @@ class ReviewCard(Card):
             (self.about, scores and not is_on),
             (self.model, scores and not is_on and not state.is_busy),
             (self.changes, self._has_older and not is_on and not state.is_busy),
+            (self.fine_tune, self._can_find and not is_on and not state.is_busy),
             (self.look, self._can_find and not is_on and not state.is_busy),
             (self.orders, self._can_suggest and not is_on and not state.is_busy),
             (self.suggest, self._can_suggest and not is_on and not state.is_busy),
@@ -157,7 +175,7 @@ class ReviewCard(Card):
 
     def _on_find(self) -> None:
         entry = self.model.chosen()
-        self._state.find_errors(None if entry is None else entry.path)
+        self._state.find_errors(None if entry is None else entry.path, self.fine_tune.isChecked())
 
     def _on_suggest(self) -> None:
         entry = self.model.chosen()

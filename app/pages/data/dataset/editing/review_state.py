@@ -52,9 +52,11 @@ class ReviewState(QObject):
     def is_busy(self) -> bool:
         return self._worker is not None or self._comparing is not None
 
-    def find_errors(self, checkpoint: Path | None) -> None:
-        """Look for labels that are probably wrong."""
-        self._ask(FindLabelErrors(data=self._data.folder, checkpoint=checkpoint), "errors")
+    def find_errors(self, checkpoint: Path | None, fine_tune: bool = False) -> None:
+        """Look for labels that are probably wrong; `fine_tune` the model itself on folds."""
+        folder = self._data.folder
+        question = FindLabelErrors(data=folder, checkpoint=checkpoint, fine_tune=fine_tune)
+        self._ask(question, "errors")
 
     def suggest_labels(self, checkpoint: Path, order: Literal["uncertain", "diverse"]) -> None:
         """Let a fine-tuned model suggest labels for the rows that have none."""
