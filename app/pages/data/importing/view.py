@@ -94,7 +94,7 @@ class ImportView(Page):
         self.shown_file.setAccessibleName(self.tr("File shown"))
         self.shown_file.setMinimumContentsLength(12)
         self.shown_file.activated.connect(self.state.show_file)
-        self.count = Text("", "muted")
+        self.count = Text("", "muted", wraps=False)
         above.addWidget(Text(self.tr("First rows"), "heading", wraps=False))
         above.addWidget(self.shown_file)
         above.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
