@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from engine.atomic_write import give_usual_rights, verify, whole_folder
+from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.export.comparing import broken, compare
 from engine.export.examples import Examples, examples
@@ -190,6 +191,9 @@ def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> Non
                 write_graph(folder, loaded.network)
     if (card := plain_file(wanted.checkpoint, CARD)) is not None:
         shutil.copyfile(card, folder / CARD)
+    else:
+        made = model_card(wanted.checkpoint, wanted.form)
+        (folder / CARD).write_text(made, encoding="utf-8")
 
 
 def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | None:

@@ -1,0 +1,108 @@
+"""The lines that use a model elsewhere run as they stand, and say what our own engine says."""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from engine.data.datasets.store import Rows
+from engine.documents.code import Example, onnx_code, transformers_code
+from engine.export.onnx_graph import write_graph
+from engine.models.checkpoint import load, write_words
+from engine.tasks import learner_of
+from engine.tasks.predicting import Predictor
+from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
+
+EXAMPLE = Example(
+    text="a lovely warm film",
+    pair="a dull cold film",
+    question="where does ann live ?",
+    passage="ann lives in rome and bob in oslo .",
+    choices=("a happy end", "a sad end"),
+)
+
+
+RUN_ALL = """
+import contextlib, io, json, runpy, sys
+said = {}
+for path in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        runpy.run_path(path)
+    said[path] = out.getvalue().strip()
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FineTuned]:
+    return {kind: fine_tuned(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def said(
+    models: dict[str, FineTuned], tmp_path_factory: pytest.TempPathFactory
+) -> dict[tuple[str, str], str]:
+    """What a fresh process prints for the lines of each task; in it there is no package of ours."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    scripts: dict[str, tuple[str, str]] = {}
+    for kind, model in models.items():
+        loaded = load(model.checkpoint)
+        onnx = folder / f"{kind}-onnx"
+        onnx.mkdir()
+        write_words(onnx, loaded.network, loaded.tokenizer, loaded.labels)
+        write_graph(onnx, loaded.network)
+        codes = {
+            "transformers": transformers_code(kind, str(model.checkpoint), EXAMPLE),
+            "onnxruntime": onnx_code(kind, str(onnx), EXAMPLE),
+        }
+        for library, code in codes.items():
+            script = folder / f"{kind}-{library}.py"
+            script.write_text(code, encoding="utf-8")
+            scripts[str(script)] = kind, library
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUN_ALL, *scripts],
+        cwd=folder, capture_output=True, text=True, timeout=280,
+        env={**os.environ, "TRANSFORMERS_VERBOSITY": "error", "PYTHONPATH": ""},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout.splitlines()[-1])
+    return {place: printed[script] for script, place in scripts.items()}
+
+
+def expected(model: FineTuned) -> dict[str, object]:
+    pair = EXAMPLE.pair if model.kind == "pair_classification" else None
+    rows = Rows([EXAMPLE.text], [pair] if pair else None)
+    if model.kind == "multiple_choice":
+        rows = Rows([EXAMPLE.text], endings=[EXAMPLE.choices])
+    if model.kind == "question_answering":
+        rows = Rows([EXAMPLE.question], [EXAMPLE.passage])
+    if model.kind == "token_classification":
+        rows = Rows([EXAMPLE.passage])
+    return Predictor(model.checkpoint).predict(rows)[0]
+
+
+def assert_equal(said: str, model: FineTuned) -> None:
+    right = expected(model)
+    if model.kind == "regression":
+        assert float(said) == pytest.approx(right["number"], abs=1e-4)
+    elif model.kind == "token_classification":
+        pairs = ast.literal_eval(said)
+        labels = learner_of(load(model.checkpoint)).labels
+        assert {tag for _, tag in pairs} <= set(labels) and len(pairs) >= len(right["tags"])
+    elif model.kind == "question_answering":
+        assert said == "" or set(said.split()) & set(
+            f"{EXAMPLE.question} {EXAMPLE.passage} [CLS] [SEP]".lower().split()
+        )
+    else:
+        shares = ast.literal_eval(said)
+        values = [value for part, value in right.items() if part.startswith("p(")]
+        assert list(shares.values()) == pytest.approx(values, abs=1e-4)
+
+
+@pytest.mark.parametrize("library", ["transformers", "onnxruntime"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lines_run_and_say_what_the_engine_says(models, said, kind, library) -> None:
+    assert_equal(said[kind, library], models[kind])
