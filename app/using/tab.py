@@ -10,6 +10,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.using import applying_view
 from app.using.applying_state import ApplyingState
+from app.using.elsewhere_view import ElsewhereDialog
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
 from app.widgets import buttons
@@ -37,6 +38,9 @@ class UseTab(QWidget):
         self.apply = buttons.primary(
             self.tr("Apply to a &file…"), lambda: self.apply_to(None), "file-text"
         )
+        self.elsewhere = buttons.plain(
+            self.tr("Use it &elsewhere…"), self._on_elsewhere, "file-text"
+        )
         head = QHBoxLayout()
         head.setSpacing(2 * SPACE)
         head.addWidget(self.apply)
@@ -44,6 +48,7 @@ class UseTab(QWidget):
             Text(self.tr("Predict for all rows of a file; it can also be dropped here."), "muted"),
             1,
         )
+        head.addWidget(self.elsewhere)
         inner = QWidget()
         inner.setMaximumWidth(WIDEST)
         self._place = QVBoxLayout(inner)
@@ -87,6 +92,11 @@ class UseTab(QWidget):
         if file is not None:
             state.open(file)
 
+    def _on_elsewhere(self) -> None:
+        if self.checkpoint is not None and self.info is not None and self.info.task is not None:
+            self.code = ElsewhereDialog(self.checkpoint, self.info.task, self)
+            self.code.show()
+
     def _on_read(self, checkpoint: Path, info: CheckpointInfo | None) -> None:
         if checkpoint == self.checkpoint:
             self._show(info)
@@ -100,6 +110,7 @@ class UseTab(QWidget):
         self.trying = None
         task = info.task if info else None
         self.apply.setEnabled(task is not None)
+        self.elsewhere.setEnabled(task is not None)
         self.none.setVisible(task is None)
         self.area.setVisible(task is not None)
         self.none.setText(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 
 from app import background
 from app.studio import Studio
@@ -182,3 +183,16 @@ def test_a_page_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
     assert not tab.apply.isEnabled() and "no checkpoint yet" in tab.none.text()
     tab.show_model(Path(__file__).parent, "nothing")
     qtbot.waitUntil(lambda: "not been fine-tuned" in tab.none.text())
+
+
+def test_the_code_and_the_card_can_be_copied(qtbot, tab, tuned):
+    model = tuned("text_classification")
+    opened(qtbot, tab, model)
+    qtbot.mouseClick(tab.elsewhere, Qt.MouseButton.LeftButton)
+    dialog = tab.code
+    qtbot.waitUntil(lambda: "# Good or bad" in dialog.card.text.toPlainText())
+    assert_accessible(dialog)
+    qtbot.mouseClick(dialog.tabs.widget(0).copy, Qt.MouseButton.LeftButton)
+    copied = QGuiApplication.clipboard().text()
+    assert repr(str(model.checkpoint)) in copied and "AutoModel" in copied
+    dialog.close()

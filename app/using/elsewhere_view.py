@@ -1,0 +1,87 @@
+"""The dialog with the code that uses a model without this program, and with its model card."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QVBoxLayout, QWidget
+
+from app import background
+from app.resources import mono_font
+from app.theme import SPACE
+from app.translation import tr
+from app.widgets import buttons
+from app.widgets.dialogs import Dialog, foot
+from app.widgets.text import Text
+from engine.documents.card import model_card
+from engine.documents.code import onnx_code, transformers_code
+
+SIZE = (820, 560)  # px
+ONNX_FOLDER = "model-onnx"
+
+
+class ElsewhereDialog(Dialog):
+    """Python for transformers and for onnxruntime, and the model card that exports get."""
+
+    def __init__(self, checkpoint: Path, task: str, owner: QWidget) -> None:
+        super().__init__(owner.window(), tr("Use it elsewhere"))
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.tabs = QTabWidget()
+        self.tabs.setAccessibleName(self.tr("Ways to use the model"))
+        self.tabs.setDocumentMode(True)
+        self.card = Copied(self.tr("Model card"), self.tr("Each export gets it as README.md."))
+        for title, note, code in (
+            (
+                "transformers",
+                self.tr("Runs as it stands, where transformers and torch are installed."),
+                transformers_code(task, str(checkpoint)),
+            ),
+            (
+                "onnxruntime",
+                self.tr(
+                    "Export the model to ONNX first, and run this beside the folder of the export; "
+                    "torch is not needed."
+                ),
+                onnx_code(task, ONNX_FOLDER),
+            ),
+        ):
+            place = Copied(title, note)
+            place.text.setPlainText(code)
+            self.tabs.addTab(place, title)
+        self.tabs.addTab(self.card, self.tr("Model card"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
+        column.setSpacing(4 * SPACE)
+        column.addWidget(self.tabs, 1)
+        close: Callable[[], object] = self.accept
+        column.addLayout(foot(buttons.plain(self.tr("&Close"), close)))
+        self.resize(*SIZE)
+        background.run(
+            self, lambda: model_card(checkpoint, "hf"), self.card.text.setPlainText, self._on_failed
+        )
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.card.text.setPlainText(str(error))
+
+
+class Copied(QWidget):
+    """A text to be copied, and what it is for."""
+
+    def __init__(self, name: str, note: str) -> None:
+        super().__init__()
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
+        self.text.setFont(mono_font())
+        self.text.setAccessibleName(name)
+        self.text.setTabChangesFocus(True)
+        self.copy = buttons.plain(self.tr("C&opy"), self._on_copy, "copy")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(Text(note, "muted"))
+        column.addWidget(self.text, 1)
+        column.addWidget(self.copy, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text.toPlainText())
