@@ -32,12 +32,12 @@ class ReviewCard(Card):
         self.about = Text("", "muted")
         self.model = CheckpointBox(self._why_not, parent=self)
         self.model.setAccessibleName(self.tr("Model that scores the labels"))
-        self.fine_tune = QCheckBox(self.tr("Fine-tune the model itself on five folds (slow)"))
+        self.fine_tune = QCheckBox(self.tr("Fine-tune the model itself (slow)"))
         self.fine_tune.setToolTip(
             tooltip(
                 self.tr(
-                    "Otherwise two quick models are fitted: on the words, and on the vectors of "
-                    "the frozen model."
+                    "Once for each of five folds. Otherwise two quick models are fitted: on the "
+                    "words, and on the vectors of the frozen model."
                 )
             )
         )
