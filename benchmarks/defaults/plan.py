@@ -85,7 +85,7 @@ def runs() -> Iterator[Run]:
     """All runs, in the order in which they are made."""
     stages = (
         *(_tiny, _tiny_for_longer, _tiny_again, _ways, _starter, _starter_too),
-        *(_starter_again, _others, _more_ways, _few_rows, _larger, _rest),
+        *(_starter_again, _further, _others, _more_ways, _few_rows, _larger, _rest),
     )
     for stage in stages:
         yield from stage()
@@ -145,6 +145,13 @@ def _starter_again() -> Iterator[Run]:
     for data in LABELLED:
         yield Run(STARTER, data, 3e-4, 5)
         yield Run(STARTER, data, 1e-3, 5)
+
+
+def _further() -> Iterator[Run]:
+    """Pre-training of a larger network that goes on, and more rows."""
+    for rate in (1e-4, 3e-4, 1e-3):
+        yield Run(STARTER, TEXTS, rate, 1)
+    yield Run(STARTER, "sst2", 3e-4, 5, rows=2000)
 
 
 def _others() -> Iterator[Run]:

@@ -44,6 +44,7 @@ class Evaluate(Question):
     model: str = Field(description="Name of the run or of the model.")
     source: str = Field("", description="Name of the data; empty: as the data is called.")
     step: int | None = None
+    best_metric: str = Field("", description="The metric that chose it; empty: the usual one.")
     max_length: int = 512
     batch_size: int = 32
     exact: bool = True

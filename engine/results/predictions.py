@@ -59,6 +59,7 @@ class PredictionFacts(Spec):
         step: of the checkpoint; None where the model has none.
         made: when, in UTC.
         metrics: of all rows together, by name; empty where no row has a label.
+        best_metric: the one by which the best checkpoint was chosen; empty: the usual one.
         settings: what else belongs to the answers: thresholds, temperature, answer lengths.
     """
 
@@ -72,6 +73,7 @@ class PredictionFacts(Spec):
     step: int | None = None
     made: datetime
     metrics: dict[str, float] = Field(default_factory=dict)
+    best_metric: str = ""
     settings: dict[str, float] = Field(default_factory=dict)
 
 

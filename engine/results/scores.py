@@ -1,7 +1,7 @@
 """The figure that stands for predictions as a whole, with its interval."""
 
 from engine.results.intervals import UNKNOWN, Interval
-from engine.results.measures import measures
+from engine.results.measures import Measure, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import once
 from engine.spec.task import Metric
@@ -10,8 +10,8 @@ from engine.spec.tasks import TASKS
 
 def metric_of(predictions: Predictions) -> Metric:
     """The metric that decides which checkpoint is the best."""
-    facts = TASKS[predictions.facts.task].facts
-    return next(metric for metric in facts.metrics if metric.name == facts.best_metric)
+    metrics = TASKS[predictions.facts.task].facts.metrics
+    return next(metric for metric in metrics if metric.name == _measure_of(predictions).name)
 
 
 @once
@@ -19,5 +19,11 @@ def score_of(predictions: Predictions) -> Interval:
     """That metric over all labelled rows, with its interval; unknown where there are none."""
     if not predictions.is_labelled:
         return UNKNOWN
-    name = metric_of(predictions).name
-    return next(one for one in measures(predictions) if one.name == name).interval()
+    return _measure_of(predictions).interval()
+
+
+def _measure_of(predictions: Predictions) -> Measure:
+    """That of the chosen metric; where rows do not decide it, as with a loss, the usual one."""
+    found = measures(predictions)
+    chosen = predictions.facts.best_metric
+    return next((one for one in found if one.name == chosen), found[0])

@@ -152,6 +152,7 @@ def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) 
         model=job.name,
         source=job.data.name,
         step=step,
+        best_metric=job.training.best_metric,
         max_length=job.training.max_length,
         batch_size=job.training.batch_size,
     )

@@ -35,17 +35,19 @@ class Epochs(NamedTuple):
 
 
 TINY, SMALL, LARGEST = 1e6, 5e6, 15e6  # weights: up to 2 layers of 128, 4 of 256, 6 of 384
-# What is not here, further pre-training and larger networks, has the paper's values.
+# What is not here, larger networks, has the paper's values.
 RATES: dict[Way, tuple[Rate, ...]] = {
     "fine-tuning": (Rate(TINY, 5e-4), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4, is_measured=False)),
     "LoRA": (Rate(TINY, 3e-3), Rate(LARGEST, 1e-3, is_measured=False)),
     "from scratch": (Rate(TINY, 5e-4), Rate(LARGEST, 3e-4, is_measured=False)),
+    "pre-training": (Rate(TINY, 1e-3), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4, is_measured=False)),
     "pre-training from scratch": (Rate(TINY, 1e-3), Rate(LARGEST, 5e-4, is_measured=False)),
 }
 EPOCHS: dict[Way, tuple[Epochs, ...]] = {
     "fine-tuning": (Epochs(1_500, 10), Epochs(10_000, 5), Epochs(math.inf, 3)),
     "LoRA": (Epochs(1_500, 10), Epochs(math.inf, 5)),
     "from scratch": (Epochs(1_500, 10), Epochs(math.inf, 5)),
+    "pre-training": (Epochs(math.inf, 1),),
     "pre-training from scratch": (Epochs(math.inf, 3),),
 }
 USUAL_ROWS = 1000  # where their number is not known

@@ -62,6 +62,7 @@ class Origin(NamedTuple):
     model: str
     step: int | None = None
     fingerprint: str = ""
+    best_metric: str = ""
 
 
 def kept(

@@ -49,6 +49,7 @@ def _write(run: TrainingRun, predicted: PredictionCollector, metrics: Mapping[st
         model=job.name,
         step=run.progress.step,
         fingerprint=data.dataset.spec.fingerprint,
+        best_metric=run.setup.best_metric.name,
     )
     rows, cells = data.dataset.rows("validation"), data.dataset.cells("validation")
     task, labels = data.learner.task.kind, data.learner.labels

@@ -37,15 +37,16 @@ def test_the_recommended_values_lose_at_most_a_point_or_the_spread_of_seeds(grid
 def test_the_recommended_values_were_measured_on_every_set_and_in_every_way() -> None:
     found = {(grid.model, grid.way, grid.data) for grid in COMPARED}
     assert {data for model, way, data in found if way == "all weights"} >= set(plan.LABELLED)
-    assert sum(model == "starter" for model, *_ in found) >= 3
+    assert {data for model, _, data in found if model == "starter"} >= set(plan.LABELLED)
     assert {way for _, way, _ in found} >= {"all weights", "LoRA", "from scratch", "probe linear"}
 
 
-@pytest.mark.parametrize("grid", COMPARED, ids=lambda grid: grid.name)
-def test_the_recommended_values_are_no_worse_than_those_of_the_paper(grid) -> None:
-    paper = next((cell for cell in grid.cells if cell[:2] == plan.PAPER), None)
-    if paper is not None:
-        assert grid.score(grid.recommended) >= grid.score(paper)
+def test_the_recommended_values_are_better_than_those_of_the_paper_on_nearly_every_set() -> None:
+    with_paper = [
+        (grid, cell) for grid in COMPARED for cell in grid.cells if cell[:2] == plan.PAPER
+    ]
+    better = [grid.score(grid.recommended) > grid.score(cell) for grid, cell in with_paper]
+    assert len(better) >= 16 and sum(better) >= len(better) - 1
 
 
 def said_of(line) -> list[Advice]:

@@ -1,5 +1,8 @@
 """Rows in an order, rows with a text, and rows for other programs."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -75,3 +78,22 @@ def test_the_score_of_classes_is_the_accuracy_of_labelled_rows_with_an_interval(
     assert score.value == 0.5
     assert score.low < 0.5 < score.high
     assert np.isnan(score_of(classified([None], ["good"], text=["x"])).value)
+
+
+def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint() -> None:
+    found = mixed()
+    chosen = replace(found, facts=found.facts.model_copy(update={"best_metric": "f1_macro"}))
+    assert metric_of(chosen).name == "f1_macro"
+    assert score_of(chosen) != score_of(found)
+    by_loss = replace(found, facts=found.facts.model_copy(update={"best_metric": "loss"}))
+    assert metric_of(by_loss).name == "accuracy", "rows do not decide a loss"
+
+
+def test_the_score_of_tags_that_name_no_spans_is_the_accuracy() -> None:
+    details = [{"words": ["a", "b"], "gold": ["DET", "N"], "predicted": ["DET", "V"]}]
+    record = {"row": [0], "gold": ["DET N"], "predicted": ["DET V"], "score": [np.nan]}
+    record["details"] = [json.dumps(one) for one in details]
+    tags = facts("token_classification").model_copy(update={"labels": ("DET", "N", "V")})
+    found = Predictions.of(tags, record, {"text": ["a b"]})
+    assert metric_of(found).name == "accuracy"
+    assert score_of(found).value == 0.5
