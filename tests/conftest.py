@@ -1,5 +1,6 @@
 """Fixtures for all tests: no screen, the same looks everywhere, nothing left behind."""
 
+import gc
 import os
 import re
 import threading
@@ -53,6 +54,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded stays until the end: whoever looks for garbage need not look there."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def umask_of_user() -> Iterator[None]:
+    """The program keeps its files private; the next test begins with the umask of the user."""
+    umask = os.umask(0)
+    os.umask(umask)
+    yield
+    os.umask(umask)
 
 
 def _is_wanted(item: pytest.Item, long: bool) -> bool:

@@ -40,6 +40,8 @@ READING = {
         ["DATA", "--model", "IN", "--out", "NEW.csv"],
     ],
     "evaluate": [["IN", "--model", "MODEL"], ["DATA", "--model", "IN"]],
+    "slices": [["IN"]],
+    "compare-results": [["IN", "IN"]],
     "fill": [["a [MASK]", "--model", "IN"]],
     "attention": [["a text", "--model", "IN", "--out", "NEW.npy"]],
     "export": [["IN", "--to", "NEW"], ["MODEL", "--to", "NEW", "--texts", "IN"]],

@@ -12,15 +12,20 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
 
 from engine import cores
+from engine.data.datasets import importing
+from engine.data.datasets.splitting import draw_splits
 from engine.messages.events import Event, Measured
 from engine.models.weight_files import SAFE
 from engine.runs.folder import RunFolder
@@ -150,20 +155,43 @@ def exact(job: JobSpec) -> JobSpec:
 def trained(name: str, folder: Path) -> dict[str, Any]:
     """All losses of a run, as hexadecimal floats, and the SHA-256 of its last weights."""
     make, settings = RUNS[name]
-    job = exact(make(folder, **SETTINGS | settings))
-    run, measured = small.new_run(folder / "run", job), list[Measured]()
+    measured = list[Measured]()
 
     def emit(event: Event) -> None:
         run.append(event)
         if isinstance(event, Measured):
             measured.append(event)
 
-    assert train(job, run, emit) == ("finished", SETTINGS["steps"])
+    with data_of_then():
+        job = exact(make(folder, **SETTINGS | settings))
+        run = small.new_run(folder / "run", job)
+        assert train(job, run, emit) == ("finished", SETTINGS["steps"])
     return {
         "losses": [float(e.value or 0).hex() for e in measured if e.name == "loss"],
         "evaluations": [float(e.value or 0).hex() for e in measured if e.name == "validation_loss"],
         "weights": sum_of_weights(run),
     }
+
+
+@contextmanager
+def data_of_then() -> Iterator[None]:
+    """Splits as they were drawn before equal texts were kept together, and the texts of then."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importing, "draw_splits", splits_of_then)
+        patch.setattr(small, "labelled", partial(small.labelled, distinct=False))
+        yield
+
+
+def splits_of_then(
+    rows: int, validation: float, test: float, seed: int, labels: Any, groups: Any
+) -> tuple[Any, int]:
+    """Rows were drawn one by one; of questions, which have no labels, the passages were."""
+    if labels is not None:
+        return draw_splits(rows, validation, test, seed, labels)
+    _, first, places = np.unique(groups, return_index=True, return_inverse=True)
+    passages = np.argsort(np.argsort(first))[places]  # numbered as they come
+    drawn, rare = draw_splits(len(first), validation, test, seed)
+    return drawn[passages], rare
 
 
 def sum_of_weights(run: RunFolder) -> str:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine.cli.rows import read_rows
+from engine.cli.rows import read_table
 from engine.data.columns.choices import endings_in, guess_choices, right_ones
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats.reading import recognise
@@ -29,7 +29,7 @@ HELLA = {"ind": 4, "ctx_a": "Snow falls.", "ctx_b": "the man", "ctx": "Snow fall
 )
 def test_published_choices_are_read_as_counted(assets, name, labels):
     path = assets / "datasets" / "codah" / name
-    rows = read_rows(path, {})
+    rows = read_table(path, {}).rows
     assert rows.labels is not None and rows.endings is not None and rows.lines is not None
     endings = endings_in(rows.endings, rows.lines)
     right = right_ones(rows.labels, endings, lines=rows.lines)
@@ -45,7 +45,7 @@ def test_the_form_of_swag_is_recognised(tmp_path):
     endings = ("ending0", "ending1", "ending2", "ending3")
     wanted = Mapping(text="sent1", beginning="sent2", endings=endings, label="label")
     assert recognise(path).mapping == wanted
-    rows = read_rows(path, {})
+    rows = read_table(path, {}).rows
     assert rows.texts == ["A man sits.", "A dog barks."] and rows.beginnings == ["He", "It"]
     assert rows.endings is not None and rows.endings[1][2] == 'says "no".'
     path.write_text("\n".join(line.rpartition(",")[0] for line in SWAG.splitlines()))
@@ -56,7 +56,7 @@ def test_lists_of_endings_are_recognised(tmp_path):
     path = tmp_path / "x.jsonl"
     objects = [HELLA | {"endings": ["a", "b", "ü"], "label": n} for n in (2, 0)]
     path.write_text("".join(json.dumps(one) + "\n" for one in objects))
-    rows = read_rows(path, {})
+    rows = read_table(path, {}).rows
     assert rows.endings is not None and rows.labels == ["2", "0"]
     assert endings_in(rows.endings) == [("a", "b", "ü")] * 2
     assert (rows.texts[0], rows.beginnings) == ("Snow falls.", ["the man"] * 2)
