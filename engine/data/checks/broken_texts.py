@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.data.checks.check import Cure, Finding, Severity
+from engine.data.checks.groups import distinct
 from engine.data.checks.material import Material
 from engine.data.columns.words import words_of
 from engine.phrases import phrase
@@ -116,7 +117,7 @@ def _finding(material: Material, severity: Severity, sentence: str, cure: Cure) 
 
 def _unreadable(material: Material) -> list[Finding]:
     found = _with(material, UNREADABLE).values()
-    rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
+    rows = distinct(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
     if not len(rows):
         return []
     sentence = phrase(

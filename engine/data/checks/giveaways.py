@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.data.checks.check import Finding
+from engine.data.checks.groups import distinct
 from engine.data.checks.material import Labels, Material
 from engine.data.columns.numbers import number_in
 from engine.phrases import phrase
@@ -59,7 +60,7 @@ def _stands_in(material: Material, rows: NDArray[np.int64]) -> NDArray[np.int64]
         words = material.words(name).take(rows)
         row = np.repeat(np.arange(len(rows)), words.counts)
         found.append(row * size + words.ids)
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
 
 
 def _word(material: Material, labels: Labels, word: int, label: int, precision: float) -> Finding:
@@ -111,7 +112,7 @@ def _better_than_majority(right: int, labels: NDArray[np.int32]) -> float:
 
 def _score_of_values(values: NDArray[np.int32], labels: NDArray[np.int32]) -> float:
     """How well the value of a column predicts the label, where values come again."""
-    kinds = len(np.unique(values))
+    kinds = len(distinct(values))
     if kinds > MAX_VALUES_SHARE * len(values):
         return 0.0
     classes = int(labels.max(initial=0)) + 1
@@ -125,7 +126,7 @@ def _score_of_order(other: Labels, rows: NDArray[np.int64], labels: NDArray[np.i
     """How well a number predicts the label: as that of the next smaller one."""
     values = np.array([_number(name) for name in other.names] + [np.nan])
     values = values[other.numbers[rows]]  # -1, an empty cell, is the last one
-    if not np.isfinite(values).all() or len(np.unique(values)) < 3:
+    if not np.isfinite(values).all() or len(distinct(values)) < 3:
         return 0.0
     order = np.argsort(values, kind="stable")
     sorted_values, sorted_labels = values[order], labels[order]

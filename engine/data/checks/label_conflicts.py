@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.data.checks.check import Cure, Finding, Numbers
-from engine.data.checks.groups import together
+from engine.data.checks.groups import distinct, together
 from engine.data.checks.material import Labels, Material
 from engine.data.columns.numbers import is_scale, number_in
 from engine.phrases import phrase
@@ -20,7 +20,7 @@ def find(material: Material) -> list[Finding]:
     rows = _conflicting(groups, labels, labelled)
     if not len(rows):
         return []
-    texts = len(np.unique(groups[rows]))
+    texts = len(distinct(groups[rows]))
     sentence = phrase(
         "{n:,} row(s) with the same text and another label (different texts: {texts:,}): a"
         " model cannot be right about all of them.",

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engine.cores import allowed
 from engine.data.checks.check import Watch
+from engine.data.checks.groups import distinct
 from engine.data.checks.words import Words
 
 SHINGLE_WORDS = 5
@@ -136,7 +137,7 @@ def _candidates(bands: Hashes, has_words: NDArray[np.bool_], watch: Watch) -> ND
         is_first[same] = False
         first = order[np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))]
         found += [first[same] * texts + order[same], order[same - 1] * texts + order[same]]
-    pairs = np.unique(np.concatenate(found))
+    pairs = distinct(np.concatenate(found))
     return np.stack([pairs // max(texts, 1), pairs % max(texts, 1)], axis=1)
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.pages.data.dataset.state import DatasetState
@@ -15,6 +15,8 @@ from engine.data.datasets.store import Dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.home import free_folder, next_version
+
+REST = 500  # ms after the rows are there
 
 
 class ChecksState(QObject):
@@ -73,7 +75,11 @@ class ChecksState(QObject):
         self.changed.emit()
 
     def _on_opened(self) -> None:
-        if self._data.dataset is not None:
+        """The rows are shown first: work beside it would make the page slower."""
+        QTimer.singleShot(REST, self, self._begin_unasked)
+
+    def _begin_unasked(self) -> None:
+        if self._data.dataset is not None and self.findings is None:
             self._begin(asks=len(self._data.dataset) <= UNASKED_ROWS)
 
     def _begin(self, asks: bool) -> None:
