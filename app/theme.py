@@ -65,6 +65,7 @@ CHART = (
 SEGMENTS = (Role.CHART_1, Role.CHART_3)  # the first and the second text
 SIDES = (Role.CHART_1, Role.CHART_4)  # the first and the second model
 SIGNS = (Role.CHART_1, Role.CHART_2)  # above zero and below
+OUTCOMES = (Role.CHART_1, Role.CHART_2)  # right and wrong
 PICKED = Role.TEXT  # the frame of what is selected or pointed at
 
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3))

@@ -5,7 +5,7 @@ in it would be cut off in German.
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import unescape
 
@@ -41,7 +41,7 @@ BRACKETED = re.compile(r"⟦[^⟦⟧]*⟧")
 BEHIND = re.compile(r"((?:#+ )?)(.*?)(?: (\([^()]*\)))?", re.DOTALL)
 CUT = re.compile(r"⟦[^⟧]*…$")  # where there was no room for the end
 WORD = re.compile(r"[^\W\d_]{3,}")
-TOKENS = ("TokenRow", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
+TOKENS = ("Words", "TokenRow", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
 CELLS = 300  # of a table that are read
 
 
@@ -228,7 +228,9 @@ def _too_small(label: QLabel) -> bool:
     return needs.width() > room.width() + 1
 
 
-def faults(seen: Iterable[Seen], known: re.Pattern[str], theirs: Container[str] = ()) -> list[str]:
+def faults(
+    seen: Iterable[Seen], known: re.Pattern[str], theirs: frozenset[str] = frozenset()
+) -> list[str]:
     """What of these could not be translated, each once.
 
     Whole texts of the user are `theirs`, with single spaces; where tokens are shown, so are single
@@ -238,7 +240,8 @@ def faults(seen: Iterable[Seen], known: re.Pattern[str], theirs: Container[str] 
     for each in seen:
         whole = " ".join(unescape(TAG.sub("", each.text)).split())
         words = untranslated(each.text, known) if whole not in theirs else ""
-        if each.where.startswith(TOKENS) and all(word in theirs for word in words.split()):
+        are_theirs = all({word, word.lower()} & theirs for word in words.split())
+        if each.where.startswith(TOKENS) and are_theirs:
             continue
         if words:
             left.add(f"{each.where}: {words}   [{each.text[:120]}]")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QTimer, QUrl
 from PySide6.QtGui import QCursor, QDropEvent, QScreen
-from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app import window as frame
 from app.notices import Notices
@@ -357,6 +357,8 @@ def test_pages_that_take_long_are_made_while_nobody_does_anything(
     qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
+    monkeypatch.setattr(QApplication, "activeModalWidget", lambda: None)  # of other tests
+    monkeypatch.setattr(QApplication, "activePopupWidget", lambda: None)
     window.early._look()
     window.early._look()
     assert "train" in window.pages and not page(window, "train").isVisible()

@@ -6,9 +6,11 @@ The scenes are those of the pictures, so that a page that has a picture is read 
 import csv
 import re
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,22 +140,22 @@ def no_child_left() -> None:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory, qapp: QApplication) -> Iterator[Home]:
-    """A home with one run of each outcome."""
-    home = Home(tmp_path_factory.mktemp("pseudo") / "home")
-    home.make()
-    with pytest.MonkeyPatch.context() as patch:
+def trained(qapp: QApplication) -> Iterator[Home]:
+    """A home with one run of each outcome; its path is short, so that no line breaks in it."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        home = Home(Path(folder) / "home")
+        home.make()
         patch.setenv("BERT_STUDIO_HOME", str(home.root))
         studio = pictures.opened(home, qapp)
         studio.dispatcher.begin()
         for name, job in pictures.jobs(home).items():
             few = job.training.model_copy(update={"steps": STEPS})
             studio.dispatcher.start(job.model_copy(update={"training": few}))
-            pictures.until(lambda name=name: _is_over(studio, name), 200, f"the end of {name}")
+            pictures.until(partial(_is_over, studio, name), 200, f"the end of {name}")
         studio.close()
         yield home
-    for folder in home.runs.iterdir():
-        launch.stop_now(folder)
+        for run in home.runs.iterdir():
+            launch.stop_now(run)
 
 
 def _is_over(studio: Studio, name: str) -> bool:

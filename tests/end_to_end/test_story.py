@@ -98,6 +98,7 @@ def test_from_a_file_to_history_with_a_kill_between(
 
     # a file is dropped, looked at, and imported
     shown.take([reviews(tmp_path / "eras.csv")])
+    qtbot.waitUntil(lambda: "data" in shown.pages, timeout=SOON)
     data = shown.pages["data"]
     assert isinstance(data, DataPage)
     importing = data.importing

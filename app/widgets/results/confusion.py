@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
-from app.theme import PICKED, SPACE, Role, colour
+from app.theme import OUTCOMES, PICKED, SPACE, Role, colour
 from app.translation import marked, tr
 from app.widgets import numbers
 from app.widgets.buttons import Segments
@@ -346,7 +346,7 @@ def paint(
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(look.empty)
             painter.drawRect(box)
-            full = ink(Role.CHART_1) if row == column else ink(Role.CHART_2)
+            full = ink(OUTCOMES[row != column])
             share = float(value) / most
             full.setAlphaF(min(1.0, 0.75 * share))
             painter.setBrush(full)

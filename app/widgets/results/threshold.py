@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from PySide6.QtWidgets import QComboBox, QHBoxLayout
 
-from app.theme import SPACE, Role
+from app.theme import CHART, SPACE, Role
 from app.translation import marked
 from app.widgets import buttons, numbers
 from app.widgets.buttons import Segments
@@ -99,13 +99,11 @@ class ThresholdPicture(ChartPicture):
                     "line",
                     drawn.thresholds,
                     drawn.precision,
-                    Role.CHART_1,
+                    CHART[0],
                     name=self.tr("Precision"),
                 ),
-                Series(
-                    "line", drawn.thresholds, drawn.recall, Role.CHART_2, name=self.tr("Recall")
-                ),
-                Series("line", drawn.thresholds, drawn.f1, Role.CHART_3, name=self.tr("F1")),
+                Series("line", drawn.thresholds, drawn.recall, CHART[1], name=self.tr("Recall")),
+                Series("line", drawn.thresholds, drawn.f1, CHART[2], name=self.tr("F1")),
             )
             titles = self.tr("Threshold of the probability"), self.tr("Fraction")
         percent = lambda value: numbers.percent(value, 0)  # noqa: E731

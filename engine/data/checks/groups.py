@@ -11,7 +11,10 @@ from engine.data.checks.check import Numbers
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     """Each number once, in rising order; unlike `np.unique`, it lets other threads run."""
     found = np.sort(numbers)
-    return found[np.concatenate([np.ones(min(len(found), 1), dtype=bool), found[1:] != found[:-1]])]
+    is_new = np.ones(len(found), dtype=bool)
+    is_new[1:] = found[1:] != found[:-1]
+    kept: NDArray[Any] = found[is_new]
+    return kept
 
 
 def together(groups: NDArray[np.int64], rows: Numbers) -> Numbers:

@@ -86,7 +86,7 @@ def test_a_run_folder_is_dropped_on_any_page(
 ) -> None:
     window.go("data")
     drop(window, elsewhere.path)
-    assert window.current == "runs"
+    qtbot.waitUntil(lambda: window.current == "runs", timeout=PATIENCE)
     page = runs_page(window)
     qtbot.waitUntil(lambda: names(page) == ["from afar"], timeout=PATIENCE)
     qtbot.waitUntil(lambda: [row.id for row in page.list.selected()] == ["far"], timeout=PATIENCE)
@@ -141,6 +141,7 @@ def test_a_long_copy_is_shown_and_can_be_cancelled(
 
     monkeypatch.setattr(copying, "_copy", slowly)
     drop(window, elsewhere.path)
+    qtbot.waitUntil(lambda: "runs" in window.pages, timeout=PATIENCE)
     line = runs_page(window).list.copying
     qtbot.waitUntil(lambda: line.bar.value() > 0, timeout=PATIENCE)
     assert line.isVisible() and "far" in line.stage.text()
@@ -148,5 +149,5 @@ def test_a_long_copy_is_shown_and_can_be_cancelled(
     assert line.isHidden()
     qtbot.waitUntil(lambda: not any(studio.home.runs.iterdir()), timeout=PATIENCE)
     drop(window, elsewhere.path)
-    assert line.isVisible()
+    qtbot.waitUntil(line.isVisible, timeout=PATIENCE)
     monkeypatch.setattr(copying, "_copy", copied)
