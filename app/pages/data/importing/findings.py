@@ -1,8 +1,9 @@
 """What the checks find in the rows that are to be imported, once they were counted. No widgets."""
 
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 
 from app import background
 from app.pages.data.importing.checks import Problem
@@ -16,6 +17,7 @@ from engine.errors import StudioError
 
 translate = QCoreApplication.translate
 
+REST = 500  # ms after the rows were counted
 TOLD_OTHERWISE = ("label_spellings",)  # what the counts tell already, with a button
 
 
@@ -71,9 +73,12 @@ class FindingsState(QObject):
             self.findings = None
             self.changed.emit()
         if wanted is not None and sum((self._count.split_rows or {}).values()) <= UNASKED_ROWS:
-            self._begin(wanted)
+            QTimer.singleShot(REST, self, partial(self._begin, wanted))
 
     def _begin(self, wanted: Counting) -> None:
+        """Check the rows, unless others are wanted by now; after the page was painted."""
+        if wanted != self._known:
+            return
         scratch = self._scratch
 
         def work(progress: background.Progress) -> list[Finding] | None:
