@@ -94,4 +94,4 @@ def test_empty_charts_say_why(
         charts = open_run(shown, make_run(name, upto=upto, outcome=outcome), qtbot).charts
         assert validation in charts.validation.empty.text()
         assert charts.rate.empty.text() == (training or "This run has not measured it.")
-        assert charts.loss.empty.isHidden() == bool(upto)
+        qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(upto))  # noqa: B023
