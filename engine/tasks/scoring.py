@@ -78,7 +78,7 @@ def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: 
             model=wanted.model,
             step=wanted.step,
             fingerprint=dataset.spec.fingerprint,
-            best_metric=wanted.best_metric,
+            best_metric=wanted.best_metric or predictor.learner.best_metric,
         )
         rows, cells = dataset.rows(part), dataset.cells(part)
         return scored_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))

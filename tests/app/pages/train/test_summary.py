@@ -37,7 +37,7 @@ def test_the_summary_says_what_is_learned_and_how_long() -> None:
     assert "10 % of the training data (90 rows)" in summary(quick)
     steps = chosen(ONWARD)
     steps = steps.with_training(steps.training.model_copy(update={"steps": 70}))
-    assert "70 steps, batch size 32, learning rate 1e-4." in summary(steps)
+    assert "70 steps, batch size 32, learning rate 0.001." in summary(steps)
     assert "new BERT (small)" in summary(chosen(SCRATCH))
     plain = replace(chosen(SENTENCE), data=Data("a.csv", FileData(path="a.csv")))  # type: ignore[arg-type]
     assert "The last checkpoint is kept." in summary(plain)
