@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.evaluation.question_answering import report
@@ -19,6 +19,7 @@ from engine.results.conditions import mask
 from engine.results.predictions import Predictions
 from engine.spec.dataset import Mapping
 from tests.engine.results.made import facts
+from tests.often import tries
 
 word = st.sampled_from(["cat", "the cat", "a dog", "dog", "1,000"])
 asked = st.tuples(word, st.lists(word, max_size=2), st.integers(-40, 40).map(lambda n: n / 8))
@@ -46,7 +47,7 @@ def questions(
     return Predictions.of(facts("question_answering", mapping=mapping), record, cells)
 
 
-@settings(max_examples=80, deadline=None)
+@tries(80)
 @given(st.lists(asked, min_size=1, max_size=12), st.sampled_from([-1.0, 0.0, 0.6]))
 def test_thresholds_are_those_of_the_report(
     rows: list[tuple[str, list[str], float]], used: float
@@ -81,7 +82,7 @@ def best_threshold(
     return best / len(doubts), threshold
 
 
-@settings(max_examples=80, deadline=None)
+@tries(80)
 @given(st.lists(asked, min_size=1, max_size=12, unique_by=lambda row: row[2]))
 def test_the_best_threshold_is_that_of_the_script(rows: list[tuple[str, list[str], float]]) -> None:
     found = threshold_curve(questions(rows))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special
 from sklearn import calibration, metrics
@@ -21,6 +21,7 @@ from engine.results.calibration import (
 from engine.results.conditions import mask
 from engine.results.predictions import Predictions
 from tests.engine.results.made import classified, labelled_sets
+from tests.often import tries
 
 
 def classes(count: int, rows: int, seed: int, sure: float = 2.0) -> Predictions:
@@ -68,7 +69,7 @@ def test_a_reliability_diagram_is_that_of_scikit_learn() -> None:
     assert ece(reliability(made, bins=8)) == pytest.approx(rough / 500)
 
 
-@settings(max_examples=50, deadline=None)
+@tries(50)
 @given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]), max_size=20), st.booleans())
 def test_every_row_stands_in_one_bin(probabilities: list[float], equal_mass: bool) -> None:
     made = classified(["good"] * len(probabilities), ["good"] * len(probabilities),
@@ -106,7 +107,7 @@ def test_the_reliability_of_one_label_of_several_selects_its_rows() -> None:
     assert sum(one.count for one in together) == 600 and not together[0].conditions
 
 
-@settings(max_examples=20, deadline=None)
+@tries(20)
 @given(
     st.integers(2, 5), st.integers(2, 60), st.integers(0, 1000), st.sampled_from([0.4, 1.0, 3.0])
 )

@@ -1,7 +1,7 @@
 """Figures of labels are those of scikit-learn."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
@@ -9,6 +9,7 @@ from engine.results.classes import confusion, label_figures
 from engine.results.conditions import mask
 from engine.results.curves import curve, label_curve
 from tests.engine.results.made import classified, labelled_sets
+from tests.often import tries
 
 LABELS = ("a", "b", "c")
 pairs = st.lists(
@@ -26,7 +27,7 @@ scored = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(pairs)
 def test_classes_are_counted_as_scikit_learn_counts_them(rows: list[tuple[str, str]]) -> None:
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
@@ -63,7 +64,7 @@ def test_classes_are_counted_as_scikit_learn_counts_them(rows: list[tuple[str, s
         assert mask(made, one.found).sum() == one.right
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(sets)
 def test_several_labels_are_counted_as_scikit_learn_counts_them(
     rows: list[tuple[frozenset[str], frozenset[str]]],
@@ -87,7 +88,7 @@ def test_several_labels_are_counted_as_scikit_learn_counts_them(
             assert mask(made, found.conditions(row, column)).sum() == both
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(scored)
 def test_curves_are_those_of_scikit_learn(rows: list[tuple[float, bool]]) -> None:
     scores, truth = (np.array(side) for side in zip(*rows, strict=True))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
@@ -18,6 +18,7 @@ from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
 from engine.spec.tasks import TASKS
 from tests.engine.results.made import classified, facts, labelled_sets, tagged
+from tests.often import tries
 
 LABELS = ("a", "b", "c")
 number = st.floats(-1000, 1000).map(lambda one: round(one, 3))
@@ -55,7 +56,7 @@ def answered(rows: list[tuple[str, list[str], float]]) -> Predictions:
     return Predictions.of(facts("question_answering"), record, {"text": ["who"] * len(rows)})
 
 
-@settings(max_examples=50, deadline=None)
+@tries(50)
 @given(
     st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=25)
 )
@@ -69,7 +70,7 @@ def test_of_classes(rows: list[tuple[str, str]]) -> None:
     )
 
 
-@settings(max_examples=50, deadline=None)
+@tries(50)
 @given(
     st.lists(
         st.tuples(*(st.frozensets(st.sampled_from(LABELS)) for _ in range(2))),
@@ -91,7 +92,7 @@ def test_of_several_labels(rows: list[tuple[frozenset[str], frozenset[str]]]) ->
     )
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(st.lists(st.tuples(number, number), min_size=1, max_size=20))
 def test_of_numbers(rows: list[tuple[float, float]]) -> None:
     gold, predicted = (list(side) for side in zip(*rows, strict=True))

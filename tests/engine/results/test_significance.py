@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -17,6 +17,7 @@ from engine.results.significance import (
     t_limit,
     t_tail,
 )
+from tests.often import tries
 
 small = st.floats(-5, 5).map(lambda number: round(number, 2))
 
@@ -32,7 +33,7 @@ def test_tails_of_t_are_those_of_scipy(freedom: float) -> None:
     assert t_limit(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-5)
 
 
-@settings(max_examples=60, deadline=None)
+@tries(60)
 @given(
     st.lists(small, min_size=2, max_size=12, unique=True),
     st.lists(small, min_size=2, max_size=12, unique=True),
@@ -87,7 +88,7 @@ def test_runs_with_the_same_seeds_are_compared_in_pairs() -> None:
     assert math.isnan(over_seeds([], [0.75], paired=False).value)
 
 
-@settings(max_examples=100, deadline=None)
+@tries(100)
 @given(st.data(), st.integers(1, 3000))
 def test_the_exact_test_of_a_slice_is_that_of_scipy(data: st.DataObject, rows: int) -> None:
     hits = data.draw(st.integers(0, rows))
@@ -105,7 +106,7 @@ def test_the_test_of_mcnemar_is_the_exact_one(fixed: int, broken: int) -> None:
     assert mcnemar(fixed, broken) == pytest.approx(theirs, rel=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
+@tries(50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_many_looks_are_corrected_as_scipy_does(p: list[float]) -> None:
     np.testing.assert_allclose(benjamini_hochberg(p), stats.false_discovery_control(p))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
@@ -17,6 +17,7 @@ from engine.results.span_figures import (
 )
 from engine.results.spans import SpanPair, paired, row_spans, span_table
 from tests.engine.results.made import tagged
+from tests.often import tries
 
 tag = st.sampled_from(["O", "B-a", "I-a", "B-b", "I-b"])
 row = st.integers(1, 8).flatmap(
@@ -24,7 +25,7 @@ row = st.integers(1, 8).flatmap(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@tries(80)
 @given(st.lists(row, min_size=1, max_size=6))
 @pytest.mark.filterwarnings("ignore")
 def test_types_are_counted_as_seqeval_counts_them(rows: list[tuple[list[str], list[str]]]) -> None:
