@@ -12,7 +12,6 @@ from app.widgets.results.threshold import ThresholdPicture
 from engine.messages.explore.prediction import Predicted
 
 MAX_BARS = 100  # labels that are shown
-THRESHOLD = 0.5  # as in evaluation and prediction
 
 
 class LabelsView(PredictionView):
@@ -25,14 +24,17 @@ class LabelsView(PredictionView):
 
     def show_prediction(self, prediction: Predicted, given: Given) -> None:
         ranked = prediction.predictions[0].ranked
-        chosen = [one.label for one in ranked if one.probability >= THRESHOLD]
-        self.verdict.setText(", ".join(chosen) or self.tr("No label reaches 50 %"))
+        chosen = prediction.predicted
+        self.verdict.setText(", ".join(chosen) or self.tr("No label reaches its threshold"))
         bars = [
             Bar(one.label, one.probability, n < len(chosen), apart=n == len(chosen))
             for n, one in enumerate(ranked[:MAX_BARS])
         ]
         self.bars.show_bars(bars)
-        said = self.tr("Each label has its own probability and is predicted from 50 % on.")
+        said = self.tr(
+            "Each label has its own probability, and is predicted from its threshold on: 50 %, or "
+            "the one that was chosen on the Results page."
+        )
         if len(ranked) > MAX_BARS:
             template = self.tr("Showing the top {0} of {1} labels.")
             said += " " + template.format(MAX_BARS, len(ranked))

@@ -14,6 +14,7 @@ from app.translation import tr
 from app.widgets import buttons
 from app.widgets.dialogs import Dialog, foot
 from app.widgets.text import Text
+from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import model_card
 from engine.documents.code import onnx_code, transformers_code
 
@@ -31,11 +32,11 @@ class ElsewhereDialog(Dialog):
         self.tabs.setAccessibleName(self.tr("Ways to use the model"))
         self.tabs.setDocumentMode(True)
         self.card = Copied(self.tr("Model card"), self.tr("Each export gets it as README.md."))
-        for title, note, code in (
+        self._task, self._checkpoint = task, checkpoint
+        for title, note in (
             (
                 "transformers",
                 self.tr("Runs as it stands, where transformers and torch are installed."),
-                transformers_code(task, str(checkpoint)),
             ),
             (
                 "onnxruntime",
@@ -43,12 +44,9 @@ class ElsewhereDialog(Dialog):
                     "Export the model to ONNX first, and run this beside the folder of the export; "
                     "torch is not needed."
                 ),
-                onnx_code(task, ONNX_FOLDER),
             ),
         ):
-            place = Copied(title, note)
-            place.text.setPlainText(code)
-            self.tabs.addTab(place, title)
+            self.tabs.addTab(Copied(title, note), title)
         self.tabs.addTab(self.card, self.tr("Model card"))
         column = QVBoxLayout(self)
         column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
@@ -57,12 +55,26 @@ class ElsewhereDialog(Dialog):
         close: Callable[[], object] = self.accept
         column.addLayout(foot(buttons.plain(self.tr("&Close"), close)))
         self.resize(*SIZE)
-        background.run(
-            self, lambda: model_card(checkpoint, "hf"), self.card.text.setPlainText, self._on_failed
+        background.run(self, self._write, self._on_written, self._on_failed)
+
+    def _write(self) -> tuple[str, ...]:
+        """The texts of the tabs; off the window's thread, since files are read."""
+        settings = prediction_settings(self._checkpoint)
+        return (
+            transformers_code(self._task, str(self._checkpoint), settings=settings),
+            onnx_code(self._task, ONNX_FOLDER, settings=settings),
+            model_card(self._checkpoint, "hf"),
         )
+
+    def _on_written(self, texts: tuple[str, ...]) -> None:
+        for number, text in enumerate(texts):
+            place = self.tabs.widget(number)
+            assert isinstance(place, Copied)
+            place.text.setPlainText(text)
 
     def _on_failed(self, error: BaseException) -> None:
         self.card.text.setPlainText(str(error))
+        self.tabs.setCurrentWidget(self.card)
 
 
 class Copied(QWidget):

@@ -14,6 +14,7 @@ import typer
 from engine.atomic_write import keep_files_private
 from engine.cli import (
     ask,
+    calibrating,
     check,
     cluster,
     compose,
@@ -56,6 +57,7 @@ app.command("slices")(results.slices)
 app.command("check", cls=GroupedHelp)(check.check_command)
 app.command("predict", cls=GroupedHelp)(predicting.predict_command)
 app.command("evaluate", cls=GroupedHelp)(evaluating.evaluate_command)
+app.command("calibrate")(calibrating.calibrate)
 app.command("fill")(ask.fill)
 app.command("attention")(ask.attention)
 app.command("export")(exporting.export_command)

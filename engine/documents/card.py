@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.prediction_settings import PREDICTION, prediction_settings
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
 from engine.results.predictions import Predictions, read_predictions
@@ -19,6 +20,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.dataset import SplitName
 from engine.spec.export import Form
 from engine.spec.job import JobSpec
+from engine.spec.prediction import PredictionSettings
 from engine.spec.tasks import TASKS
 from engine.visible import one_line
 
@@ -41,6 +43,7 @@ def model_card(checkpoint: Path, form: Form) -> str:
     Raises StudioError where the checkpoint cannot be read.
     """
     info, run = checkpoint_info(checkpoint), run_of(checkpoint)
+    settings = prediction_settings(checkpoint)
     job = run.job() if run is not None else None
     results = _results(run, checkpoint) if run is not None else {}
     parts = [
@@ -49,7 +52,8 @@ def model_card(checkpoint: Path, form: Form) -> str:
         _about(info, job),
         _scores(run, results),
         _limits(info, job, results),
-        _use(info, form),
+        _predicted_with(settings, form),
+        _use(info, form, settings),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -175,11 +179,23 @@ def _limits(
     return "\n".join(said) if len(said) > 2 else ""
 
 
-def _use(info: CheckpointInfo, form: Form) -> str:
+def _predicted_with(settings: PredictionSettings, form: Form) -> str:
+    """The thresholds and the temperature, where they are not the usual ones."""
+    if settings.is_usual:
+        return ""
+    said = settings.model_dump(mode="json", exclude_defaults=True)
+    rows = [(name.replace("_", " "), json.dumps(value)) for name, value in said.items()]
+    parts = ["## Thresholds and temperature", _table(("", ""), rows)]
+    if form != "tf1":
+        parts.append(f"`{PREDICTION}` in config.json has them; other programs do not use them.")
+    return "\n\n".join(parts)
+
+
+def _use(info: CheckpointInfo, form: Form, settings: PredictionSettings) -> str:
     if info.task is None or form == "tf1":
         return ""
     code = transformers_code if form == "hf" else onnx_code
-    return f"## Use\n\nIn this folder:\n\n```python\n{code(info.task, '.')}```"
+    return f"## Use\n\nIn this folder:\n\n```python\n{code(info.task, '.', settings=settings)}```"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

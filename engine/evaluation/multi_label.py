@@ -71,7 +71,7 @@ class MultiLabelReport(Report):
 
 
 def report(
-    logits: ArrayLike, true: ArrayLike, labels: Sequence[str], threshold: float = 0.5
+    logits: ArrayLike, true: ArrayLike, labels: Sequence[str], threshold: ArrayLike = 0.5
 ) -> MultiLabelReport:
     """All figures of N examples.
 
@@ -79,7 +79,8 @@ def report(
         logits: float [N, C]; the sigmoid of each is the probability of a label.
         true: bool [N, C], or 0 and 1.
         labels: names of the C labels.
-        threshold: the lowest probability that is taken for a yes, between 0 and 1.
+        threshold: the lowest probability that is taken for a yes, between 0 and 1; or one for
+            each label, [C].
     """
     scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     truth = np.asarray(true, dtype=bool).reshape(-1, len(labels))
@@ -116,9 +117,11 @@ def report(
     )
 
 
-def given(logits: NDArray[np.float64], threshold: float) -> NDArray[np.bool_]:
-    """Which labels are predicted, bool [N, C]: those whose probability is not below `threshold`."""
-    predicted: NDArray[np.bool_] = logits >= np.log(threshold / (1 - threshold))
+def given(logits: NDArray[np.float64], threshold: ArrayLike) -> NDArray[np.bool_]:
+    """Which labels are predicted, bool [N, C]: those whose probability is not below `threshold`,
+    which is one number or [C]."""
+    least = np.asarray(threshold, dtype=np.float64)
+    predicted: NDArray[np.bool_] = logits >= np.log(least / (1 - least))
     return predicted
 
 

@@ -60,17 +60,24 @@ class ClassReport(Report):
         return tuple(one.label for one, count in pairs if one.support and not count)
 
 
-def report(logits: ArrayLike, true: ArrayLike, labels: Sequence[str]) -> ClassReport:
+def report(
+    logits: ArrayLike,
+    true: ArrayLike,
+    labels: Sequence[str],
+    predicted: NDArray[np.int64] | None = None,
+) -> ClassReport:
     """All figures of N examples.
 
     Args:
-        logits: float [N, C]; the highest is the prediction, the first of equals.
+        logits: float [N, C].
         true: int [N], from 0 to C - 1.
         labels: names of the C classes.
+        predicted: int64 [N]; None: the class with the highest logit, the first of equals.
     """
     scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     classes = np.asarray(true, dtype=np.int64)
-    counts = confusion(classes, scores.argmax(axis=1), len(labels))
+    given = scores.argmax(axis=1) if predicted is None else predicted
+    counts = confusion(classes, given, len(labels))
     right, support, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     precision, recall = _ratio(right, predicted), _ratio(right, support)
     f1 = _ratio(2 * right, support + predicted)

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import torch
 
 from engine.atomic_write import give_usual_rights, verify, whole_folder
+from engine.checkpoints.prediction_settings import entries_of, settings_in
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.export.comparing import broken, compare
@@ -174,13 +175,16 @@ def _request(wanted: Export, loaded: Checkpoint, tried: Examples) -> Request:
 
 def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> None:
     given = (loaded.network, loaded.tokenizer, loaded.labels)
+    extra = entries_of(settings_in(loaded.config))
     match wanted.form:
         case "hf":
-            checkpoint.write(folder, *given, dtype=DTYPES.get(wanted.precision, torch.float32))
+            checkpoint.write(
+                folder, *given, dtype=DTYPES.get(wanted.precision, torch.float32), extra=extra
+            )
         case "tf1":
             write_tf1(folder, *given)
         case "onnx":
-            checkpoint.write_words(folder, *given)
+            checkpoint.write_words(folder, *given, extra=extra)
             if wanted.precision == "int8":
                 whole = aside / "float32"
                 whole.mkdir()

@@ -17,6 +17,11 @@ from engine.atomic_write import whole_folder
 from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.heads import TASK
+from engine.checkpoints.prediction_settings import (
+    entries_of,
+    settings_in,
+    with_settings,
+)
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.heads import Heads
@@ -102,6 +107,7 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
     """
     check_folder(folder)
     file, config = read_config(folder)
+    config = with_settings(folder, config)
     spec = spec_of(config, file)
     tokenizer = _tokenizer(folder, spec)
     spec = told_segments(spec, tokenizer)
@@ -233,7 +239,8 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
     """
     loaded = load(source)
     dtype = HALF.get(loaded.dtype, torch.float32)
-    extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else None
+    extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
+    extra |= entries_of(settings_in(loaded.config))
     save(into, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
     info = loaded.info.model_copy(
         update={

@@ -138,17 +138,14 @@ def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) 
     job = run.job()
     best = run.best_step()
     step = best if step is None else step
-    if step is None or not run.checkpoint(step).is_dir():
-        raise StudioError(
-            phrase("The run {name} has no such checkpoint.", name=run.path.name),
-            phrase("Resume the run until it has saved one, or choose another run."),
-        )
+    checkpoint = checkpoint_of(run, step)
+    assert step is not None
     data = StoredData(folder=run.dataset) if run.dataset.is_dir() else job.data
     return Evaluate(
-        checkpoint=run.checkpoint(step),
+        checkpoint=checkpoint,
         data=data,
         part=part,
-        into=run.results if step == best else run.results / run.checkpoint(step).name,
+        into=run.results if step == best else run.results / checkpoint.name,
         model=job.name,
         source=job.data.name,
         step=step,
@@ -156,6 +153,21 @@ def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) 
         max_length=job.training.max_length,
         batch_size=job.training.batch_size,
     )
+
+
+def best_checkpoint(run: RunFolder) -> Path:
+    """The folder of a run's best checkpoint. Raises StudioError where there is none."""
+    return checkpoint_of(run, run.best_step())
+
+
+def checkpoint_of(run: RunFolder, step: int | None) -> Path:
+    """The folder of a run's checkpoint. Raises StudioError where there is no such one."""
+    if step is None or not run.checkpoint(step).is_dir():
+        raise StudioError(
+            phrase("The run {name} has no such checkpoint.", name=run.path.name),
+            phrase("Resume the run until it has saved one, or choose another run."),
+        )
+    return run.checkpoint(step)
 
 
 def baselines_of_run(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -> FitBaselines:

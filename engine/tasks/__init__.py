@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 
 from engine.checkpoints.heads import TASK
+from engine.checkpoints.prediction_settings import settings_in
 from engine.models.checkpoint import Checkpoint
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import TASKS, class_name, task_of
@@ -18,8 +19,15 @@ def learner_for(task: TaskSpec) -> Learner:
 
 
 def learner_of(given: Checkpoint) -> Learner | None:
-    """The learner of the task that a checkpoint was fine-tuned for; None where it was not."""
-    return learner_for(task_in(given)) if given.network.heads.outputs else None
+    """The learner of the task that a checkpoint was fine-tuned for; None where it was not.
+
+    It predicts with the thresholds and the temperature that are kept with the checkpoint.
+    """
+    if not given.network.heads.outputs:
+        return None
+    learner = learner_for(task_in(given))
+    learner.prediction = settings_in(given.config)
+    return learner
 
 
 def task_in(given: Checkpoint) -> TaskSpec:

@@ -27,12 +27,15 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 from engine.spec.dataset import SplitName
+from engine.spec.prediction import PredictionSettings
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import head_of
 from engine.tasks.inputs import Inputs
 from engine.tasks.outcomes import Outcomes
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
+
+USUAL_PREDICTION = PredictionSettings()
 
 
 class Vectors(Protocol):
@@ -251,19 +254,33 @@ class PredictionCollector(Metrics):
 
 
 class LogitsCollector(PredictionCollector):
-    """Keeps what the task head says of each example as a whole: `logits`, float32 [examples, C]."""
+    """Keeps what the task head says of each example as a whole: `logits`, float32 [examples, C].
 
-    def __init__(self, examples: Examples, outputs: int) -> None:
+    They are divided by the temperature of the settings.
+    """
+
+    def __init__(
+        self, examples: Examples, outputs: int, settings: PredictionSettings = USUAL_PREDICTION
+    ) -> None:
+        self.settings = settings
         self.logits = np.zeros((len(examples), outputs), dtype=np.float32)
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
         logits = network.logits(*batch.inputs)  # [B, C] or [B * E, 1]
-        self.logits[batch.numbers.numpy()] = logits.cpu().numpy().reshape(batch.size, -1)
+        found = logits.cpu().numpy().reshape(batch.size, -1)
+        if self.settings.temperature != 1:
+            found = found / np.float32(self.settings.temperature)
+        self.logits[batch.numbers.numpy()] = found
 
 
 class Learner(ABC):
-    """A task in torch."""
+    """A task in torch.
+
+    `prediction` holds the thresholds and the temperature of the model that predicts.
+    """
+
+    prediction = USUAL_PREDICTION
 
     def __init__(self, task: TaskSpec) -> None:
         """`task` is what a checkpoint keeps; `fit_labels` may fill in what it leaves open."""
@@ -455,12 +472,24 @@ def pad(packed: Packed, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Pad
 
 
 def ranked_labels(
-    kind: str, names: Sequence[str], probabilities: Tensor, given: Inputs
+    kind: str,
+    names: Sequence[str],
+    probabilities: Tensor,
+    given: Inputs,
+    predicted: Sequence[int],
 ) -> Predicted:
-    """A prediction for the whole input with all names, most likely first."""
+    """A prediction for the whole input with all names, those of `predicted` first, then the most
+    likely."""
     order = probabilities.argsort(descending=True, stable=True).tolist()
+    order.sort(key=lambda number: number not in predicted)
     ranked = tuple(
         LabelProbability(label=names[n], probability=float(probabilities[n])) for n in order
     )
     whole = Prediction(first=0, last=len(given.described) - 1, ranked=ranked)
-    return Predicted(task=kind, tokens=given.described, cut=given.cut, predictions=(whole,))
+    return Predicted(
+        task=kind,
+        tokens=given.described,
+        cut=given.cut,
+        predictions=(whole,),
+        predicted=tuple(names[number] for number in order if number in predicted),
+    )

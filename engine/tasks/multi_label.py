@@ -5,6 +5,7 @@ Shapes: B sequences, C labels.
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,21 +17,21 @@ from torch import Tensor
 from engine.data.columns.label_sets import is_yes, joined, sets_in
 from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
-from engine.evaluation.multi_label import MultiLabelReport, binary_cross_entropies, given, report
+from engine.evaluation.multi_label import MultiLabelReport, binary_cross_entropies, report
+from engine.evaluation.multi_label import given as given_labels
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.spec.prediction import PredictionSettings
 from engine.spec.tasks.multi_label import MultiLabel
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
-from engine.tasks.learner import Batch, Examples, LogitsCollector, ranked_labels
+from engine.tasks.learner import USUAL_PREDICTION, Batch, Examples, LogitsCollector, ranked_labels
 from engine.tasks.outcomes import Outcomes
 from engine.tasks.text_classification import same_labels
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
-
-THRESHOLD = 0.5  # the lowest probability that is taken for a yes
 
 
 class MultiLabelLearner(WholeTextLearner):
@@ -123,46 +124,60 @@ class MultiLabelLearner(WholeTextLearner):
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """All labels, each with a probability of its own, most likely first."""
         logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
-        probabilities = finite(logits)[0].sigmoid()  # [C]
-        return ranked_labels(self.task.kind, self._labels, probabilities, given)
+        logits = finite(logits) / self.prediction.temperature
+        chosen = given_labels(logits.cpu().numpy(), thresholds(self.prediction, self._labels))
+        predicted = np.flatnonzero(chosen[0]).tolist()
+        return ranked_labels(self.task.kind, self._labels, logits[0].sigmoid(), given, predicted)
 
     def metrics(self, examples: Examples) -> "LabelsCollector":
-        return LabelsCollector(examples, self._labels)
+        return LabelsCollector(examples, self._labels, self.prediction)
+
+
+def thresholds(settings: PredictionSettings, labels: Sequence[str]) -> np.ndarray:
+    """The lowest probability that predicts each label, float64 [C]."""
+    return np.array([settings.threshold_of(name, tuple(labels), True) for name in labels])
 
 
 class LabelsCollector(LogitsCollector):
     """The labels of each example whose probability is high enough."""
 
-    def __init__(self, examples: Examples, labels: tuple[str, ...]) -> None:
-        super().__init__(examples, len(labels))
+    def __init__(
+        self,
+        examples: Examples,
+        labels: tuple[str, ...],
+        settings: PredictionSettings = USUAL_PREDICTION,
+    ) -> None:
+        super().__init__(examples, len(labels), settings)
         self._targets, self._labels = examples.targets, labels
+        self._thresholds = thresholds(settings, labels)  # [C]
 
     def report(self) -> MultiLabelReport:
         if self._targets is None:
             raise MissingColumn("label", ["text"])
-        return report(self.logits, self._targets, self._labels, THRESHOLD)
+        return report(self.logits, self._targets, self._labels, self._thresholds)
 
     def predictions(self) -> list[dict[str, Any]]:
         shares = torch.from_numpy(self.logits).sigmoid().numpy()
-        return [self._answer(row) for row in shares]
-
-    def _answer(self, row: np.ndarray) -> dict[str, Any]:
-        pairs = list(zip(self._labels, map(float, row), strict=True))
-        chosen = [label for label, share in pairs if share >= THRESHOLD]
-        return {"labels": joined(chosen), **{f"p({label})": share for label, share in pairs}}
+        chosen = self._sets(given_labels(self.logits.astype(np.float64), self._thresholds))
+        return [
+            {"labels": joined(some)}
+            | {f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)}
+            for some, row in zip(chosen, shares, strict=True)
+        ]
 
     def outcomes(self) -> Outcomes:
         """A set is as likely as all its labels and the lack of all others, each on its own."""
         logits = self.logits.astype(np.float64)  # [N, C]
         shares = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
-        chosen = given(logits, THRESHOLD)  # [N, C]
-        predicted = self._sets(chosen)
+        chosen = given_labels(logits, self._thresholds)  # [N, C]
+        predicted, at = self._sets(chosen), self._thresholds.tolist()
         found = Outcomes(
             [", ".join(some) for some in predicted],
             probability=np.where(chosen, shares, 1 - shares).prod(axis=1),
             scores=shares,
             details=[_details({"predicted": some}) for some in predicted],
-            settings={"threshold": THRESHOLD},
+            settings={"temperature": self.settings.temperature}
+            | {f"threshold({name})": t for name, t in zip(self._labels, at, strict=True)},
         )
         if self._targets is None:
             return found

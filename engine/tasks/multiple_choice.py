@@ -22,11 +22,13 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.spec.prediction import PredictionSettings
 from engine.spec.tasks.multiple_choice import MultipleChoice
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
+    USUAL_PREDICTION,
     Batch,
     Examples,
     Learner,
@@ -151,17 +153,21 @@ class MultipleChoiceLearner(Learner):
         rows = Rows([question.text], beginnings=begun, endings=[choices])
         said = collect_predictions(checkpoint, self, rows, max_tokens(checkpoint)).predictions()[0]
         shares = torch.tensor([said[f"p({number})"] for number in range(len(choices))])  # [E]
-        return ranked_labels(self.task.kind, choices, finite(shares), given)
+        best = [int(shares.argmax())]
+        return ranked_labels(self.task.kind, choices, finite(shares), given, best)
 
     def metrics(self, examples: Examples) -> "ChoiceCollector":
-        return ChoiceCollector(examples, examples.inputs_per_example)
+        settings = PredictionSettings(temperature=self.prediction.temperature)
+        return ChoiceCollector(examples, examples.inputs_per_example, settings)
 
 
 class ChoiceCollector(LogitsCollector):
     """The ending of each example with the highest score."""
 
-    def __init__(self, examples: Examples, outputs: int) -> None:
-        super().__init__(examples, outputs)
+    def __init__(
+        self, examples: Examples, outputs: int, settings: PredictionSettings = USUAL_PREDICTION
+    ) -> None:
+        super().__init__(examples, outputs, settings)
         self._targets = examples.targets
 
     def report(self) -> ChoiceReport:
@@ -184,7 +190,7 @@ class ChoiceCollector(LogitsCollector):
     def outcomes(self) -> Outcomes:
         """The endings are classes that are called by their numbers, from 0."""
         names = [str(number) for number in range(self.logits.shape[1])]
-        return outcomes_of_classes(self.logits, self._targets, names)
+        return outcomes_of_classes(self.logits, self._targets, names, self.settings)
 
 
 def endings_of(rows: Rows) -> list[tuple[str, ...]]:

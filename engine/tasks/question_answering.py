@@ -100,6 +100,14 @@ class QuestionAnsweringLearner(Learner):
     task: QuestionAnswering
 
     @property
+    def _decided(self) -> QuestionAnswering:
+        """The task with the no-answer threshold of the model."""
+        threshold = self.prediction.no_answer_threshold
+        if threshold is None:
+            return self.task
+        return self.task.model_copy(update={"no_answer_threshold": threshold})
+
+    @property
     def measured(self) -> tuple[str, ...]:
         every = super().measured
         return every if self.task.unanswerable else tuple(n for n in every if n != "best_f1")
@@ -196,7 +204,7 @@ class QuestionAnsweringLearner(Learner):
 
     def metrics(self, examples: Examples) -> "AnswerCollector":
         assert isinstance(examples, QuestionExamples)
-        return AnswerCollector(examples, self.task)
+        return AnswerCollector(examples, self._decided)
 
 
 class AnswerCollector(PredictionCollector):

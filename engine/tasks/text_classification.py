@@ -21,11 +21,13 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.spec.prediction import PredictionSettings
 from engine.spec.task import shortened
 from engine.spec.tasks.text_classification import Classes
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
+    USUAL_PREDICTION,
     Batch,
     Examples,
     LogitsCollector,
@@ -114,23 +116,31 @@ class TextClassificationLearner(WholeTextLearner):
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """All classes, most likely first."""
         logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
-        return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], given)
+        logits = logits / self.prediction.temperature
+        best = predicted_classes(logits.cpu().numpy(), self.prediction).tolist()
+        return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], given, best)
 
     def metrics(self, examples: Examples) -> "ClassCollector":
-        return ClassCollector(examples, self._labels)
+        return ClassCollector(examples, self._labels, self.prediction)
 
 
 class ClassCollector(LogitsCollector):
-    """The most likely class of each example."""
+    """The class of each example: the most likely one, or of two as the threshold says."""
 
-    def __init__(self, examples: Examples, labels: tuple[str, ...]) -> None:
-        super().__init__(examples, len(labels))
+    def __init__(
+        self,
+        examples: Examples,
+        labels: tuple[str, ...],
+        settings: PredictionSettings = USUAL_PREDICTION,
+    ) -> None:
+        super().__init__(examples, len(labels), settings)
         self._targets, self._labels = examples.targets, labels
 
     def report(self) -> ClassReport:
         if self._targets is None:
             raise MissingColumn("label", ["text"])
-        return report(self.logits, self._targets, self._labels)
+        predicted = predicted_classes(self.logits, self.settings)
+        return report(self.logits, self._targets, self._labels, predicted)
 
     def predictions(self) -> list[dict[str, Any]]:
         shares = torch.from_numpy(self.logits).softmax(1).numpy()
@@ -140,29 +150,47 @@ class ClassCollector(LogitsCollector):
                 "probability": float(row[best]),
                 **{f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)},
             }
-            for row, best in zip(shares, shares.argmax(1), strict=True)
+            for row, best in zip(shares, predicted_classes(self.logits, self.settings), strict=True)
         ]
 
     def outcomes(self) -> Outcomes:
-        return outcomes_of_classes(self.logits, self._targets, self._labels)
+        return outcomes_of_classes(self.logits, self._targets, self._labels, self.settings)
+
+
+def predicted_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
+    """The classes for logits at the temperature, float [N, C], as int64 [N].
+
+    The first of the highest; of two, the second where its probability reaches the threshold.
+    """
+    threshold = settings.threshold
+    if logits.shape[1] == 2 and threshold != USUAL_PREDICTION.threshold:
+        above = logits[:, 1] - logits[:, 0]  # the logit of the probability of the second
+        reached: np.ndarray = above >= np.log(threshold / (1 - threshold))
+        return reached.astype(np.int64)
+    best: np.ndarray = logits.argmax(1)
+    return best
 
 
 def outcomes_of_classes(
-    logits: np.ndarray, targets: np.ndarray | None, names: Sequence[str]
+    logits: np.ndarray,
+    targets: np.ndarray | None,
+    names: Sequence[str],
+    settings: PredictionSettings = USUAL_PREDICTION,
 ) -> Outcomes:
     """The outcomes of one class for each row.
 
     Args:
-        logits: float32 [N, C]; the highest is the prediction, the first of equals.
+        logits: float32 [N, C], divided by the temperature.
         targets: int64 [N]; None where nobody says.
         names: of the C classes.
     """
     shares = torch.from_numpy(logits).softmax(1).numpy()
-    best = logits.argmax(1)
+    best = predicted_classes(logits, settings)
     found = Outcomes(
         [names[number] for number in best],
         probability=shares[np.arange(len(best)), best],
         scores=shares,
+        settings={"temperature": settings.temperature, "threshold": settings.threshold},
     )
     if targets is None:
         return found

@@ -130,7 +130,7 @@ def test_sets_of_labels_are_right_as_a_whole(of: Callable[[str], Said]) -> None:
     said = of("multi_label")
     found, names = said.found, said.learner.labels
     sets = said.details()
-    given = found.scores >= found.facts.settings["threshold"]
+    given = found.scores >= [found.facts.settings[f"threshold({name})"] for name in names]
     for row, one in enumerate(sets):
         assert one["predicted"] == [
             name for name, yes in zip(names, given[row], strict=True) if yes

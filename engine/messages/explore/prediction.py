@@ -22,10 +22,11 @@ class SpanPrediction(Message):
 class Predicted(PreciseAnswer):
     """What is predicted, by the task.
 
-    In `predictions`, classes and labels give one over the whole input, with all of them, most
-    likely first; choices one, with the endings. A number stands in `value`. Tags give `spans`, in
-    their order, or every word where they name no spans. An answer is the first of `spans` in the
-    second text, if it was `answered`; `value` is then the probability that there is none.
+    In `predictions`, classes and labels give one over the whole input, with all of them: those in
+    `predicted` first, then the most likely; choices one, with the endings. A number stands in
+    `value`. Tags give `spans`, in their order, or every word where they name no spans. An answer is
+    the first of `spans` in the second text, if it was `answered`; `value` is then the probability
+    that there is none.
     """
 
     kind: Literal["predicted"] = "predicted"
@@ -33,6 +34,9 @@ class Predicted(PreciseAnswer):
     tokens: tuple[Token, ...]
     cut: bool = False
     predictions: tuple[Prediction, ...] = ()
+    predicted: tuple[str, ...] = Field(
+        (), description="Of classes the predicted one, of labels all those that are."
+    )
     value: float | None = None
     range: tuple[float, float] | None = Field(
         None, description="Smallest and largest number of the training rows."

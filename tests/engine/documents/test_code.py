@@ -8,10 +8,12 @@ import sys
 
 import pytest
 
+from engine.checkpoints.prediction_settings import FILE, save_settings
 from engine.data.datasets.store import Rows
 from engine.documents.code import Example, onnx_code, transformers_code
 from engine.export.onnx_graph import write_graph
 from engine.models.checkpoint import load, write_words
+from engine.spec.prediction import PredictionSettings
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from tests.conftest import LONG
@@ -26,6 +28,11 @@ EXAMPLE = Example(
 )
 
 GRAPHS = ("text_classification", "token_classification")  # of the others only with --long
+
+DECIDED = {  # at so high a temperature every probability of two is near 0.5
+    "text_classification": PredictionSettings(temperature=20, threshold=0.01),
+    "multi_label": PredictionSettings(temperature=20, thresholds={"acting": 0.99}),
+}
 
 RUN_ALL = """
 import contextlib, io, json, runpy, sys
@@ -59,6 +66,9 @@ def said(
             write_words(onnx, loaded.network, loaded.tokenizer, loaded.labels)
             write_graph(onnx, loaded.network)
             codes["onnxruntime"] = onnx_code(kind, str(onnx), EXAMPLE)
+        if kind in DECIDED:
+            code = transformers_code(kind, str(model.checkpoint), EXAMPLE, DECIDED[kind])
+            codes["transformers, with settings"] = code
         for library, code in codes.items():
             script = folder / f"{kind}-{library}.py"
             script.write_text(code, encoding="utf-8")
@@ -98,7 +108,7 @@ def assert_equal(said: str, model: FineTuned) -> None:
             f"{EXAMPLE.question} {EXAMPLE.passage} [CLS] [SEP]".lower().split()
         )
     else:
-        shares = ast.literal_eval(said)
+        shares = ast.literal_eval(said.splitlines()[0])
         values = [value for part, value in right.items() if part.startswith("p(")]
         assert list(shares.values()) == pytest.approx(values, abs=1e-4)
 
@@ -113,3 +123,18 @@ def test_the_lines_for_transformers_say_what_the_engine_says(models, said, kind)
 )
 def test_the_lines_for_onnxruntime_say_what_the_engine_says(models, said, kind) -> None:
     assert_equal(said[kind, "onnxruntime"], models[kind])
+
+
+@pytest.mark.parametrize("kind", DECIDED)
+def test_the_lines_use_thresholds_and_temperature(models, said, kind) -> None:
+    model = models[kind]
+    save_settings(model.checkpoint, DECIDED[kind])
+    right = expected(model)
+    (model.checkpoint / FILE).unlink()
+    shares, chosen = said[kind, "transformers, with settings"].splitlines()
+    values = [value for part, value in right.items() if part.startswith("p(")]
+    assert list(ast.literal_eval(shares).values()) == pytest.approx(values, abs=1e-4)
+    if kind == "text_classification":
+        assert chosen == right["label"]
+    else:
+        assert "|".join(ast.literal_eval(chosen)) == right["labels"]

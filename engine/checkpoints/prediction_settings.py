@@ -1,0 +1,62 @@
+"""The thresholds and the temperature of a checkpoint, in config.json or in a file beside it.
+
+The files of a run's checkpoint are sealed by their sums, so what is chosen later stands beside
+them. An export or a copy has it in its config.json, as plain numbers.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine.atomic_write import disk_errors_for, write_file
+from engine.checkpoints.config import CONFIG
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.spec.prediction import PredictionSettings
+from engine.untrusted import json_object
+
+FILE = "prediction_settings.json"
+PREDICTION = "bert_studio_prediction"  # in config.json
+
+
+def prediction_settings(folder: Path) -> PredictionSettings:
+    """Those of the checkpoint in a folder.
+
+    Raises BadCheckpoint where they are damaged.
+    """
+    return settings_in(with_settings(folder, json_object(folder, CONFIG) or {}))
+
+
+def with_settings(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
+    """The config of a folder with the settings that were chosen since it was written."""
+    chosen = json_object(folder, FILE)
+    return config if chosen is None else {**config, PREDICTION: chosen}
+
+
+def settings_in(config: dict[str, Any]) -> PredictionSettings:
+    """What a config says of predictions.
+
+    Raises BadCheckpoint where that is damaged.
+    """
+    try:
+        return PredictionSettings.model_validate(config.get(PREDICTION, {}))
+    except ValidationError as error:
+        raise BadCheckpoint(
+            phrase("The thresholds and the temperature of this model are damaged."),
+            phrase("Set them again with bert-studio calibrate, or delete {file}.", file=FILE),
+        ) from error
+
+
+def entries_of(settings: PredictionSettings) -> dict[str, Any]:
+    """What config.json says of settings; nothing of the usual ones."""
+    return {} if settings.is_usual else {PREDICTION: settings.model_dump(mode="json")}
+
+
+def save_settings(folder: Path, settings: PredictionSettings) -> None:
+    """Keep them beside a checkpoint, for every prediction from now on; whole or not at all.
+
+    Raises StudioError where the disk refuses it.
+    """
+    with disk_errors_for(folder):
+        write_file(folder / FILE, (settings.model_dump_json(indent=2) + "\n").encode("utf-8"))

@@ -1,0 +1,150 @@
+"""The thresholds and the temperature with which a fine-tuned model predicts."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.prediction_settings import prediction_settings, save_settings
+from engine.cli.results import Part, kept
+from engine.errors import StudioError
+from engine.home import Home
+from engine.phrases import phrase
+from engine.results.fitting import with_best_f1, with_temperature
+from engine.results.predictions import Predictions, read_predictions
+from engine.results.store import best_checkpoint, file_of, results_of
+from engine.runs.folder import RunFolder
+from engine.spec.prediction import PredictionSettings
+from engine.spec.tasks import head_of
+from engine.terminal import say, say_json
+
+
+def calibrate(
+    model: Annotated[
+        Path, typer.Argument(help="A run folder, whose best checkpoint is meant, or a model.")
+    ],
+    fit_temperature: Annotated[
+        bool,
+        typer.Option(
+            "--fit-temperature",
+            help="Temperature scaling: the temperature with the lowest loss on labelled rows.",
+        ),
+    ] = False,
+    best_f1: Annotated[
+        bool,
+        typer.Option(
+            "--best-f1",
+            help="The threshold with the highest F1: of each label, or of no answer.",
+        ),
+    ] = False,
+    temperature: Annotated[
+        float | None, typer.Option(min=0.05, max=20, help="Divide the logits by this.")
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Lowest probability that predicts --label, between 0 and 1."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="The label of --threshold; without it, the second of two classes."),
+    ] = None,
+    no_answer_threshold: Annotated[
+        float | None,
+        typer.Option(help="How much higher “no answer” must score than the best answer."),
+    ] = None,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="First go back to temperature 1 and thresholds of 0.5.")
+    ] = False,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(help="Fit on these predictions, not on those that are kept for --part."),
+    ] = None,
+    part: Part = "validation",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Set the thresholds and the temperature of a fine-tuned model, or print them.
+
+    They are kept beside its weights, and every prediction uses them from then on.
+    """
+    folder = _checkpoint(model)
+    settings = before = prediction_settings(folder)
+    if reset:
+        settings = PredictionSettings()
+    if temperature is not None:
+        settings = settings.at_temperature(temperature)
+    if threshold is not None:
+        settings = _with_threshold(settings, folder, threshold, label)
+    if no_answer_threshold is not None:
+        change = {"no_answer_threshold": no_answer_threshold}
+        settings = PredictionSettings.model_validate(settings.model_dump() | change)
+    if best_f1 or fit_temperature:
+        rows = _rows(model, folder, predictions, part)
+        if best_f1:
+            settings = with_best_f1(settings, rows)
+        if fit_temperature:
+            settings = _fitted(settings, rows)
+    if settings != before:
+        save_settings(folder, settings)
+    if as_json:
+        say_json(settings.model_dump(mode="json"))
+        return
+    say(*_lines(settings))
+
+
+def _checkpoint(model: Path) -> Path:
+    run = RunFolder(model.absolute())
+    return best_checkpoint(run) if run.spec_file.is_file() else model.absolute()
+
+
+def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictions:
+    """The predictions that a threshold or a temperature is fitted on."""
+    if file is not None:
+        return read_predictions(file)
+    if RunFolder(model.absolute()).spec_file.is_file():
+        return kept(model, part)
+    return read_predictions(file_of(results_of(folder, Home()), part))
+
+
+def _fitted(settings: PredictionSettings, rows: Predictions) -> PredictionSettings:
+    found = with_temperature(settings, rows)
+    if found is None:
+        raise StudioError(
+            phrase("A temperature is fitted on rows with labels, and these have none."),
+            phrase("Evaluate the model on rows with labels first."),
+        )
+    return found
+
+
+def _with_threshold(
+    settings: PredictionSettings, folder: Path, threshold: float, label: str | None
+) -> PredictionSettings:
+    """Raises StudioError where no label is predicted by a threshold, or not this one."""
+    info = checkpoint_info(folder)
+    several = info.task == "multi_label"
+    by_class = info.task is not None and head_of(info.task).problem_type.startswith("single")
+    if not (several or (by_class and len(info.labels) == 2)):
+        raise StudioError(
+            phrase("This model predicts no label by a threshold."),
+            phrase("Thresholds are for two classes and for several labels."),
+        )
+    if not 0 < threshold < 1:
+        raise StudioError(
+            phrase("A threshold is a probability between 0 and 1."),
+            phrase("Choose a number such as 0.5."),
+        )
+    named = info.labels[-1] if label is None and not several else label
+    if named not in info.labels:
+        raise StudioError(
+            phrase("It is not clear which label the threshold is of."),
+            phrase("Name one with --label: {labels}.", labels=", ".join(info.labels)),
+        )
+    return settings.with_threshold(named, threshold, info.labels, several)
+
+
+def _lines(settings: PredictionSettings) -> list[str]:
+    lines = [f"temperature {settings.temperature:.4g}", f"threshold {settings.threshold:.4g}"]
+    lines += [f"threshold of {label}: {one:.4g}" for label, one in settings.thresholds.items()]
+    if settings.no_answer_threshold is not None:
+        lines.append(f"no-answer threshold {settings.no_answer_threshold:.4g}")
+    return lines

@@ -1,0 +1,228 @@
+"""Thresholds and a temperature: kept with a model, used by every prediction, fitted on rows."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.prediction_settings import (
+    FILE,
+    PREDICTION,
+    prediction_settings,
+    save_settings,
+)
+from engine.cli import main
+from engine.documents.card import model_card
+from engine.errors import BadCheckpoint
+from engine.explore.prediction import predict
+from engine.messages.explore.prediction import Predict
+from engine.models.checkpoint import import_checkpoint, load
+from engine.results.fitting import thresholded_labels, with_best_f1, with_temperature
+from engine.results.predictions import Predictions, read_predictions
+from engine.results.store import best_checkpoint, evaluation_of_run, file_of
+from engine.spec.prediction import PredictionSettings
+from engine.tasks.predicting import Predictor
+from engine.tasks.scoring import score
+from tests.engine.fine_tuned import FineTuned, fine_tuned
+
+TEXT, PAIR = "a lovely warm film", "a dull cold film"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FineTuned]:
+    kinds = ("text_classification", "multi_label", "question_answering")
+    made = [fine_tuned(tmp_path_factory.mktemp(kind), kind) for kind in kinds]
+    return {one.kind: one._replace(checkpoint=best_checkpoint(one.run)) for one in made}
+
+
+@pytest.fixture
+def of(trained: dict[str, FineTuned]):
+    """The models, whose settings are the usual ones again afterwards."""
+    yield trained
+    for one in trained.values():
+        (one.checkpoint / FILE).unlink(missing_ok=True)
+
+
+def scored(model: FineTuned) -> Predictions:
+    return score(evaluation_of_run(model.run, "validation")).predictions
+
+
+def said(model: FineTuned) -> dict[str, object]:
+    from engine.data.datasets.store import Rows
+
+    return Predictor(model.checkpoint).predict(Rows([TEXT]))[0]
+
+
+def explored(model: FineTuned):
+    wanted = Predict(checkpoint=model.checkpoint, text=TEXT)
+    return predict(load(model.checkpoint), wanted)
+
+
+def test_the_usual_settings_change_no_bit(of: dict[str, FineTuned]) -> None:
+    model = of["text_classification"]
+    before = scored(model)
+    save_settings(model.checkpoint, PredictionSettings())
+    after = scored(model)
+    assert after.table.equals(before.table) and after.facts.metrics == before.facts.metrics
+
+
+def test_of_two_classes_the_threshold_decides(of: dict[str, FineTuned]) -> None:
+    model = of["text_classification"]
+    first, second = checkpoint_info(model.checkpoint).labels
+    share = said(model)[f"p({second})"]
+    for threshold, label in ((share / 2, second), ((1 + share) / 2, first)):
+        save_settings(model.checkpoint, PredictionSettings(threshold=threshold))
+        record, shown = said(model), explored(model)
+        assert record["label"] == label and record["probability"] == record[f"p({label})"]
+        assert shown.predicted == (label,) and shown.predictions[0].ranked[0].label == label
+        rows = scored(model)
+        reached = rows.scores[:, 1] >= threshold
+        assert rows.table["predicted"].to_pylist() == [(first, second)[int(r)] for r in reached]
+        assert rows.facts.settings["threshold"] == threshold
+        right = np.mean(rows.table["predicted"].to_numpy() == rows.table["gold"].to_numpy())
+        assert rows.facts.metrics["accuracy"] == pytest.approx(right)
+
+
+def test_each_of_several_labels_has_its_threshold(of: dict[str, FineTuned]) -> None:
+    model = of["multi_label"]
+    names = checkpoint_info(model.checkpoint).labels
+    shares = {name: said(model)[f"p({name})"] for name in names}
+    wanted = names[:1]  # the others are out of reach
+    at = {name: shares[name] / 2 if name in wanted else (1 + shares[name]) / 2 for name in names}
+    save_settings(model.checkpoint, PredictionSettings(thresholds=at))
+    assert said(model)["labels"] == wanted[0] and explored(model).predicted == wanted
+    rows = scored(model)
+    given = rows.scores >= np.array([at[name] for name in names])
+    told = [json.loads(one)["predicted"] for one in rows.table["details"].to_pylist()]
+    assert told == [[n for n, yes in zip(names, row, strict=True) if yes] for row in given]
+
+
+def test_a_temperature_divides_the_logits(of: dict[str, FineTuned]) -> None:
+    model = of["text_classification"]
+    before = scored(model)
+    save_settings(model.checkpoint, PredictionSettings(temperature=2.5))
+    after = scored(model)
+    logits = np.log(before.scores.astype(np.float64)) / 2.5
+    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    np.testing.assert_allclose(after.scores, shares, atol=1e-6)
+    assert after.table["predicted"].equals(before.table["predicted"])
+    ranked = {one.label: one.probability for one in explored(model).predictions[0].ranked}
+    record = said(model)
+    assert ranked == pytest.approx({name: record[f"p({name})"] for name in ranked}, abs=1e-6)
+
+
+def test_the_no_answer_threshold_withholds_answers(of: dict[str, FineTuned]) -> None:
+    model = of["question_answering"]
+    for threshold, withheld in ((-1e6, True), (1e6, False)):
+        save_settings(model.checkpoint, PredictionSettings(no_answer_threshold=threshold))
+        rows = scored(model)
+        assert all(not text for text in rows.table["predicted"].to_pylist()) == withheld
+        assert rows.facts.settings["no_answer_threshold"] == threshold
+
+
+def test_thresholds_move_with_the_temperature() -> None:
+    usual = PredictionSettings(threshold=0.8, thresholds={"a": 0.3, "b": 0.5})
+    hot = usual.at_temperature(2.0)
+    logit = math.log(0.8 / 0.2)
+    assert hot.threshold == pytest.approx(1 / (1 + math.exp(-logit / 2)))
+    assert hot.thresholds["b"] == 0.5 and hot.thresholds["a"] > 0.3
+    back = hot.at_temperature(1.0)
+    assert back.threshold == pytest.approx(0.8) and back.thresholds["a"] == pytest.approx(0.3)
+    first = usual.with_threshold("no", 0.9, ("no", "yes"), several=False)
+    assert first.threshold == pytest.approx(0.1)
+    assert first.threshold_of("no", ("no", "yes"), several=False) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("at", [1.0, 1.7])
+def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(
+    of: dict[str, FineTuned], at: float
+) -> None:
+    for kind in ("text_classification", "multi_label"):
+        model = of[kind]
+        save_settings(model.checkpoint, PredictionSettings(temperature=at))
+        before = scored(model)
+        fitted = with_best_f1(PredictionSettings(temperature=at), before)
+        save_settings(model.checkpoint, fitted)
+        after, names = scored(model), before.facts.labels
+        several = kind == "multi_label"
+        gold = [set(json.loads(one)["gold"]) for one in before.table["details"].to_pylist()] \
+            if several else [{one} for one in before.table["gold"].to_pylist()]  # fmt: skip
+        for label in thresholded_labels(before):
+            truth = np.array([label in one for one in gold])
+            if not truth.any():
+                continue
+            scores = before.scores[:, names.index(label)]
+            best = max(f1_score(truth, scores >= cut) for cut in np.unique(scores))
+            least = fitted.threshold_of(label, names, several)
+            given = after.scores[:, names.index(label)] >= least
+            assert f1_score(truth, given) == pytest.approx(best)
+
+
+def test_a_fitted_temperature_stays_when_it_is_fitted_again(of: dict[str, FineTuned]) -> None:
+    model = of["text_classification"]
+    first = with_temperature(PredictionSettings(), scored(model))
+    assert first is not None
+    save_settings(model.checkpoint, first)
+    again = with_temperature(first, scored(model))
+    assert again is not None and again.temperature == pytest.approx(first.temperature, rel=1e-3)
+
+
+def test_a_copy_and_an_export_have_them_as_plain_numbers(
+    of: dict[str, FineTuned], tmp_path: Path
+) -> None:
+    model = of["text_classification"]
+    settings = PredictionSettings(temperature=1.5, threshold=0.37)
+    save_settings(model.checkpoint, settings)
+    import_checkpoint(model.checkpoint, tmp_path / "copy")
+    out = tmp_path / "export"
+    assert main(["export", str(model.checkpoint), "--to", str(out)]) == 0
+    for folder in (tmp_path / "copy", out):
+        entry = json.loads((folder / "config.json").read_text("utf-8"))[PREDICTION]
+        assert (entry["temperature"], entry["threshold"]) == (1.5, 0.37)
+        assert prediction_settings(folder) == settings and not (folder / FILE).exists()
+    card = (out / "README.md").read_text("utf-8")
+    assert "| temperature | 1.5 |" in card and ">= 0.37" in card and "/ 1.5" in card
+    assert "Thresholds" not in model_card(of["multi_label"].checkpoint, "hf")
+
+
+def test_damaged_settings_are_told(of: dict[str, FineTuned], tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(of["text_classification"].checkpoint, folder)
+    for text in ('{"temperature": "hot"}', '{"threshold": 1}', "{"):
+        (folder / FILE).write_text(text, encoding="utf-8")
+        with pytest.raises(BadCheckpoint):
+            Predictor(folder)
+
+
+def test_calibrate_sets_fits_prints_and_resets(
+    of: dict[str, FineTuned], capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = of["text_classification"]
+    run = str(model.run.path)
+
+    def told(*given: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert main(["calibrate", run, *given]) == code
+        read = capsys.readouterr()
+        return read.err if code else read.out
+
+    assert told() == "temperature 1\nthreshold 0.5\n" and not (model.checkpoint / FILE).exists()
+    assert "threshold 0.37" in told("--threshold", "0.37")
+    fitted = json.loads(told("--reset", "--best-f1", "--fit-temperature", "--json"))
+    rows = read_predictions(file_of(model.run.results, "validation"))
+    expected = with_temperature(with_best_f1(PredictionSettings(), rows), rows)
+    assert expected is not None and fitted == expected.model_dump(mode="json")
+    assert prediction_settings(model.checkpoint) == expected
+    assert told("--reset") == "temperature 1\nthreshold 0.5\n"
+    assert "between 0 and 1" in told("--threshold", "1.5", code=1)
+    assert "which label" in told("--threshold", "0.5", "--label", "none such", code=1)
+    answers = str(of["question_answering"].run.path)
+    assert main(["calibrate", answers, "--threshold", "0.3"]) == 1
+    assert main(["calibrate", answers, "--no-answer-threshold", "2.5"]) == 0
+    kept = prediction_settings(of["question_answering"].checkpoint)
+    assert kept.no_answer_threshold == 2.5
