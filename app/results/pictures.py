@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from app import background
@@ -23,7 +24,13 @@ from engine.results.slices import Slice
 
 
 class Pictures(QWidget):
-    """A choice of pictures; each is made and measured when it is shown first."""
+    """A choice of pictures; each is made and measured when it is shown first.
+
+    Signals:
+        decided: as that of a `ResultPicture`.
+    """
+
+    decided = Signal(object)
 
     def __init__(self, state: ResultsState, notices: Notices, slices_file: Path) -> None:
         super().__init__()
@@ -65,6 +72,7 @@ class Pictures(QWidget):
         if kind.key not in self.made:
             picture = self.made[kind.key] = kind()
             picture.chosen.connect(partial(self._state.choose, kind.key))
+            picture.decided.connect(self.decided)
             self.stack.addWidget(picture)
         self.stack.setCurrentWidget(self.made[kind.key])
         if kind.key not in self._measured:

@@ -19,6 +19,7 @@ from app.results.baselines import BaselineLine
 from app.results.comparison import ComparisonCard
 from app.results.evaluating import Evaluating, ResultsOf, times_tested
 from app.results.headline import Headline
+from app.results.model_settings import ModelSettings, SettingsChange
 from app.results.pictures import Pictures
 from app.results.rows_view import RowsView
 from app.results.state import ResultsState
@@ -50,6 +51,7 @@ class ResultsView(QWidget):
         self.times_tested = 0
         self.state = ResultsState(studio.notices, self)
         self.evaluating = Evaluating(studio, self)
+        self.model_settings = ModelSettings(studio.notices, self)
         self.headline = Headline(self.state)
         self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
         self.rows = RowsView(self.state)
@@ -79,6 +81,8 @@ class ResultsView(QWidget):
         self.state.exported.connect(self._on_exported)
         self.rows.explored.connect(self._on_explored)
         self.rows.filters.kept.connect(self.pictures.keep_slice)
+        self.pictures.decided.connect(self._on_decided)
+        self.model_settings.changed.connect(self._on_settings_changed)
         self.progress.cancelled.connect(self.evaluating.cancel)
         self.evaluating.begun.connect(self._on_begun)
         self.evaluating.told.connect(self.progress.tell)
@@ -236,8 +240,8 @@ class ResultsView(QWidget):
     def _on_exported(self, path: Path) -> None:
         self._studio.notices.say(self.tr("Saved as {0}.").format(path))
 
-    def _on_explored(self, place: int) -> None:
-        """Open a row in Explore, with the model that predicted it."""
+    def _checkpoint(self) -> Path | None:
+        """The checkpoint that made the predictions; None, and told, where it is gone."""
         predictions = self.state.predictions
         assert predictions is not None
         checkpoint = self._of.checkpoint_of(predictions.facts)
@@ -246,6 +250,23 @@ class ResultsView(QWidget):
                 self.tr("The checkpoint that made these predictions is gone."),
                 self.tr("Evaluate another checkpoint of the run, or open its best one."),
             )
+        return checkpoint
+
+    def _on_decided(self, change: SettingsChange) -> None:
+        """Keep another threshold or temperature with the model."""
+        if (checkpoint := self._checkpoint()) is not None:
+            self.model_settings.change(checkpoint, change)
+
+    def _on_settings_changed(self) -> None:
+        """Predict the validation rows again; test rows and files only when that is asked for."""
+        predictions = self.state.predictions
+        if predictions is not None and predictions.facts.part == "validation":
+            self.evaluating.score_part(self._of, "validation")
+
+    def _on_explored(self, place: int) -> None:
+        """Open a row in Explore, with the model that predicted it."""
+        predictions, checkpoint = self.state.predictions, self._checkpoint()
+        if predictions is None or checkpoint is None:
             return
         texts = texts_of(predictions, place)
         wanted = {"model": checkpoint, "panel": "predictions", **texts}

@@ -11,6 +11,7 @@ from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import Role
 from app.widgets.bars import Bar, Bars, chance
 from app.widgets.results.group_table import FirstWordPicture, LengthPicture
+from app.widgets.results.no_answer import NoAnswerPicture
 from engine.messages.explore.prediction import Predicted
 
 
@@ -97,7 +98,7 @@ def units(text: str) -> int:
 class QuestionAnsweringPart(TaskPart):
     kind = "question_answering"
     view = AnswerView
-    pictures = (FirstWordPicture, LengthPicture)
+    pictures = (FirstWordPicture, NoAnswerPicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
         return translate(

@@ -1,19 +1,39 @@
 """Thresholds and a temperature that are fitted on kept predictions with gold."""
 
+from collections.abc import Mapping
+
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.results.answers import threshold_curve
 from engine.results.calibration import temperature
 from engine.results.curves import Curve, label_curve
 from engine.results.labels import is_multi_label, labelled
-from engine.results.predictions import Predictions
+from engine.results.predictions import PredictionFacts, Predictions
 from engine.spec.prediction import PredictionSettings
 from engine.spec.tasks import head_of
 
 
-def made_at(predictions: Predictions) -> float:
+def made_at(facts: PredictionFacts) -> float:
     """The temperature at which the probabilities were made."""
-    return predictions.facts.settings.get("temperature", 1.0)
+    return facts.settings.get("temperature", 1.0)
+
+
+def scales(task: str) -> bool:
+    """Whether a temperature can be fitted for a task: one that says how likely each label is."""
+    head = head_of(task)
+    return head.has_labels and not head.reads_tokens
+
+
+def thresholds_of(predictions: Predictions) -> dict[str, float]:
+    """The thresholds with which these predictions were made, of the labels that have one."""
+    facts = predictions.facts
+    found = thresholded_labels(predictions)
+    if is_multi_label(predictions):
+        return {name: facts.settings.get(f"threshold({name})", 0.5) for name in found}
+    if not found:
+        return {}
+    second = facts.settings.get("threshold", 0.5)
+    return {facts.labels[0]: 1 - second, facts.labels[1]: second}
 
 
 def thresholded_labels(predictions: Predictions) -> tuple[str, ...]:
@@ -33,7 +53,7 @@ def with_temperature(
     found = temperature(predictions)
     if found is None:
         return None
-    return settings.at_temperature(min(max(found.value * made_at(predictions), 0.05), 20.0))
+    return settings.at_temperature(min(max(found.value * made_at(predictions.facts), 0.05), 20.0))
 
 
 def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> PredictionSettings:
@@ -41,7 +61,6 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
 
     Raises StudioError where the task has no threshold, or no row has gold.
     """
-    labels, several = thresholded_labels(predictions), is_multi_label(predictions)
     if not labelled(predictions).any():
         raise StudioError(
             phrase("A threshold is chosen on rows with labels, and these have none."),
@@ -51,7 +70,7 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
         answers = threshold_curve(predictions)
         if answers is not None:
             return settings.model_copy(update={"no_answer_threshold": answers.best})
-    if not labels:
+    if not thresholded_labels(predictions):
         raise StudioError(
             phrase("This model predicts without a threshold."),
             phrase(
@@ -59,12 +78,25 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
                 "have no answer."
             ),
         )
-    found, temperature_now = settings, settings.temperature
-    found = found.at_temperature(made_at(predictions))  # where these probabilities are
-    for label in labels:
-        if (best := best_threshold(label_curve(predictions, label))) is not None:
-            found = found.with_threshold(label, best, predictions.facts.labels, several)
-    return found.at_temperature(temperature_now)
+    return with_thresholds(settings, predictions.facts, best_thresholds(predictions))
+
+
+def with_thresholds(
+    settings: PredictionSettings, facts: PredictionFacts, thresholds: Mapping[str, float]
+) -> PredictionSettings:
+    """With thresholds for these labels, which are of the probabilities of some predictions."""
+    found = settings.at_temperature(made_at(facts))
+    for label, threshold in thresholds.items():
+        several = facts.task == "multi_label"
+        found = found.with_threshold(label, threshold, facts.labels, several)
+    return found.at_temperature(settings.temperature)
+
+
+def best_thresholds(predictions: Predictions) -> dict[str, float]:
+    """The threshold of the best F1 of each label that has one; rows without it leave it out."""
+    curves = (label_curve(predictions, label) for label in thresholded_labels(predictions))
+    found = {curve.label: best_threshold(curve) for curve in curves}
+    return {label: best for label, best in found.items() if best is not None}
 
 
 def best_threshold(curve: Curve) -> float | None:

@@ -18,9 +18,11 @@ class ResultPicture(QWidget):
 
     Signals:
         chosen: the Conditions of the rows behind what was clicked.
+        decided: a function from the PredictionSettings of the model to those that it shall have.
     """
 
     chosen = Signal(tuple)
+    decided = Signal(object)
     key: ClassVar[str]  # tells it from the others of its task
     title: ClassVar[str]  # marked
     measure: ClassVar[Callable[[Predictions], Any]]

@@ -1,18 +1,62 @@
 """Whether probabilities are to be believed: how often predictions of each probability are right."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from PySide6.QtWidgets import QHBoxLayout
 
-from app.theme import Role
+from app.theme import SPACE, Role
 from app.translation import marked
-from app.widgets import numbers
+from app.widgets import buttons, numbers
 from app.widgets.results.chart import Chart, Series, Zone
 from app.widgets.results.chart_picture import ChartPicture
-from engine.results.calibration import Bin, ece, reliability
+from engine.results.calibration import (
+    HIGHEST,
+    LOWEST,
+    Bin,
+    Temperature,
+    ece,
+    reliability,
+    temperature,
+)
+from engine.results.fitting import made_at, scales
+from engine.results.predictions import Predictions
+from engine.spec.prediction import PredictionSettings
 
 TITLE = marked("Reliability diagram")
 BELIEVED = 0.03  # an ECE below it is called good
+GAIN = 1e-3  # nats a row, below which another temperature is not worth it
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """The bins, the temperature of the probabilities, and the one that would fit the rows best.
+
+    `best` divides the logits of the network itself; `found` is relative to the present one.
+    """
+
+    bins: tuple[Bin, ...]
+    made_at: float = 1.0
+    found: Temperature | None = None
+
+    @property
+    def best(self) -> float:
+        value = self.made_at * (self.found.value if self.found is not None else 1.0)
+        return min(max(value, LOWEST), HIGHEST)
+
+    @property
+    def gains(self) -> bool:
+        """Whether another temperature makes the loss of rows smaller that it was not fitted on."""
+        found = self.found
+        return found is not None and found.nll_after < found.nll_before - GAIN
+
+
+def measured_reliability(predictions: Predictions) -> Reliability:
+    """The reliability diagram, and temperature scaling where the task has it."""
+    facts = predictions.facts
+    found = temperature(predictions) if scales(facts.task) else None
+    return Reliability(reliability(predictions), made_at(facts), found)
 
 
 class ReliabilityPicture(ChartPicture):
@@ -20,9 +64,28 @@ class ReliabilityPicture(ChartPicture):
 
     key = "reliability"
     title = TITLE
-    measure: ClassVar[Any] = staticmethod(reliability)
+    measure: ClassVar[Any] = staticmethod(measured_reliability)
 
-    def show_measured(self, measured: tuple[Bin, ...]) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        self.measured: Reliability | None = None
+        self.use = buttons.plain(self.tr("Use this temperature"), self._on_use)
+        self.off = buttons.quiet(self.tr("Turn temperature scaling off"), self._on_off)
+        foot = QHBoxLayout()
+        foot.setSpacing(2 * SPACE)
+        for button in (self.use, self.off):
+            button.hide()
+            foot.addWidget(button)
+        foot.addStretch()
+        self.column.addLayout(foot)
+
+    def show_measured(self, measured: Reliability) -> None:
+        self.measured = measured
+        self.use.setVisible(measured.gains)
+        self.off.setVisible(measured.made_at != 1)
+        self._show_bins(measured.bins)
+
+    def _show_bins(self, measured: tuple[Bin, ...]) -> None:
         x = np.array([(one.low + one.high) / 2 for one in measured])
         accuracy = np.array([one.accuracy for one in measured]).reshape(-1, 3)
         ends = np.array([0.0, 1.0])
@@ -69,4 +132,34 @@ class ReliabilityPicture(ChartPicture):
             said += " " + self.tr(
                 "The model is underconfident: it is right more often than it says."
             )
-        return said + " " + self.tr("Click a bar to list its rows.")
+        return (
+            f"{said} {self._scaling()} ".rstrip() + " " + self.tr("Click a bar to list its rows.")
+        )
+
+    def _scaling(self) -> str:
+        """What a temperature would change, or has changed."""
+        measured = self.measured
+        if measured is None or measured.found is None:
+            return ""
+        if measured.gains:
+            return self.tr(
+                "With a temperature of {0} the ECE is {1}, measured on rows it was not fitted on."
+            ).format(numbers.decimal(measured.best, 2), numbers.percent(measured.found.ece_after))
+        if measured.made_at != 1:
+            return self.tr("The model predicts at a temperature of {0}.").format(
+                numbers.decimal(measured.made_at, 2)
+            )
+        return ""
+
+    def _on_use(self) -> None:
+        if self.measured is not None:
+            self._decide(self.measured.best)
+
+    def _on_off(self) -> None:
+        self._decide(1.0)
+
+    def _decide(self, temperature: float) -> None:
+        def change(settings: PredictionSettings) -> PredictionSettings:
+            return settings.at_temperature(temperature)
+
+        self.decided.emit(change)

@@ -1,6 +1,7 @@
 """What each threshold of a label gives: precision and recall, PR and ROC curve."""
 
 import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,18 +15,35 @@ from app.widgets.results.chart import Chart, Series
 from app.widgets.results.chart_picture import ChartPicture
 from app.widgets.text import plain_menu_text
 from engine.results.curves import AtThreshold, Curve, label_curve
-from engine.results.predictions import Predictions
+from engine.results.fitting import best_threshold, best_thresholds, thresholds_of, with_thresholds
+from engine.results.predictions import PredictionFacts, Predictions
+from engine.spec.prediction import PredictionSettings
 
 TITLE = marked("Threshold, PR and ROC curve")
 THRESHOLD, PR, ROC = range(3)
 MAX_LABELS = 50  # whose curves are computed
 HALF = 0.5
+SAME = 5e-4  # thresholds that are shown alike
 
 
-def curves(predictions: Predictions) -> tuple[Curve, ...]:
+@dataclass(frozen=True)
+class Thresholds:
+    """The curves, the thresholds with which was predicted, and those with the best F1, by label.
+
+    Labels that are not predicted by a threshold, as one of three classes, have a curve alone.
+    """
+
+    facts: PredictionFacts
+    curves: tuple[Curve, ...]
+    used: dict[str, float]
+    best: dict[str, float]
+
+
+def measured_thresholds(predictions: Predictions) -> Thresholds:
     """The curve of each label, the last one first: of two, that is the one that is sought."""
-    labels = predictions.facts.labels[::-1][:MAX_LABELS]
-    return tuple(label_curve(predictions, label) for label in labels)
+    facts = predictions.facts
+    curves = tuple(label_curve(predictions, one) for one in facts.labels[::-1][:MAX_LABELS])
+    return Thresholds(facts, curves, thresholds_of(predictions), best_thresholds(predictions))
 
 
 class ThresholdPicture(ChartPicture):
@@ -33,11 +51,11 @@ class ThresholdPicture(ChartPicture):
 
     key = "threshold"
     title = TITLE
-    measure: ClassVar[Any] = staticmethod(curves)
+    measure: ClassVar[Any] = staticmethod(measured_thresholds)
 
     def __init__(self) -> None:
         super().__init__()
-        self.curves: tuple[Curve, ...] = ()
+        self.measured: Thresholds | None = None
         self.threshold = HALF
         self.label = QComboBox()
         self.label.setAccessibleName(self.tr("Label"))
@@ -53,27 +71,53 @@ class ThresholdPicture(ChartPicture):
         self.above = buttons.plain(self.tr("Rows above"), self._on_above)
         self.below = buttons.plain(self.tr("Rows below"), self._on_below)
         self.best = buttons.quiet(self.tr("Best F1"), self._on_best)
-        foot = QHBoxLayout()
-        foot.setSpacing(2 * SPACE)
-        for button in (self.above, self.below, self.best):
-            foot.addWidget(button)
-        foot.addStretch()
-        self.column.addLayout(foot)
-        self.label.currentIndexChanged.connect(lambda _: self._draw())
+        self.use = buttons.plain(self.tr("Use for predictions"), self._on_use)
+        self.use_best = buttons.quiet(self.tr("Best F1 for all labels"), self._on_use_best)
+        self.reset = buttons.quiet(self.tr("Back to 50 %"), self._on_reset)
+        for row in ((self.above, self.below, self.best), (self.use, self.use_best, self.reset)):
+            foot = QHBoxLayout()
+            foot.setSpacing(2 * SPACE)
+            for button in row:
+                foot.addWidget(button)
+            foot.addStretch()
+            self.column.addLayout(foot)
+        self.label.currentIndexChanged.connect(lambda _: self._on_label())
         self.form.chosen.connect(lambda _: self._draw())
         self.view.moved.connect(self._on_moved)
 
-    def show_measured(self, measured: tuple[Curve, ...]) -> None:
-        self.curves = measured
+    def show_measured(self, measured: Thresholds) -> None:
+        before, self.measured = self.label.currentIndex(), measured
         self.label.blockSignals(True)
         self.label.clear()
-        self.label.addItems([plain_menu_text(one.label[:60]) for one in measured])
+        self.label.addItems([plain_menu_text(one.label[:60]) for one in measured.curves])
+        self.label.setCurrentIndex(max(0, min(before, len(measured.curves) - 1)))
         self.label.blockSignals(False)
+        self._on_label()
+
+    def _on_label(self) -> None:
+        """Begin at the threshold with which the label is predicted."""
+        self.threshold = self._used() or HALF
         self._draw()
 
+    def _used(self) -> float | None:
+        """The threshold with which the label is predicted; None where by none."""
+        curve = self._curve()
+        if curve is None or self.measured is None:
+            return None
+        return self.measured.used.get(curve.label)
+
+    def _show_use(self) -> None:
+        """Which of the buttons that change the model there are, and which have an effect."""
+        used, measured = self._used(), self.measured
+        several = measured is not None and len(measured.best) > 1
+        self.use.setVisible(used is not None)
+        self.use.setEnabled(used is not None and abs(self.threshold - used) > SAME)
+        self.use_best.setVisible(used is not None and several)
+        self.reset.setVisible(used is not None and abs(used - HALF) > SAME)
+
     def _curve(self) -> Curve | None:
-        number = self.label.currentIndex()
-        return self.curves[number] if 0 <= number < len(self.curves) else None
+        number, curves = self.label.currentIndex(), self.measured.curves if self.measured else ()
+        return curves[number] if 0 <= number < len(curves) else None
 
     def _draw(self) -> None:
         curve = self._curve()
@@ -108,6 +152,7 @@ class ThresholdPicture(ChartPicture):
             titles = self.tr("Threshold of the probability"), self.tr("Fraction")
         percent = lambda value: numbers.percent(value, 0)  # noqa: E731
         self.show_chart(Chart(*titles, (0, 1), (0, 1), series, tick=percent), self._note(curve))
+        self._show_use()
 
     def _note(self, curve: Curve) -> str:
         if self.form.choice() == PR:
@@ -118,10 +163,16 @@ class ThresholdPicture(ChartPicture):
                 _shown(curve.auc), curve.label
             )
         at: AtThreshold = curve.at(self.threshold)
-        return self.tr(
+        said = self.tr(
             "“{0}” from {1} on: precision {2}, recall {3}, F1 {4}. Drag the line, or use the arrow "
             "keys."
         ).format(curve.label, numbers.percent(at.threshold), *map(_shown, at[1:]))
+        used = self._used()
+        if used is not None and abs(used - HALF) > SAME:
+            said += " " + self.tr("The model predicts it from {0} on.").format(
+                numbers.percent(used)
+            )
+        return said
 
     def _on_moved(self, threshold: float) -> None:
         curve = self._curve()
@@ -130,14 +181,36 @@ class ThresholdPicture(ChartPicture):
             self.view.set_line(threshold)
             self.note.setText(self._note(curve))
             self.view.setAccessibleDescription(self.note.text())
+            self._show_use()
 
     def _on_best(self) -> None:
         curve = self._curve()
-        best = curve.best if curve is not None else None
+        best = best_threshold(curve) if curve is not None else None
         if best is not None:
             self.form.choose(THRESHOLD)
-            self.threshold = best.threshold
+            self.threshold = best
             self._draw()
+
+    def _on_use(self) -> None:
+        if (curve := self._curve()) is not None:
+            self._decide({curve.label: self.threshold})
+
+    def _on_use_best(self) -> None:
+        if self.measured is not None:
+            self._decide(self.measured.best)
+
+    def _on_reset(self) -> None:
+        if (curve := self._curve()) is not None:
+            self._decide({curve.label: HALF})
+
+    def _decide(self, thresholds: dict[str, float]) -> None:
+        assert self.measured is not None
+        facts = self.measured.facts
+
+        def change(settings: PredictionSettings) -> PredictionSettings:
+            return with_thresholds(settings, facts, thresholds)
+
+        self.decided.emit(change)
 
     def _on_above(self) -> None:
         curve = self._curve()

@@ -15,12 +15,14 @@ from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.studio import Studio
 from app.widgets.results.slices import SlicesPicture
+from engine.checkpoints.prediction_settings import prediction_settings
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Refused
 from engine.results.predictions import Predictions
 from engine.results.saved_slices import read_slices
 from engine.results.store import file_of, note_look
 from engine.spec.dataset import FileData
+from engine.spec.prediction import PredictionSettings
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import question
 from tests.engine.results.made import classified
@@ -375,3 +377,20 @@ def test_the_score_stands_beside_baselines(
     qtbot.waitUntil(lambda: said in view.baselines.said.text())
     assert view.baselines.said.text().startswith("Baselines: Majority ")
     assert not view.baselines.fit.isVisible()
+
+
+def test_a_threshold_is_kept_with_the_model_and_the_rows_are_predicted_again(
+    show: Show, qtbot: QtBot, studio: Studio, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    worker = FakeWorker()
+    monkeypatch.setattr(studio, "one_time_worker", worker)
+    view = show()
+    view.pictures.decided.emit(lambda settings: PredictionSettings(threshold=0.75))
+    qtbot.waitUntil(lambda: bool(worker.asked))
+    assert prediction_settings(tmp_path).threshold == 0.75
+    assert worker.asked[0].part == "validation"
+    notice = studio.notices.shown[-1]
+    assert notice.problem == "The model now predicts with a threshold of 75.0 %."
+    assert notice.act is not None
+    notice.act()
+    qtbot.waitUntil(lambda: prediction_settings(tmp_path).is_usual)

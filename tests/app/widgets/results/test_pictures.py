@@ -13,12 +13,16 @@ from app.tasks import part_of
 from app.widgets import figure
 from app.widgets.results.chart import Chart, ChartView, Series, Zone
 from app.widgets.results.group_table import GroupPicture, SpanErrorsPicture
+from app.widgets.results.no_answer import NoAnswerPicture
 from app.widgets.results.picture import ResultPicture
 from app.widgets.results.reliability import ReliabilityPicture
 from app.widgets.results.threshold import ThresholdPicture
+from engine.results.calibration import probabilities_at, to_logits
 from engine.results.conditions import mask
+from engine.results.fitting import best_thresholds, with_temperature
 from engine.results.predictions import Predictions
 from engine.spec.dataset import Mapping
+from engine.spec.prediction import PredictionSettings
 from engine.spec.tasks import TASKS
 from tests.app.accessible import assert_accessible
 from tests.engine.results.made import classified, facts, labelled_sets, tagged
@@ -155,11 +159,93 @@ def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot: QtBot) -> None:
     picture.above.click()
     assert mask(MADE["text_classification"], chosen[0]).tolist() == [False, True, False, False]
     picture.best.click()
-    assert picture.threshold == pytest.approx(0.7)
+    assert picture.threshold == pytest.approx(0.65)  # between the rows of 0.7 and of 0.6
     for form in (1, 2):
         picture.form.group.button(form).click()
         assert picture.view.line is None
     assert "Area under the ROC curve 100.0 %" in picture.note.text()
+
+
+def decided(picture: ResultPicture) -> list[Any]:
+    """What the changes that a picture asks for make of the usual settings."""
+    found: list[Any] = []
+    picture.decided.connect(lambda change: found.append(change(PredictionSettings())))
+    return found
+
+
+def test_a_threshold_is_used_for_predictions_and_taken_back(qtbot: QtBot) -> None:
+    picture = ThresholdPicture()
+    qtbot.addWidget(picture)
+    found = decided(picture)
+    picture.show_measured(ThresholdPicture.measure(MADE["text_classification"]))
+    assert not picture.use.isEnabled() and picture.reset.isHidden() and picture.use_best.isHidden()
+    picture.view.moved.emit(0.75)
+    picture.use.click()
+    assert found[-1] == PredictionSettings(threshold=0.75)
+    picture.label.setCurrentIndex(1)  # “bad”: the same threshold from the other side
+    picture.view.moved.emit(0.75)
+    picture.use.click()
+    assert found[-1].threshold == pytest.approx(0.25)
+    at = MADE["text_classification"]
+    settings = {"temperature": 1.0, "threshold": 0.75}
+    moved = Predictions(at.facts.model_copy(update={"settings": settings}), at.table)
+    picture.show_measured(ThresholdPicture.measure(moved))
+    assert picture.label.currentText() == "bad" and picture.threshold == pytest.approx(0.25)
+    assert "predicts it from 25.0 % on" in picture.note.text()
+    picture.reset.click()
+    assert found[-1] == PredictionSettings()
+
+
+def test_all_labels_get_the_threshold_of_their_best_f1(qtbot: QtBot) -> None:
+    picture = ThresholdPicture()
+    qtbot.addWidget(picture)
+    found = decided(picture)
+    picture.show_measured(ThresholdPicture.measure(MADE["multi_label"]))
+    picture.use_best.click()
+    assert found[-1].thresholds == best_thresholds(MADE["multi_label"])
+    of_three = classified(["a", "b"], ["a", "c"], ("a", "b", "c"), [[1, 0, 0], [0, 0.4, 0.6]])
+    picture.show_measured(ThresholdPicture.measure(of_three))
+    assert picture.use.isHidden()  # the most likely of three is predicted
+
+
+def test_a_temperature_is_used_and_turned_off(qtbot: QtBot) -> None:
+    picture = ReliabilityPicture()
+    qtbot.addWidget(picture)
+    found = decided(picture)
+    sure = [[0.99, 0.01], [0.01, 0.99]] * 10
+    gold = ["bad", "good", "good", "bad", "bad"] * 4
+    overconfident = classified(gold, ["bad", "good"] * 10, scores=sure)
+    picture.show_measured(ReliabilityPicture.measure(overconfident))
+    assert not picture.use.isHidden() and picture.off.isHidden()
+    assert "With a temperature of " in picture.note.text()
+    picture.use.click()
+    fitted = with_temperature(PredictionSettings(), overconfident)
+    assert fitted is not None and found[-1].temperature == pytest.approx(fitted.temperature)
+    at = {"temperature": fitted.temperature}
+    facts = overconfident.facts.model_copy(update={"settings": at})
+    scaled = probabilities_at(to_logits(overconfident.scores), fitted.temperature)
+    after = classified(gold, ["bad", "good"] * 10, scores=scaled.tolist())
+    picture.show_measured(ReliabilityPicture.measure(Predictions(facts, after.table)))
+    assert picture.use.isHidden() and "predicts at a temperature" in picture.note.text()
+    picture.off.click()
+    assert found[-1] == PredictionSettings()
+
+
+def test_the_no_answer_threshold_is_moved_and_used(qtbot: QtBot) -> None:
+    picture, chosen = NoAnswerPicture(), []
+    qtbot.addWidget(picture)
+    found = decided(picture)
+    picture.chosen.connect(chosen.append)
+    picture.show_measured(NoAnswerPicture.measure(MADE["question_answering"]))
+    assert not picture.use.isEnabled() and "The model uses 0.00" in picture.note.text()
+    picture.best.click()
+    assert "F1 100.0 %" in picture.note.text()
+    picture.use.click()
+    assert 0.1 <= found[-1].no_answer_threshold < 0.2
+    picture.withheld.click()
+    assert mask(MADE["question_answering"], chosen[-1]).tolist() == [False, True]
+    QTest.keyClick(picture.view, Qt.Key.Key_Left)
+    assert picture.threshold < 0.1
 
 
 def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot: QtBot) -> None:

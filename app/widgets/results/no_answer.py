@@ -1,0 +1,126 @@
+"""What each no-answer threshold would give, for questions that may have no answer."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from PySide6.QtWidgets import QHBoxLayout
+
+from app.theme import CHART, SPACE
+from app.translation import marked
+from app.widgets import buttons, numbers
+from app.widgets.results.chart import Chart, Series
+from app.widgets.results.chart_picture import ChartPicture
+from engine.results.answers import ThresholdCurve, threshold_curve
+from engine.results.predictions import Predictions
+from engine.spec.prediction import PredictionSettings
+
+TITLE = marked("No-answer threshold")
+MAX_POINTS = 2_000  # of a curve that is drawn
+SAME = 5e-3  # thresholds that are shown alike
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    """The curve, None where every question has an answer, and the threshold that was used."""
+
+    curve: ThresholdCurve | None
+    used: float
+
+
+def measured_no_answer(predictions: Predictions) -> NoAnswer:
+    used = predictions.facts.settings.get("no_answer_threshold", 0.0)
+    return NoAnswer(threshold_curve(predictions), used)
+
+
+class NoAnswerPicture(ChartPicture):
+    """F1 and exact match over the threshold above which a question gets no answer."""
+
+    key = "no-answer"
+    title = TITLE
+    measure: ClassVar[Any] = staticmethod(measured_no_answer)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.measured: NoAnswer | None = None
+        self.threshold = 0.0
+        self.withheld = buttons.plain(self.tr("Rows without answer"), self._on_withheld)
+        self.best = buttons.quiet(self.tr("Best F1"), self._on_best)
+        self.use = buttons.plain(self.tr("Use for predictions"), self._on_use)
+        foot = QHBoxLayout()
+        foot.setSpacing(2 * SPACE)
+        for button in (self.withheld, self.best, self.use):
+            foot.addWidget(button)
+        foot.addStretch()
+        self.column.addLayout(foot)
+        self.view.moved.connect(self._on_moved)
+
+    def show_measured(self, measured: NoAnswer) -> None:
+        self.measured, curve = measured, measured.curve
+        for button in (self.withheld, self.best, self.use):
+            button.setVisible(curve is not None)
+        if curve is None:
+            self.view.line = None
+            self.show_chart(self._chart((0.0, 1.0), ()), self._note())
+            return
+        place = np.unique(np.linspace(0, len(curve.thresholds) - 1, MAX_POINTS).astype(np.int64))
+        x = curve.thresholds[place]
+        low, high = float(x[0]), float(x[-1])
+        low, high = min(low, measured.used), max(high, measured.used)
+        ends = (low, high) if low < high else (low - 1, high + 1)
+        series = (
+            Series("line", x, curve.f1[place], CHART[0], name=self.tr("F1")),
+            Series("line", x, curve.exact_match[place], CHART[1], name=self.tr("Exact match")),
+        )
+        self.view.line = self.threshold = measured.used
+        self.show_chart(self._chart(ends, series), self._note())
+        self._show_use()
+
+    def _chart(self, ends: tuple[float, float], series: tuple[Series, ...]) -> Chart:
+        x_title = self.tr("No-answer threshold")
+        return Chart(x_title, self.tr("Mean over the questions"), ends, (0, 1), series)
+
+    def _note(self) -> str:
+        assert self.measured is not None
+        curve = self.measured.curve
+        if curve is None:
+            return self.tr("Every question has an answer, so that there is no threshold.")
+        f1, exact = curve.at(self.threshold)
+        return self.tr(
+            "No answer where it scores more than {0} above the best answer: F1 {1}, exact match "
+            "{2}. The model uses {3}. Drag the line, or use the arrow keys."
+        ).format(
+            numbers.decimal(self.threshold, 2),
+            numbers.percent(f1),
+            numbers.percent(exact),
+            numbers.decimal(self.measured.used, 2),
+        )
+
+    def _show_use(self) -> None:
+        assert self.measured is not None
+        self.use.setEnabled(abs(self.threshold - self.measured.used) > SAME)
+
+    def _on_moved(self, threshold: float) -> None:
+        if self.measured is not None and self.measured.curve is not None:
+            self.threshold = threshold
+            self.view.set_line(threshold)
+            self.note.setText(self._note())
+            self.view.setAccessibleDescription(self.note.text())
+            self._show_use()
+
+    def _on_best(self) -> None:
+        if self.measured is not None and self.measured.curve is not None:
+            self._on_moved(self.measured.curve.best)
+
+    def _on_withheld(self) -> None:
+        if self.measured is not None and self.measured.curve is not None:
+            self.chosen.emit(self.measured.curve.withheld(self.threshold))
+
+    def _on_use(self) -> None:
+        threshold = self.threshold
+
+        def change(settings: PredictionSettings) -> PredictionSettings:
+            wanted = settings.model_dump() | {"no_answer_threshold": threshold}
+            return PredictionSettings.model_validate(wanted)
+
+        self.decided.emit(change)
