@@ -163,6 +163,9 @@ def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if is_off():
         yield None
         return
+    if not gc.isenabled():  # `app.shell.garbage` frees: only what this test makes, not the session
+        gc.collect()
+        gc.freeze()
     with on_guard(monkeypatch) as dog:
         yield dog
         blocked, dog.blocked = dog.blocked, []

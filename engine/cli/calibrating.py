@@ -93,8 +93,11 @@ def calibrate(
 
 
 def _checkpoint(model: Path) -> Path:
+    """The folder of the weights. Raises StudioError where no model can be read."""
     run = RunFolder(model.absolute())
-    return best_checkpoint(run) if run.spec_file.is_file() else model.absolute()
+    folder = best_checkpoint(run) if run.spec_file.is_file() else model.absolute()
+    checkpoint_info(folder)
+    return folder
 
 
 def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictions:

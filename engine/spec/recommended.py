@@ -37,11 +37,11 @@ class Epochs(NamedTuple):
 TINY, SMALL, LARGEST = 1e6, 5e6, 15e6  # weights: up to 2 layers of 128, 4 of 256, 6 of 384
 # What is not here, larger networks, has the paper's values.
 RATES: dict[Way, tuple[Rate, ...]] = {
-    "fine-tuning": (Rate(TINY, 5e-4), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4, is_measured=False)),
+    "fine-tuning": (Rate(TINY, 5e-4), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4)),
     "LoRA": (Rate(TINY, 3e-3), Rate(SMALL, 1e-3), Rate(LARGEST, 1e-3, is_measured=False)),
     "from scratch": (Rate(TINY, 5e-4), Rate(LARGEST, 3e-4, is_measured=False)),
     "pre-training": (Rate(TINY, 1e-3), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4, is_measured=False)),
-    "pre-training from scratch": (Rate(TINY, 1e-3), Rate(LARGEST, 5e-4, is_measured=False)),
+    "pre-training from scratch": (Rate(TINY, 2e-3), Rate(LARGEST, 5e-4, is_measured=False)),
 }
 EPOCHS: dict[Way, tuple[Epochs, ...]] = {
     "fine-tuning": (Epochs(1_500, 10), Epochs(10_000, 5), Epochs(math.inf, 3)),

@@ -41,6 +41,7 @@ READING = {
     ],
     "evaluate": [["IN", "--model", "MODEL"], ["DATA", "--model", "IN"]],
     "slices": [["IN"]],
+    "calibrate": [["IN"]],
     "compare-results": [["IN", "IN"]],
     "fill": [["a [MASK]", "--model", "IN"]],
     "attention": [["a text", "--model", "IN", "--out", "NEW.npy"]],

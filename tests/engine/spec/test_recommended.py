@@ -57,11 +57,11 @@ def test_fewer_rows_have_more_epochs_and_each_reason_says_how_many_updates() -> 
 
 def test_a_rate_that_was_not_measured_does_not_say_so() -> None:
     said = [
-        recommended(Situation(TEXT, network=one)).reasons["learning_rate"]
-        for one in (TINY, SMALL, bert(6, 384))
+        recommended(Situation(TEXT, network=bert(6, 384), lora=lora)).reasons["learning_rate"]
+        for lora in (False, True)
     ]
-    assert all(one.startswith("Measured") for one in said[:2])
-    assert said[2].startswith("Between what was measured")
+    assert said[0].startswith("Measured")
+    assert said[1].startswith("Between what was measured")
 
 
 def test_adapters_learn_at_a_higher_rate_than_all_weights() -> None:

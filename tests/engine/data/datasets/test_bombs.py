@@ -17,11 +17,15 @@ LETTERS = 1_000_000
 MEGABYTE = 1 << 20
 
 
+COUNTED: list[pa.MemoryPool] = []  # kept to the end: what was taken from a pool is given back to it
+
+
 @pytest.fixture
 def pool() -> Iterator[pa.MemoryPool]:
     """The memory that Arrow takes from now on."""
     usual = pa.default_memory_pool()
     counted = pa.proxy_memory_pool(usual)
+    COUNTED.append(counted)
     pa.set_memory_pool(counted)
     yield counted
     pa.set_memory_pool(usual)
