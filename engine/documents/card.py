@@ -13,6 +13,7 @@ from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import PREDICTION, prediction_settings
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
+from engine.phrases import Phrase, phrase
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.scores import metric_of, score_of
 from engine.results.store import baselines_in, file_of, looks_in
@@ -35,6 +36,7 @@ PIPELINES = {  # the names of the Hub for tasks; the others have none
 }
 PARTS: tuple[SplitName, ...] = ("validation", "test")
 MOST_LABELS = 50  # that are named
+INTERVAL = phrase("95 % interval (bootstrap over rows)")
 
 
 def model_card(checkpoint: Path, form: Form) -> str:
@@ -45,13 +47,14 @@ def model_card(checkpoint: Path, form: Form) -> str:
     info, run = checkpoint_info(checkpoint), run_of(checkpoint)
     settings = prediction_settings(checkpoint)
     job = run.job() if run is not None else None
-    results = _results(run, checkpoint) if run is not None else {}
+    results = kept_results(run, checkpoint) if run is not None else {}
+    said = limits(info, job, results)
     parts = [
         _metadata(info, form, job, results),
         f"# {_cell(job.name) if job else checkpoint.name}",
-        _about(info, job),
+        _table(("", ""), about_rows(info, job)),
         _scores(run, results),
-        _limits(info, job, results),
+        "\n".join(("## Limits", "", *(f"- {one}" for one in said))) if said else "",
         _predicted_with(settings, form),
         _use(info, form, settings),
     ]
@@ -65,7 +68,7 @@ def run_of(checkpoint: Path) -> RunFolder | None:
     return folder if is_inside else None
 
 
-def _results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predictions]:
+def kept_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predictions]:
     """What is kept of this checkpoint on the parts of its data."""
     found: dict[SplitName, Predictions] = {}
     for folder in (run.results, run.results / checkpoint.name):
@@ -95,7 +98,7 @@ def _metadata(
                         "dataset": {"name": one.facts.source, "type": "other", "split": part},
                         "metrics": [
                             {"type": name, "value": round(value, 4)}
-                            for name, value in _figures(one).items()
+                            for name, value in metrics_of(one).items()
                         ],
                     }
                     for part, one in results.items()
@@ -106,34 +109,43 @@ def _metadata(
     return "\n".join(("---", *lines, "---"))
 
 
-def _figures(predictions: Predictions) -> dict[str, float]:
+def metrics_of(predictions: Predictions) -> dict[str, float]:
     """The metrics of the task, in its order."""
     names = [metric.name for metric in TASKS[predictions.facts.task].facts.metrics]
     metrics = predictions.facts.metrics
     return {name: metrics[name] for name in names if math.isfinite(metrics.get(name, math.nan))}
 
 
-def _about(info: CheckpointInfo, job: JobSpec | None) -> str:
+def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str]]:
+    """What the model is and how it was trained: names and values."""
     title = TASKS[info.task].facts.title if info.task else "Encoder without a task head"
-    rows = [
-        ("task", title),
-        ("network", f"{info.family}, {info.layers} layers × {info.hidden_size}"),
-        ("parameters", f"{info.parameters:,}"),
-        ("longest input", f"{info.max_positions:,} tokens"),
+    network = phrase(
+        "{family}, {layers} layers × {hidden}",
+        family=info.family,
+        layers=info.layers,
+        hidden=info.hidden_size,
+    )
+    rows: list[tuple[str, str]] = [
+        (phrase("task"), Phrase(title, {})),
+        (phrase("network"), network),
+        (phrase("parameters"), f"{info.parameters:,}"),
+        (phrase("max. positions"), phrase("{n:,} token(s)", n=info.max_positions)),
     ]
     if info.labels:
-        more = f" and {len(info.labels) - MOST_LABELS} more" * (len(info.labels) > MOST_LABELS)
-        rows.append(("labels", ", ".join(info.labels[:MOST_LABELS]) + more))
+        more = len(info.labels) - MOST_LABELS
+        named = ", ".join(info.labels[:MOST_LABELS])
+        said = phrase("{labels} and {n} more", labels=named, n=more) if more > 0 else named
+        rows.append((phrase("labels"), said))
     if job is not None:
         training = job.training
         rows += [
-            ("trained on", job.data.name),
-            ("learning rate", f"{training.learning_rate:g}"),
-            ("batch size", f"{training.batch_size}"),
-            ("longest training input", f"{training.max_length} tokens"),
-            ("seed", f"{training.seed}"),
+            (phrase("trained on"), job.data.name),
+            (phrase("learning rate"), f"{training.learning_rate:g}"),
+            (phrase("batch size"), f"{training.batch_size}"),
+            (phrase("max. length"), phrase("{n:,} token(s)", n=training.max_length)),
+            (phrase("seed"), f"{training.seed}"),
         ]
-    return _table(("", ""), rows)
+    return rows
 
 
 def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str:
@@ -142,53 +154,89 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
         return ""
     said = ["## Scores"]
     for part, one in results.items():
-        metric, score = metric_of(one), score_of(one)
-        rows = [("this model", f"{score.value:.4f}", f"{score.low:.4f} to {score.high:.4f}")]
-        rows += [
-            (kept.facts.model, f"{kept.facts.metrics.get(metric.name, math.nan):.4f}", "")
-            for kept in baselines_in(run.results, part, one.facts.fingerprint)
-        ]
-        others = ", ".join(
-            f"{name} {value:.4f}" for name, value in _figures(one).items() if name != metric.name
-        )
         said += [
             f"{part.capitalize()} rows of {_cell(one.facts.source)} ({len(one):,}):",
-            _table(("", metric.title, "95 % interval (bootstrap over rows)"), rows),
-            f"Other metrics: {others}." if others else "",
+            _table(("", metric_of(one).title, INTERVAL), score_rows(run, part, one)),
+            other_metrics(one),
+            times_tested(run, part, one),
         ]
-    if "test" in results:
-        looks = len(looks_in(run.results, results["test"].facts.fingerprint))
-        said.append(f"The test rows were scored {looks} time(s); a score loses its worth with it.")
     return "\n\n".join(part for part in said if part)
 
 
-def _limits(
+def score_rows(
+    run: RunFolder, part: SplitName, predictions: Predictions
+) -> list[tuple[str, str, str]]:
+    """The main metric of the model with its interval, then that of its baselines."""
+    metric, score = metric_of(predictions), score_of(predictions)
+    interval = phrase("{low:.4f} to {high:.4f}", low=score.low, high=score.high)
+    rows: list[tuple[str, str, str]] = [(phrase("this model"), f"{score.value:.4f}", interval)]
+    rows += [
+        (kept.facts.model, f"{kept.facts.metrics.get(metric.name, math.nan):.4f}", "")
+        for kept in baselines_in(run.results, part, predictions.facts.fingerprint)
+    ]
+    return rows
+
+
+def other_metrics(predictions: Predictions) -> str:
+    """The metrics beside the main one in a sentence; empty where there are none."""
+    metric = metric_of(predictions)
+    said = ", ".join(
+        f"{name} {value:.4f}"
+        for name, value in metrics_of(predictions).items()
+        if name != metric.name
+    )
+    return phrase("Other metrics: {metrics}.", metrics=said) if said else ""
+
+
+def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> str:
+    """How often test rows were looked at, in a sentence; empty for other rows."""
+    if part != "test":
+        return ""
+    return phrase(
+        "The test rows were scored {n} time(s); a score loses its worth with it.",
+        n=len(looks_in(run.results, predictions.facts.fingerprint)),
+    )
+
+
+def limits(
     info: CheckpointInfo, job: JobSpec | None, results: dict[SplitName, Predictions]
-) -> str:
-    said = ["## Limits", ""]
+) -> list[str]:
+    """What should not be expected of the model, in sentences."""
+    said: list[str] = []
     if job is not None:
-        said.append("- It knows what its training rows show; other kinds of text were not tried.")
+        said.append(
+            phrase("It knows what its training rows show; other kinds of text were not tried.")
+        )
     if results and "test" not in results:
         said.append(
-            "- The validation rows chose the checkpoint, so that their score is a little too high."
+            phrase(
+                "The validation rows chose the checkpoint, so that their score is a little too "
+                "high."
+            )
         )
     if info.task is not None and TASKS[info.task].facts.cuts_long_texts:
-        said.append(f"- Of longer inputs only the first {info.max_positions:,} tokens are read.")
+        said.append(
+            phrase("Of longer inputs only the first {n:,} token(s) are read.", n=info.max_positions)
+        )
     if info.labels:
-        said.append("- It predicts one of its labels also for texts that none of them fits.")
-    return "\n".join(said) if len(said) > 2 else ""
+        said.append(phrase("It predicts one of its labels also for texts that none of them fits."))
+    return said
 
 
 def _predicted_with(settings: PredictionSettings, form: Form) -> str:
     """The thresholds and the temperature, where they are not the usual ones."""
     if settings.is_usual:
         return ""
-    said = settings.model_dump(mode="json", exclude_defaults=True)
-    rows = [(name.replace("_", " "), json.dumps(value)) for name, value in said.items()]
-    parts = ["## Thresholds and temperature", _table(("", ""), rows)]
+    parts = ["## Thresholds and temperature", _table(("", ""), settings_rows(settings))]
     if form != "tf1":
         parts.append(f"`{PREDICTION}` in config.json has them; other programs do not use them.")
     return "\n\n".join(parts)
+
+
+def settings_rows(settings: PredictionSettings) -> list[tuple[str, str]]:
+    """The thresholds and the temperature that are not the usual ones: names and values."""
+    said = settings.model_dump(mode="json", exclude_defaults=True)
+    return [(name.replace("_", " "), json.dumps(value)) for name, value in said.items()]
 
 
 def _use(info: CheckpointInfo, form: Form, settings: PredictionSettings) -> str:

@@ -5,8 +5,11 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from engine.phrases import Phrase, phrase
+from engine.spec.features import Features
 from engine.spec.fields import may_branch
-from engine.spec.job import JobSpec
+from engine.spec.job import FromScratch, JobSpec
+from engine.spec.tasks import task_of
+from engine.spec.training import HardwareSpec, TrainingSpec
 
 
 class Change(NamedTuple):
@@ -26,8 +29,8 @@ class Change(NamedTuple):
         return phrase(
             "{title} {new} instead of {old}",
             title=Phrase(self.title, {}),
-            new=_shown(self.new),
-            old=_shown(self.old),
+            new=shown(self.new),
+            old=shown(self.old),
         )
 
 
@@ -54,9 +57,28 @@ def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
     return found
 
 
-def _shown(value: Any) -> str:
+def from_defaults(job: JobSpec) -> list[Change]:
+    """The settings of a job that have another value than by default."""
+    base = job.base_model
+    pairs: list[tuple[str, BaseModel, BaseModel]] = [
+        ("task.", task_of(job.task.kind), job.task),
+        ("training.", TrainingSpec(), job.training),
+        ("features.", Features(), job.features),
+        ("hardware.", HardwareSpec(), job.hardware),
+    ]
+    if isinstance(base, FromScratch):
+        default = FromScratch(model=type(base.model)())
+        pairs.insert(1, ("base_model.", default, base))
+    found = [one for path, old, new in pairs for one in _changes(old, new, path)]
+    return [one for one in found if one.title != one.path]  # others are none of the user's
+
+
+def shown(value: Any) -> str:
+    """A value of a spec in a few words."""
     if isinstance(value, BaseModel):
         return str(getattr(value, "kind", type(value).__name__))
     if isinstance(value, float):
         return f"{value:g}".replace("e-0", "e-")
+    if isinstance(value, bool):
+        return phrase("on") if value else phrase("off")
     return phrase("none") if value is None else str(value)

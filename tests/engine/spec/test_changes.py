@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.phrases import Phrase
-from engine.spec.changes import changes
+from engine.spec.changes import changes, from_defaults, shown
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks.pretraining import Pretraining
@@ -65,3 +65,15 @@ def test_a_change_is_said_with_the_title_of_the_field() -> None:
 
 def test_the_name_of_a_run_is_no_change() -> None:
     assert not changes(JOB, JOB.model_copy(update={"name": "another"}))
+
+
+def test_what_differs_from_the_defaults_is_named_by_its_title() -> None:
+    assert from_defaults(JOB) == []
+    job = changed("training.batch_size", 16)
+    assert [(one.title, shown(one.old), shown(one.new)) for one in from_defaults(job)] == [
+        ("Batch size", "32", "16")
+    ]
+    fresh = changed("base_model", {"kind": "scratch", "model": {"layers": 2}})
+    assert [one.path for one in from_defaults(fresh)] == ["base_model.model.layers"]
+    balanced = from_defaults(changed("task.balanced", True))[0]
+    assert (shown(balanced.old), shown(balanced.new)) == ("off", "on")

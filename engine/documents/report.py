@@ -1,0 +1,346 @@
+"""The report of a run: what was trained, how good it is, what it gets wrong, how to repeat it.
+
+A `Report` is plain data. `html` makes one page of it that needs no other file: its style and its
+pictures are in it, and it runs no script.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.prediction_settings import prediction_settings
+from engine.documents.card import (
+    INTERVAL,
+    about_rows,
+    kept_results,
+    limits,
+    other_metrics,
+    score_rows,
+    settings_rows,
+    times_tested,
+)
+from engine.errors import StudioError
+from engine.messages.events import Prepared
+from engine.messages.reports import CheckpointInfo
+from engine.phrases import Phrase, phrase
+from engine.results.intervals import Interval
+from engine.results.ordering import mistakes_first
+from engine.results.predictions import CELL, Predictions
+from engine.results.row_figures import figure
+from engine.results.scores import metric_of
+from engine.results.slices import MIN_ROWS, worst_slices
+from engine.results.store import best_checkpoint
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.reproducibility import Reproducibility, reproducibility_of
+from engine.spec.changes import from_defaults, shown
+from engine.spec.dataset import SplitName
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.visible import visible
+
+MOST_MISTAKES = 20
+CELL_CHARACTERS = 300
+TRAINED = "trained"  # the key of the section that the curves belong to
+PART_TITLES: dict[SplitName, str] = {
+    "validation": phrase("Score of the validation rows"),
+    "test": phrase("Score of the test rows"),
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading with what stands below it: sentences, a table, lines of code, then its pictures.
+
+    `key` names it for the pictures; that of a score is the name of the part.
+    """
+
+    key: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """All of it but the pictures; texts that can be translated are phrases."""
+
+    title: str
+    subtitle: str
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of the section with the key `section`; `source` is a data URI or a name."""
+
+    section: str
+    title: str
+    caption: str
+    source: str
+    width: int  # px
+
+
+def report_of(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
+    """The report of a run's best checkpoint, and the predictions that it is about.
+
+    Raises StudioError where the run has no checkpoint, or no row was scored yet.
+    """
+    job = run.job()
+    checkpoint = best_checkpoint(run)
+    info, results = checkpoint_info(checkpoint), kept_results(run, checkpoint)
+    if not any(one.is_labelled for one in results.values()):
+        raise StudioError(
+            phrase("The run {name} has no results to report.", name=run.path.name),
+            phrase("Score its validation rows first: on its page, or by bert-studio evaluate."),
+        )
+    history = reproducibility_of(run)
+    sections = [
+        _trained(run, job, info, step_of(checkpoint)),
+        _settings(job),
+        *(one for part, of in results.items() if of.is_labelled for one in _part(run, part, of)),
+        _predicted_with(settings_rows(prediction_settings(checkpoint))),
+        Section("limits", phrase("Limits"), tuple(limits(info, job, results))),
+        _repeat(history),
+    ]
+    title = phrase("Report of the run “{name}”", name=job.name)
+    subtitle = phrase("Run of {date}, made with BERT Studio.", date=f"{run.created():%Y-%m-%d}")
+    return Report(title, subtitle, tuple(one for one in sections if one is not None)), results
+
+
+def _trained(run: RunFolder, job: JobSpec, info: CheckpointInfo, step: int) -> Section:
+    base = job.base_model
+    name = base.path.name if isinstance(base, FromCheckpoint) else phrase("none: new weights")
+    rows = [
+        (phrase("base model"), name),
+        (phrase("checkpoint"), phrase("step {step:,}, the best one", step=step)),
+        *about_rows(info, job),
+    ]
+    prepared = next((one for one in reversed(run.milestones()) if isinstance(one, Prepared)), None)
+    if prepared is not None:
+        rows += [
+            (phrase("training examples"), f"{prepared.examples:,}"),
+            (phrase("steps"), f"{prepared.steps:,}"),
+            (phrase("device"), prepared.device),
+        ]
+    return Section(TRAINED, phrase("What was trained"), rows=tuple(rows))
+
+
+def _settings(job: JobSpec) -> Section:
+    rows = tuple(
+        (Phrase(one.title, {}), shown(one.new), shown(one.old)) for one in from_defaults(job)
+    )
+    if not rows:
+        said = (phrase("All settings have their default values."),)
+        return Section("settings", phrase("Settings"), said)
+    header = (phrase("Setting"), phrase("Value"), phrase("Default"))
+    return Section("settings", phrase("Settings other than the defaults"), (), header, rows)
+
+
+def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator[Section]:
+    """Score, slices and mistakes of the rows of a part."""
+    counted = phrase(
+        "{n:,} row(s) of {source}.", n=len(predictions), source=predictions.facts.source
+    )
+    header = ("", Phrase(metric_of(predictions).title, {}), INTERVAL)
+    rows = tuple(score_rows(run, part, predictions))
+    said = (
+        counted,
+        other_metrics(predictions),
+        times_tested(run, part, predictions),
+        phrase("No baselines were fitted for these rows.") if len(rows) == 1 else "",
+    )
+    yield Section(part, PART_TITLES[part], tuple(filter(None, said)), header, rows)
+    yield _slices(part, predictions)
+    yield _mistakes(part, predictions)
+
+
+def _slices(part: SplitName, predictions: Predictions) -> Section:
+    found = worst_slices(predictions)
+    key, title = f"{part}-slices", phrase("Worst slices")
+    tried = phrase(
+        "{n:,} slice(s) of at least {least} rows were tested; of those below, at most 5 % are "
+        "expected to be chance.",
+        n=found.tried,
+        least=MIN_ROWS,
+    )
+    if not found.slices:
+        said = phrase(
+            "No slice of at least {least} rows is worse than chance explains ({tried:,} were "
+            "tested).",
+            least=MIN_ROWS,
+            tried=found.tried,
+        )
+        return Section(key, title, (said,))
+    header = (phrase("Where"), phrase("Rows"), phrase("Score"), phrase("Elsewhere"), "p")
+    rows = tuple(
+        (
+            one.group.name,
+            f"{one.group.count:,}",
+            _interval(one.group.score),
+            f"{one.elsewhere.value:.4f}",
+            f"{one.p:.2g}",
+        )
+        for one in found.slices
+    )
+    return Section(key, title, (tried,), header, rows)
+
+
+def _mistakes(part: SplitName, predictions: Predictions) -> Section:
+    """The rows that are wrong, the most confident ones first; of numbers, the furthest off."""
+    key = f"{part}-mistakes"
+    if predictions.facts.task == "regression":
+        title, is_wrong = phrase("Largest errors"), figure(predictions, "residual") != 0
+        is_wrong &= np.isfinite(figure(predictions, "residual"))
+    else:
+        title, is_wrong = phrase("Most confident mistakes"), figure(predictions, "score") < 1
+    said = phrase(
+        "{wrong:,} of {n:,} row(s) are not wholly right.",
+        wrong=int(is_wrong.sum()),
+        n=len(predictions) - int(predictions.table["gold"].null_count),
+    )
+    order = mistakes_first(predictions)
+    places = [int(place) for place in order if is_wrong[place]][:MOST_MISTAKES]
+    if not places:
+        return Section(key, title, (said,))
+    texts = _read_columns(predictions)
+    header = (phrase("Row"), *texts, phrase("Gold"), phrase("Predicted"), phrase("Probability"))
+    rows = tuple(_mistake(predictions, place, texts) for place in places)
+    if not any(row[-1] for row in rows):  # the task has none
+        header, rows = header[:-1], tuple(row[:-1] for row in rows)
+    return Section(key, title, (said,), header, rows)
+
+
+def _read_columns(predictions: Predictions) -> tuple[str, ...]:
+    """The columns that the model reads, as far as the rows have them."""
+    mapping = predictions.facts.mapping
+    read = (*mapping.texts, *filter(None, (mapping.beginning,)), *mapping.endings)
+    return tuple(name for name in dict.fromkeys(read) if name in predictions.columns)
+
+
+def _mistake(predictions: Predictions, place: int, texts: Sequence[str]) -> tuple[str, ...]:
+    """Number, texts, gold, what was predicted and its probability."""
+    (one,) = predictions.table.slice(place, 1).to_pylist()
+    cells = (*(one[CELL + name] for name in texts), one["gold"], one["predicted"])
+    probability = one["probability"]
+    return (
+        f"{one['row']:,}",
+        *map(_cut, cells),
+        "" if probability is None else f"{probability:.3f}",
+    )
+
+
+def _predicted_with(rows: Sequence[tuple[str, str]]) -> Section | None:
+    """The thresholds and the temperature, where they are not the usual ones."""
+    if not rows:
+        return None
+    return Section("prediction", phrase("Thresholds and temperature"), rows=tuple(rows))
+
+
+def _repeat(history: Reproducibility) -> Section:
+    said = [
+        phrase(
+            "The folder of the run holds the job as spec.json. Train it again with the same "
+            "versions on the same data:"
+        ),
+        *history.obstacles,
+    ]
+    if history.branched is not None:
+        said.insert(0, history.branched.sentence())
+    rows = [*history.environment.items()]
+    if history.weights:
+        rows.append((phrase("SHA-256 of the weights"), history.weights))
+    return Section(
+        "repeat",
+        phrase("How to repeat it"),
+        tuple(said),
+        rows=tuple(rows),
+        code="bert-studio train spec.json --into NEW_RUN",
+    )
+
+
+def _interval(score: Interval) -> str:
+    return f"{score.value:.4f} ({score.low:.4f} to {score.high:.4f})"
+
+
+def _cut(text: str | None) -> str:
+    """A cell of the rows, not longer than one can read in a table."""
+    if text is None or len(text) <= CELL_CHARACTERS:
+        return text or ""
+    return f"{text[:CELL_CHARACTERS]}…"
+
+
+# ── the page ─────────────────────────────────────────────────────────────────────────────────
+
+STYLE = """
+body { font-family: Inter, "Segoe UI", system-ui, sans-serif; font-size: 14px; line-height: 1.5;
+  color: #1a1d23; background: #ffffff; max-width: 960px; margin: 32px auto; padding: 0 24px; }
+h1 { font-size: 26px; margin: 0 0 4px 0; }
+h2 { font-size: 18px; margin: 32px 0 8px 0; }
+p { margin: 6px 0; }
+.made { color: #5b6270; }
+table { border-collapse: collapse; margin: 10px 0; }
+th, td { text-align: left; vertical-align: top; padding: 4px 16px 4px 0;
+  border-bottom: 1px solid #d5d9e0; overflow-wrap: anywhere; }
+th { font-weight: 600; color: #5b6270; }
+pre { font-family: "JetBrains Mono", Consolas, monospace; font-size: 13px;
+  background: #f3f4f6; padding: 8px 12px; white-space: pre-wrap; }
+img { max-width: 100%; height: auto; margin: 10px 0; border: 1px solid #d5d9e0; }
+@media print { section { break-inside: auto; } tr, img { break-inside: avoid; } }
+"""
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
+
+def html(
+    report: Report,
+    pictures: Sequence[Picture] = (),
+    say: Callable[[str], str] = str,
+    language: str = "en",
+) -> str:
+    """The report as one page. `say` gives a text in the language with the code `language`."""
+
+    def text(said: str) -> str:
+        return escape(visible(say(said)))
+
+    lines = [
+        f'<!DOCTYPE html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{text(report.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>",
+        f'<h1>{text(report.title)}</h1>\n<p class="made">{text(report.subtitle)}</p>',
+    ]
+    for section in report.sections:
+        lines.append(f'<section id="{escape(section.key)}">\n<h2>{text(section.title)}</h2>')
+        lines += [f"<p>{text(said)}</p>" for said in section.sentences]
+        lines += [f"<pre>{text(section.code)}</pre>"] if section.code else []
+        lines += _table(section, text)
+        lines += [_image(one, text) for one in pictures if one.section == section.key]
+        lines.append("</section>")
+    return "\n".join([*lines, "</body>\n</html>\n"])
+
+
+def _table(section: Section, text: Callable[[str], str]) -> Iterator[str]:
+    if not section.rows:
+        return
+    yield '<table cellspacing="0">'
+    if section.header:
+        cells = "".join(f'<th scope="col">{text(cell)}</th>' for cell in section.header)
+        yield f"<thead><tr>{cells}</tr></thead>"
+    yield "<tbody>"
+    for first, *others in section.rows:
+        name = f'<th scope="row">{text(first)}</th>' if not section.header else _cell(first, text)
+        yield f"<tr>{name}{''.join(_cell(one, text) for one in others)}</tr>"
+    yield "</tbody></table>"
+
+
+def _cell(said: str, text: Callable[[str], str]) -> str:
+    lines = text(said).replace("\n", "<br>")
+    return f"<td>{lines}</td>"
+
+
+def _image(one: Picture, text: Callable[[str], str]) -> str:
+    said = f"{text(one.title)}. {text(one.caption)}".strip()
+    return f'<p><img src="{escape(one.source)}" width="{one.width}" alt="{said}"></p>'

@@ -1,0 +1,187 @@
+"""The report of a run says what its files say, and nothing in it can act as a page of its own."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from engine.documents.report import (
+    CELL_CHARACTERS,
+    TRAINED,
+    Picture,
+    Report,
+    Section,
+    html,
+    report_of,
+)
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.results.predictions import Predictions, read_predictions
+from engine.results.scores import score_of
+from engine.results.store import file_of, note_look
+from engine.runs.folder import RunFolder
+from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
+from tests.engine.results.made import classified
+
+HOSTILE = '<script>alert("1")</script>\u202eevil<img src=x onerror=alert(1)>'
+
+
+class Page(HTMLParser):
+    """What a browser finds: tags, attributes, headings, cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.texts: list[tuple[str, str]] = []  # the innermost tag, and what stands in it
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append((self.tags[-1], data.strip()))
+
+    def of(self, tag: str) -> list[str]:
+        return [text for inside, text in self.texts if inside == tag]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
+    return fine_tuned(tmp_path_factory.mktemp("model"), "text_classification")
+
+
+def sections(report: Report) -> dict[str, Section]:
+    return {one.key: one for one in report.sections}
+
+
+def test_the_report_says_what_the_files_of_the_run_say(model: FineTuned) -> None:
+    report, results = report_of(model.run)
+    kept, found = read_predictions(file_of(model.run.results, "validation")), sections(report)
+    assert list(results) == ["validation"] and results["validation"].facts == kept.facts
+    assert "Good or bad" in report.title
+    score = score_of(kept)
+    assert found["validation"].rows[0][1:] == (
+        f"{score.value:.4f}",
+        f"{score.low:.4f} to {score.high:.4f}",
+    )
+    others = [name for name in kept.facts.metrics if f"{name} " in found["validation"].sentences[1]]
+    assert others and all(
+        f"{name} {kept.facts.metrics[name]:.4f}" in found["validation"].sentences[1]
+        for name in others
+    )
+    trained = dict(one[:2] for one in found[TRAINED].rows)
+    job = model.run.job()
+    assert trained["trained on"] == job.data.name and trained["labels"] == "bad, good"
+    assert trained["checkpoint"] == f"step {kept.facts.step}, the best one"
+    settings = {row[0]: row[1:] for row in found["settings"].rows}
+    assert settings["Learning rate"] == (f"{job.training.learning_rate:g}", "5e-5")
+    assert settings["Epochs"] == ("1", "3")
+    repeat = dict(one[:2] for one in found["repeat"].rows)
+    assert repeat["torch"] and len(repeat["SHA-256 of the weights"]) == 64
+    wrong = kept.numbers("score") < 1
+    assert len(found["validation-mistakes"].rows) == min(20, int(wrong.sum()))
+
+
+def test_the_page_has_every_section_and_picture_in_its_place(model: FineTuned) -> None:
+    report, _ = report_of(model.run)
+    picture = Picture("validation", "Matrix", "Gold by row.", "data:image/png;base64,AAAA", 400)
+    page = Page(html(report, [picture]))
+    assert page.of("h1") == [report.title]
+    assert page.of("h2") == [str(one.title) for one in report.sections]
+    cells = [cell for one in report.sections for row in one.rows for cell in row if cell]
+    assert [*page.of("td"), *page.of("th")] and set(cells) <= {text for _, text in page.texts}
+    assert ("src", picture.source) in page.attributes
+    assert ("alt", "Matrix. Gold by row.") in page.attributes
+    assert not {"script", "link", "iframe"} & set(page.tags)
+    assert all(str(v).startswith("data:") for n, v in page.attributes if n in ("src", "href"))
+
+
+def test_what_somebody_else_wrote_stays_text() -> None:
+    report = Report(
+        phrase("Report of the run “{name}”", name=HOSTILE),
+        HOSTILE,
+        (Section('"><script>', HOSTILE, (HOSTILE,), (HOSTILE,), ((HOSTILE,),), HOSTILE),),
+    )
+    text = html(report, [Picture('"><script>', HOSTILE, '"', 'x" onerror="alert(1)', 10)])
+    page = Page(text)
+    assert "script" not in page.tags and "onerror" not in dict(page.attributes)
+    assert page.tags.count("img") == 1
+    assert "\u202e" not in text and "\\u202e" in text
+    assert [row for _, row in page.texts if "alert" in row]
+
+
+def test_the_page_is_said_in_the_language_of_the_reader() -> None:
+    report = Report("", "", (Section("limits", phrase("Limits")),))
+    text = html(report, (), {"Limits": "Grenzen", "": ""}.__getitem__, "de")
+    assert "<h2>Grenzen</h2>" in text and '<html lang="de">' in text
+
+
+def test_mistakes_are_cut_and_the_most_confident_ones_come_first(model: FineTuned) -> None:
+    long = "word " * 200
+    made = classified(
+        ["bad", "bad", "good"],
+        ["good", "good", "good"],
+        scores=[[0.4, 0.6], [0.1, 0.9], [0.2, 0.8]],
+        text=["first", long, "third"],
+    )
+    report, _ = with_results(model, made)
+    rows = sections(report)["validation-mistakes"].rows
+    assert [row[0] for row in rows] == ["1", "0"]
+    assert rows[0][1] == f"{long[:CELL_CHARACTERS]}…" and rows[0][-1] == "0.900"
+
+
+def with_results(model: FineTuned, made: Predictions) -> tuple[Report, dict[str, Predictions]]:
+    """The report of the run as if these were its validation rows."""
+    file = file_of(model.run.results, "validation")
+    kept = read_predictions(file)
+    facts = made.facts.model_copy(update={"step": kept.facts.step})
+    Predictions(facts, made.table).write(file)
+    try:
+        report, results = report_of(model.run)
+        return report, dict(results)
+    finally:
+        kept.write(file)
+
+
+def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
+    kept = read_predictions(file_of(model.run.results, "validation"))
+    test = Predictions(kept.facts.model_copy(update={"part": "test"}), kept.table)
+    file = file_of(model.run.results, "test")
+    test.write(file)
+    try:
+        for _ in range(2):
+            note_look(model.run.results, test.facts)
+        report, results = report_of(model.run)
+    finally:
+        file.unlink()
+    assert list(results) == ["validation", "test"]
+    assert "scored 2 times" in " ".join(sections(report)["test"].sentences)
+
+
+def test_a_run_without_results_is_refused_in_words(model: FineTuned, tmp_path: Path) -> None:
+    file = file_of(model.run.results, "validation")
+    kept = file.read_bytes()
+    file.unlink()
+    try:
+        with pytest.raises(StudioError, match="no results to report") as refused:
+            report_of(model.run)
+        assert "bert-studio evaluate" in refused.value.advice
+    finally:
+        file.write_bytes(kept)
+    with pytest.raises(StudioError, match="not a run folder"):
+        report_of(RunFolder(tmp_path))
+
+
+@pytest.mark.parametrize("kind", [one for one in KINDS if one != "text_classification"])
+def test_every_task_has_a_report(kind: str, tmp_path: Path) -> None:
+    tuned = fine_tuned(tmp_path, kind)
+    report, results = report_of(tuned.run)
+    found = sections(report)
+    mistakes = found["validation-mistakes"]
+    assert (
+        set(results["validation"].facts.mapping.texts) < set(mistakes.header) or not mistakes.rows
+    )
+    assert Page(html(report)).of("h2")[0] == "What was trained"
