@@ -28,9 +28,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def command(arguments: list[str]) -> int:
-    """A headless command; those of the engine, and `rebuild`, which opens the record."""
+    """A headless command; those of the engine, `rebuild`, which opens the record, and `report`,
+    which draws.
+    """
     cli = import_module("engine.cli")
     cli.app.command("rebuild")(import_module("app.rebuilding").rebuild)
+    cli.app.command("report")(import_module("app.reporting").report)
     return int(cli.main(arguments))
 
 

@@ -1,12 +1,8 @@
 """The list of rows: search, filter, sort, one row in full, Explore, export."""
 
-from pathlib import Path
-from typing import Any
-
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
@@ -23,6 +19,7 @@ from app.results.rows_model import RowsModel
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.widgets import buttons
+from app.widgets.saving import ask_where
 from app.widgets.tables import dress
 from engine.results.predictions import CELL
 from engine.table_files import TABLE_WRITERS
@@ -179,18 +176,5 @@ class RowsView(QWidget):
 
     def _ask_where(self) -> None:
         """Ask for a file without stopping the program."""
-        dialog = QFileDialog(self.window(), self.tr("Export these rows"), "predictions.csv")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("csv")
-        dialog.setNameFilters(
-            [f"{end.removeprefix('.').upper()} (*{end})" for end in TABLE_WRITERS]
-        )
-        dialog.filterSelected.connect(lambda chosen: _follow(dialog, chosen))
-        dialog.fileSelected.connect(lambda path: self._state.export(Path(path)))
-        dialog.open()
-
-
-def _follow(dialog: Any, chosen: str) -> None:
-    """The kind that is chosen is also the end of the name."""
-    dialog.setDefaultSuffix(chosen.rpartition("*.")[2].removesuffix(")"))
+        title = self.tr("Export these rows")
+        ask_where(self, title, "predictions.csv", list(TABLE_WRITERS), self._state.export)

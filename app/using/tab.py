@@ -1,4 +1,4 @@
-"""The tab “Use it” of a run and of a model: try it, apply it to a file."""
+"""The tab “Use it” of a run and of a model: try it, apply it to a file, take it elsewhere."""
 
 from pathlib import Path
 
@@ -11,14 +11,20 @@ from app.theme import SPACE
 from app.using import applying_view
 from app.using.applying_state import ApplyingState
 from app.using.elsewhere_view import ElsewhereDialog
+from app.using.report import FORMS
+from app.using.saving_report import SavingReport
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
 from app.widgets import buttons
 from app.widgets.page import clear, scrolling
+from app.widgets.saving import ask_where
 from app.widgets.text import Text
 from engine.checkpoints.info import checkpoint_info
+from engine.documents.card import run_of
 from engine.errors import StudioError
+from engine.home import folder_name
 from engine.messages.reports import CheckpointInfo
+from engine.runs.folder import RunFolder
 
 WIDEST = 220 * SPACE  # of the boxes for texts
 
@@ -33,6 +39,7 @@ class UseTab(QWidget):
         self.name = ""
         self.info: CheckpointInfo | None = None
         self.trying: TryingView | None = None
+        self.run: RunFolder | None = None  # that the checkpoint is of
         self._file: Path | None = None  # dropped before it was known what the model is
         self.none = Text("", "muted")
         self.apply = buttons.primary(
@@ -41,6 +48,9 @@ class UseTab(QWidget):
         self.elsewhere = buttons.plain(
             self.tr("Use it &elsewhere…"), self._on_elsewhere, "file-text"
         )
+        self.saving = SavingReport(studio, self)
+        self.saving.changed.connect(self._show_saving)
+        self.report = buttons.plain("", self._ask_where, "save")
         head = QHBoxLayout()
         head.setSpacing(2 * SPACE)
         head.addWidget(self.apply)
@@ -48,6 +58,7 @@ class UseTab(QWidget):
             Text(self.tr("Predict for all rows of a file; it can also be dropped here."), "muted"),
             1,
         )
+        head.addWidget(self.report)
         head.addWidget(self.elsewhere)
         inner = QWidget()
         inner.setMaximumWidth(WIDEST)
@@ -71,16 +82,17 @@ class UseTab(QWidget):
             return
         self.checkpoint = checkpoint
         if checkpoint is None:
+            self.run = None
             self._show(None)
             return
 
-        def read() -> CheckpointInfo | None:
+        def read() -> tuple[CheckpointInfo | None, RunFolder | None]:
             try:
-                return checkpoint_info(checkpoint)
+                return checkpoint_info(checkpoint), run_of(checkpoint)
             except StudioError:
-                return None  # the page itself says what is wrong with it
+                return None, None  # the page itself says what is wrong with it
 
-        background.run(self, read, lambda info: self._on_read(checkpoint, info))
+        background.run(self, read, lambda found: self._on_read(checkpoint, *found))
 
     def apply_to(self, file: Path | None) -> None:
         """Open the dialog for a file, or for one that is still to be chosen."""
@@ -97,8 +109,29 @@ class UseTab(QWidget):
             self.code = ElsewhereDialog(self.checkpoint, self.info.task, self)
             self.code.show()
 
-    def _on_read(self, checkpoint: Path, info: CheckpointInfo | None) -> None:
+    def _ask_where(self) -> None:
+        """Ask for the file of the report without stopping the program."""
+        run = self.run
+        if run is None:
+            return
+        name = f"{folder_name(self.name)}-report.html"
+        title = self.tr("Save the report")
+        ask_where(self, title, name, list(FORMS), lambda path: self.saving.save(run, path))
+
+    def _show_saving(self) -> None:
+        """The button for the report: there for a run, and said to be at work."""
+        at_work = self.saving.is_at_work
+        text = self.tr("Saving the report…") if at_work else self.tr("Save the &report…")
+        self.report.setText(text)
+        self.report.setAccessibleName(text.replace("&", ""))
+        self.report.setEnabled(not at_work)
+        self.report.setVisible(self.run is not None and self.apply.isEnabled())
+
+    def _on_read(
+        self, checkpoint: Path, info: CheckpointInfo | None, run: RunFolder | None
+    ) -> None:
         if checkpoint == self.checkpoint:
+            self.run = run
             self._show(info)
             if self._file is not None and self.apply.isEnabled():
                 file, self._file = self._file, None
@@ -111,6 +144,7 @@ class UseTab(QWidget):
         task = info.task if info else None
         self.apply.setEnabled(task is not None)
         self.elsewhere.setEnabled(task is not None)
+        self._show_saving()
         self.none.setVisible(task is None)
         self.area.setVisible(task is not None)
         self.none.setText(

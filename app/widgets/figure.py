@@ -37,6 +37,7 @@ TITLE, CAPTION = 17, 11  # px of the letters
 MAX_PICTURE_SIDE = 20_000  # px of a side of a picture
 POINTS = 0.75  # of a page to a pixel: 72 to the inch over 96
 DOTS = 96  # px to the inch
+FAMILIES = f"{FAMILY}, 'Segoe UI', 'Helvetica Neue', sans-serif"  # where ours is not installed
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,8 @@ def svg(figure: Figure) -> bytes:
         paint_sheet(painter, figure)
         painter.end()
 
-    return _written(write)
+    named = f'font-family="{FAMILY}"'.encode()
+    return _written(write).replace(named, f'font-family="{FAMILIES}"'.encode())
 
 
 def pdf(figure: Figure) -> bytes:

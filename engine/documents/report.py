@@ -275,20 +275,24 @@ def _cut(text: str | None) -> str:
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────
 
+SHORT = 40  # characters of a cell; columns with longer ones share most of the width
+WIDE = 45  # % of it
 STYLE = """
-body { font-family: Inter, "Segoe UI", system-ui, sans-serif; font-size: 14px; line-height: 1.5;
-  color: #1a1d23; background: #ffffff; max-width: 960px; margin: 32px auto; padding: 0 24px; }
+body { font-family: Inter, "Segoe UI", system-ui, sans-serif; font-size: 14px; line-height: 1.4;
+  color: #1a1d23; background: #ffffff; }
+@media screen { body { max-width: 960px; margin: 32px auto; padding: 0 24px; } }
 h1 { font-size: 26px; margin: 0 0 4px 0; }
 h2 { font-size: 18px; margin: 32px 0 8px 0; }
 p { margin: 6px 0; }
 .made { color: #5b6270; }
+.picture { line-height: 1; margin: 12px 0; }
 table { border-collapse: collapse; margin: 10px 0; }
 th, td { text-align: left; vertical-align: top; padding: 4px 16px 4px 0;
   border-bottom: 1px solid #d5d9e0; overflow-wrap: anywhere; }
 th { font-weight: 600; color: #5b6270; }
 pre { font-family: "JetBrains Mono", Consolas, monospace; font-size: 13px;
   background: #f3f4f6; padding: 8px 12px; white-space: pre-wrap; }
-img { max-width: 100%; height: auto; margin: 10px 0; border: 1px solid #d5d9e0; }
+img { max-width: 100%; height: auto; }
 @media print { section { break-inside: auto; } tr, img { break-inside: avoid; } }
 """
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -325,9 +329,14 @@ def html(
 def _table(section: Section, text: Callable[[str], str]) -> Iterator[str]:
     if not section.rows:
         return
-    yield '<table cellspacing="0">'
+    long = [any(len(cell) > SHORT for cell in column) for column in zip(*section.rows, strict=True)]
+    wide = f' width="{WIDE // max(1, sum(long))}%"'
+    yield f'<table cellspacing="0"{" width=100%" * any(long)}>'
     if section.header:
-        cells = "".join(f'<th scope="col">{text(cell)}</th>' for cell in section.header)
+        cells = "".join(
+            f'<th scope="col"{wide * is_long}>{text(cell)}</th>'
+            for cell, is_long in zip(section.header, long, strict=True)
+        )
         yield f"<thead><tr>{cells}</tr></thead>"
     yield "<tbody>"
     for first, *others in section.rows:
@@ -343,4 +352,5 @@ def _cell(said: str, text: Callable[[str], str]) -> str:
 
 def _image(one: Picture, text: Callable[[str], str]) -> str:
     said = f"{text(one.title)}. {text(one.caption)}".strip()
-    return f'<p><img src="{escape(one.source)}" width="{one.width}" alt="{said}"></p>'
+    source = f'src="{escape(one.source)}" width="{one.width}"'
+    return f'<p class="picture"><img {source} alt="{said}"></p>'

@@ -129,7 +129,16 @@ def test_without_a_screen_it_names_the_headless_commands(home: Home) -> None:
 def test_the_help_has_every_command(home: Home) -> None:
     told = run("-m", "app", "--help")
     assert told.returncode == 0
-    for command in ("train", "resume", "predict", "evaluate", "fill", "attention", "rebuild"):
+    for command in (
+        "train",
+        "resume",
+        "predict",
+        "evaluate",
+        "fill",
+        "attention",
+        "rebuild",
+        "report",
+    ):
         assert command in told.stdout
 
 

@@ -23,7 +23,7 @@ def commands() -> list[list[str]]:
 def test_the_readme_shows_every_command() -> None:
     assert {given[0] for given in commands()} >= {
         *("job", "train", "resume", "check", "evaluate", "predict", "fill", "attention", "batch"),
-        *("reproducibility", "branch", "compare", "export", "rebuild", "cluster"),
+        *("reproducibility", "branch", "compare", "export", "rebuild", "cluster", "report"),
     }
 
 

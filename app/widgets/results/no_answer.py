@@ -73,7 +73,7 @@ class NoAnswerPicture(ChartPicture):
             Series("line", x, curve.exact_match[place], CHART[1], name=self.tr("Exact match")),
         )
         self.view.line = self.threshold = measured.used
-        self.show_chart(self._chart(ends, series), self._note())
+        self.show_chart(self._chart(ends, series), self._note(), self._hint())
         self._show_use()
 
     def _chart(self, ends: tuple[float, float], series: tuple[Series, ...]) -> Chart:
@@ -88,13 +88,16 @@ class NoAnswerPicture(ChartPicture):
         f1, exact = curve.at(self.threshold)
         return self.tr(
             "No answer where it scores more than {0} above the best answer: F1 {1}, exact match "
-            "{2}. The model uses {3}. Drag the line, or use the arrow keys."
+            "{2}. The model uses {3}."
         ).format(
             numbers.decimal(self.threshold, 2),
             numbers.percent(f1),
             numbers.percent(exact),
             numbers.decimal(self.measured.used, 2),
         )
+
+    def _hint(self) -> str:
+        return self.tr("Drag the line, or use the arrow keys.")
 
     def _show_use(self) -> None:
         assert self.measured is not None
@@ -104,7 +107,7 @@ class NoAnswerPicture(ChartPicture):
         if self.measured is not None and self.measured.curve is not None:
             self.threshold = threshold
             self.view.set_line(threshold)
-            self.note.setText(self._note())
+            self.say(self._note(), self._hint())
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()
 

@@ -101,7 +101,8 @@ class ScatterPicture(ChartPicture):
         )
         self.show_chart(
             chart,
-            self.tr("On the dashed line both are equal. Click a stretch of gold to list its rows."),
+            self.tr("On the dashed line both are equal."),
+            self.tr("Click a stretch of gold to list its rows."),
         )
 
 
@@ -129,8 +130,8 @@ class ResidualPicture(ChartPicture):
             ),
         )
         mean = float((edges.mean(axis=1) * counts).sum() / counts.sum())
-        said = self.tr("The mean residual is about {0}. Click a bar to list its rows.")
-        self.show_chart(chart, said.format(numbers.decimal(mean, 3)))
+        said = self.tr("The mean residual is about {0}.").format(numbers.decimal(mean, 3))
+        self.show_chart(chart, said, self.tr("Click a bar to list its rows."))
 
 
 def _sentence(template: str, low: float, high: float, count: int) -> str:

@@ -106,7 +106,8 @@ class ReliabilityPicture(ChartPicture):
             tuple(Zone(one.low, one.high, one.conditions, self._sentence(one)) for one in measured),
             tick=lambda value: numbers.percent(value, 0),
         )
-        self.show_chart(chart, self._note(measured))
+        hint = self.tr("Click a bar to list its rows.") if measured else ""
+        self.show_chart(chart, self._note(measured), hint)
 
     def _sentence(self, one: Bin) -> str:
         return self.tr("Probability {0}: {1} rows, {2} right").format(
@@ -132,9 +133,7 @@ class ReliabilityPicture(ChartPicture):
             said += " " + self.tr(
                 "The model is underconfident: it is right more often than it says."
             )
-        return (
-            f"{said} {self._scaling()} ".rstrip() + " " + self.tr("Click a bar to list its rows.")
-        )
+        return f"{said} {self._scaling()}".rstrip()
 
     def _scaling(self) -> str:
         """What a temperature would change, or has changed."""

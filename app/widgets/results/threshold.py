@@ -151,7 +151,8 @@ class ThresholdPicture(ChartPicture):
             )
             titles = self.tr("Threshold of the probability"), self.tr("Fraction")
         percent = lambda value: numbers.percent(value, 0)  # noqa: E731
-        self.show_chart(Chart(*titles, (0, 1), (0, 1), series, tick=percent), self._note(curve))
+        chart = Chart(*titles, (0, 1), (0, 1), series, tick=percent)
+        self.show_chart(chart, self._note(curve), self._hint())
         self._show_use()
 
     def _note(self, curve: Curve) -> str:
@@ -163,10 +164,9 @@ class ThresholdPicture(ChartPicture):
                 _shown(curve.auc), curve.label
             )
         at: AtThreshold = curve.at(self.threshold)
-        said = self.tr(
-            "“{0}” from {1} on: precision {2}, recall {3}, F1 {4}. Drag the line, or use the arrow "
-            "keys."
-        ).format(curve.label, numbers.percent(at.threshold), *map(_shown, at[1:]))
+        said = self.tr("“{0}” from {1} on: precision {2}, recall {3}, F1 {4}.").format(
+            curve.label, numbers.percent(at.threshold), *map(_shown, at[1:])
+        )
         used = self._used()
         if used is not None and abs(used - HALF) > SAME:
             said += " " + self.tr("The model predicts it from {0} on.").format(
@@ -174,12 +174,16 @@ class ThresholdPicture(ChartPicture):
             )
         return said
 
+    def _hint(self) -> str:
+        is_moved = self.form.choice() == THRESHOLD
+        return self.tr("Drag the line, or use the arrow keys.") if is_moved else ""
+
     def _on_moved(self, threshold: float) -> None:
         curve = self._curve()
         if curve is not None:
             self.threshold = threshold
             self.view.set_line(threshold)
-            self.note.setText(self._note(curve))
+            self.say(self._note(curve), self._hint())
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()
 

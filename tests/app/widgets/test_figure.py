@@ -80,6 +80,7 @@ def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, made, scale):
 
 def test_the_texts_of_an_svg_are_texts(qapp, made):
     drawing = figure.svg(made).decode("utf-8")
+    assert "sans-serif" in drawing, "our font is installed nowhere else"
     assert "<title>Head 3 &lt;b&gt;&amp;</title>" in drawing
     texts = " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", drawing))
     assert "##word" in texts

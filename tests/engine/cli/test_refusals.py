@@ -48,6 +48,7 @@ READING = {
     "export": [["IN", "--to", "NEW"], ["MODEL", "--to", "NEW", "--texts", "IN"]],
     "tour": [],
     "rebuild": [],
+    "report": [["IN", "--out", "NEW.html"]],
 }
 WRITING = {
     "train": [["JOB", "--into", "OUT"]],
@@ -56,6 +57,7 @@ WRITING = {
     "predict": [["DATA", "--model", "MODEL", "--out", "OUT.csv"]],
     "attention": [["a text", "--model", "MODEL", "--out", "OUT.npy"]],
     "export": [["MODEL", "--to", "OUT"]],
+    "report": [["RUN", "--out", "OUT.html"]],
     "tour": [["--into", "OUT"]],
 }
 
@@ -152,7 +154,7 @@ def refused(
 
 def test_the_tables_name_every_command() -> None:
     names = {command.name for command in commands.registered_commands}
-    assert names | {"rebuild"} == set(READING)
+    assert names | {"rebuild", "report"} == set(READING)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

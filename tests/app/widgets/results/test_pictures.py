@@ -113,6 +113,7 @@ def test_a_picture_is_measured_shown_and_kept(
     assert not figure.image(kept).isNull()
     assert kept.table is not None
     assert kept.table().rows
+    assert not {"Click", "Drag"} & set(kept.caption.split()), "a figure cannot be clicked"
     assert_accessible(picture)
 
 

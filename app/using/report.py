@@ -1,0 +1,239 @@
+"""The report of a run with its pictures, written as HTML or PDF.
+
+Three steps, since widgets draw the pictures: `gather` and `write` read, measure and write, on any
+thread; `drawn` makes one picture in between, on the window's.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QUrl
+from PySide6.QtGui import QPdfWriter, QTextDocument
+
+from app.tasks import part_of
+from app.theme import CHART
+from app.translation import Translator, in_language, tr, translated
+from app.widgets import figure
+from app.widgets.figure import Figure
+from app.widgets.results.chart import Chart
+from app.widgets.results.chart import Series as Line
+from app.widgets.results.chart_picture import figure_of
+from app.widgets.results.picture import ResultPicture
+from app.widgets.run_texts import VALIDATION
+from app.widgets.series import Series
+from engine.atomic_write import write_file
+from engine.documents.report import TRAINED, Picture, Report, html, report_of
+from engine.messages.events import Measured
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import SplitName
+from engine.table_files import known_suffix
+
+POINTS = 1_000  # of a curve that are drawn
+SMOOTHED = 25  # points around each of the training loss
+WHOLE = 100  # a value on an axis from which it is written without decimals
+PDF_SCALE = 3  # pixels of a picture to one of the page
+PDF_SHRINK = 0.75  # of the size on a screen
+PDF_SIZE = (600, 860)  # px of a page that a picture may fill
+PDF_FONT = 9  # pt
+
+
+class Placed(NamedTuple):
+    """A figure, and the key of the section that it belongs to."""
+
+    section: str
+    figure: Figure
+
+
+class ToDraw(NamedTuple):
+    """What a picture of the results of a part shows."""
+
+    part: SplitName
+    kind: type[ResultPicture]
+    measured: Any
+
+
+class Material(NamedTuple):
+    """All that a report is made of, but for the pictures that are still to be drawn."""
+
+    report: Report
+    curves: tuple[Placed, ...]
+    to_draw: tuple[ToDraw, ...]
+
+
+def write_report(run: RunFolder, path: Path) -> None:
+    """All three steps at once, in English, where no window has to stay fluent."""
+    known_suffix(path, FORMS)
+    translator = Translator()
+    QCoreApplication.installTranslator(translator)
+    try:
+        found = gather(run)
+        pictures = [one for one in map(drawn, found.to_draw) if one is not None]
+        write(path, found.report, (*found.curves, *pictures))
+    finally:
+        QCoreApplication.removeTranslator(translator)
+
+
+def gather(run: RunFolder) -> Material:
+    """Read the run and measure its predictions; takes long where there are many.
+
+    Raises StudioError as `report_of` does.
+    """
+    report, results = report_of(run)
+    to_draw = tuple(
+        ToDraw(part, kind, kind.measure(predictions))
+        for part, predictions in results.items()
+        if predictions.is_labelled
+        for kind in part_of(predictions.facts.task).pictures
+    )
+    return Material(report, tuple(_curves(run)), to_draw)
+
+
+def drawn(one: ToDraw) -> Placed | None:
+    """Make the picture; None where it shows nothing. Only on the window's thread."""
+    picture = one.kind()
+    picture.show_measured(one.measured)
+    found = picture.figure()
+    picture.deleteLater()
+    return Placed(one.part, found) if found is not None else None
+
+
+def write(path: Path, report: Report, figures: Sequence[Placed], language: str = "en") -> None:
+    """Write the report whole or not at all, in the form that the name of the file says.
+
+    Raises StudioError where there is no such form, or the disk refuses it.
+    """
+    content = FORMS[known_suffix(path, FORMS)](report, figures, language)
+    write_file(path, content, shared=True)
+
+
+def as_html(report: Report, figures: Sequence[Placed], language: str) -> bytes:
+    """One page that needs no other file."""
+    pictures = [
+        _picture(one, _data_uri(figure.svg(one.figure)), figure.sheet_size(one.figure).width())
+        for one in figures
+    ]
+    return html(report, pictures, translated, language).encode("utf-8")
+
+
+def as_pdf(report: Report, figures: Sequence[Placed], language: str) -> bytes:
+    """The same page on sheets of A4 with their numbers."""
+    document = QTextDocument()
+    document.setUseDesignMetrics(True)
+    document.setMetaInformation(QTextDocument.MetaInformation.CssMedia, "print")
+    document.setDefaultFont(figure.paper_font(PDF_FONT / figure.POINTS))
+    pictures = []
+    for number, one in enumerate(figures):
+        name = f"picture-{number}"
+        image = figure.image(one.figure, PDF_SCALE)
+        image.setDevicePixelRatio(1)
+        document.addResource(QTextDocument.ResourceType.ImageResource, QUrl(name), image)
+        pictures.append(_picture(one, name, _pdf_width(one.figure)))
+    document.setHtml(html(report, pictures, translated, language))
+    content = QByteArray()
+    buffer = QBuffer(content)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    writer = QPdfWriter(buffer)
+    writer.setTitle(translated(report.title))
+    writer.setCreator("BERT Studio")
+    writer.setResolution(figure.DOTS)
+    document.print_(writer)
+    buffer.close()
+    return bytes(content.data())
+
+
+FORMS: dict[str, Callable[[Report, Sequence[Placed], str], bytes]] = {
+    ".html": as_html,
+    ".pdf": as_pdf,
+}
+
+
+def _picture(one: Placed, source: str, width: int) -> Picture:
+    return Picture(one.section, one.figure.title, one.figure.caption, source, width)
+
+
+def _pdf_width(one: Figure) -> int:
+    size = figure.sheet_size(one)
+    limits = (limit / side for limit, side in zip(PDF_SIZE, size.toTuple(), strict=True))
+    return round(size.width() * min(PDF_SHRINK, *limits))
+
+
+def _data_uri(svg: bytes) -> str:
+    return f"data:image/svg+xml;base64,{b64encode(svg).decode('ascii')}"
+
+
+# ── the curves ───────────────────────────────────────────────────────────────────────────────
+
+
+def _curves(run: RunFolder) -> Iterator[Placed]:
+    """The loss, and the metrics of the validation rows that are shares."""
+    series = _series(run)
+    lines = [
+        _line(series, "loss", tr("training"), SMOOTHED),
+        _line(series, f"{VALIDATION}loss", tr("validation")),
+    ]
+    if (chart := _chart(lines, tr("Loss"))) is not None:
+        caption = tr("The loss of the training, smoothed, and of the validation rows.")
+        yield Placed(TRAINED, figure_of("loss", tr("Loss"), caption, chart))
+    lines = [
+        _line(series, f"{VALIDATION}{metric.name}", in_language(metric.title))
+        for metric in run.job().task.facts.metrics
+        if metric.unit == "share"
+    ]
+    if (chart := _chart(lines, tr("Score"), (0.0, 1.0))) is not None:
+        title = tr("Validation metrics")
+        yield Placed(TRAINED, figure_of("metrics", title, tr("Of all validation rows."), chart))
+
+
+def _series(run: RunFolder) -> dict[str, Series]:
+    """The curves by name; what was measured anew after a resume counts."""
+    points: dict[str, tuple[list[float], list[float | None]]] = {}
+    found: dict[str, Series] = {}
+    for event in run.every_event():
+        if isinstance(event, Measured):
+            steps, values = points.setdefault(event.name, ([], []))
+            if steps and event.step <= steps[-1]:
+                found.setdefault(event.name, Series()).extend(steps, values)
+                steps.clear()
+                values.clear()
+            steps.append(event.step)
+            values.append(event.value)
+    for name, (steps, values) in points.items():
+        found.setdefault(name, Series()).extend(steps, values)
+    return found
+
+
+def _line(all_series: Mapping[str, Series], key: str, name: str, smoothed: int = 1) -> Line | None:
+    """A curve that can be drawn; None where it has not two points."""
+    series = all_series.get(key, Series())
+    values = series.smoothed(smoothed)
+    if np.isfinite(values).sum() < 2:
+        return None
+    places = np.unique(np.linspace(0, len(series) - 1, POINTS).astype(np.int64))
+    return Line("line", series.steps[places], values[places], name=name)
+
+
+def _chart(
+    found: Sequence[Line | None], title: str, ends: tuple[float, float] | None = None
+) -> Chart | None:
+    """Curves over steps, each in a colour of its own; None where there are none."""
+    lines = tuple(
+        replace(one, role=CHART[place % len(CHART)])
+        for place, one in enumerate(one for one in found if one is not None)
+    )
+    if not lines:
+        return None
+    steps = np.concatenate([one.x for one in lines])
+    values = np.concatenate([one.y[np.isfinite(one.y)] for one in lines])
+    low, high = ends or (min(0.0, float(values.min())), float(values.max()))
+    return Chart(
+        tr("Step"),
+        title,
+        (float(steps.min()), float(steps.max())),
+        (low, high if high > low else low + 1),
+        lines,
+        tick=lambda value: f"{value:,.0f}" if abs(value) >= WHOLE else f"{value:.3g}",
+    )

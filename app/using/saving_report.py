@@ -1,0 +1,71 @@
+"""Saving the report of a run while the window stays fluent. No widgets that are seen."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app import background
+from app.studio import Studio
+from app.translation import language_of
+from app.using.report import Material, Placed, ToDraw, drawn, gather, write
+from engine.runs.folder import RunFolder
+
+
+class SavingReport(QObject):
+    """One report at a time: read off the window's thread, drawn on it one picture in each turn of
+    the event loop, and written off it again.
+
+    Signals:
+        changed: `is_at_work` is another one now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self._to_draw: list[ToDraw] = []
+        self._drawn: list[Placed] = []
+        self.is_at_work = False
+
+    def save(self, run: RunFolder, path: Path) -> None:
+        """Write the report of a run to a file, and say so, or what was wrong."""
+        if self.is_at_work:
+            return
+        self.is_at_work = True
+        self.changed.emit()
+        background.run(
+            self, lambda: gather(run), lambda found: self._on_gathered(found, path), self._fail
+        )
+
+    def _on_gathered(self, found: Material, path: Path) -> None:
+        self._to_draw, self._drawn = list(found.to_draw), list(found.curves)
+        self._draw_next(found, path)
+
+    def _draw_next(self, found: Material, path: Path) -> None:
+        if self._to_draw:
+            one = drawn(self._to_draw.pop(0))
+            self._drawn += [one] if one is not None else []
+            QTimer.singleShot(0, self, lambda: self._draw_next(found, path))
+            return
+        figures = tuple(self._drawn)
+        language = language_of(self._studio.settings.preferences.language).code
+        background.run(
+            self,
+            lambda: write(path, found.report, figures, language),
+            lambda _: self._end(path),
+            self._fail,
+        )
+
+    def _end(self, path: Path) -> None:
+        self._studio.notices.say(self.tr("Saved as {0}.").format(path))
+        self._stop()
+
+    def _fail(self, error: BaseException) -> None:
+        self._studio.notices.show(error)
+        self._stop()
+
+    def _stop(self) -> None:
+        self._to_draw, self._drawn = [], []
+        self.is_at_work = False
+        self.changed.emit()

@@ -1,0 +1,180 @@
+"""The report of a run with its pictures: as HTML, as PDF, from the window and without it."""
+
+import base64
+import errno
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog
+
+import app.__main__
+from app import background
+from app.studio import Studio
+from app.tasks import part_of
+from app.using.tab import UseTab
+from engine import atomic_write
+from engine.documents.report import report_of
+from engine.messages.events import Measured
+from engine.results.store import file_of
+from tests.app.accessible import assert_accessible
+from tests.engine.fine_tuned import FineTuned, fine_tuned
+
+PAGES = re.compile(rb"/Type /Page\b")
+
+
+class Images(HTMLParser):
+    """The drawings of a page, and the headings that they stand below."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, bytes]] = []  # id of the section, SVG
+        self._section = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        known = dict(attrs)
+        if tag == "section":
+            self._section = known["id"] or ""
+        if tag == "img":
+            head, _, content = (known["src"] or "").partition(",")
+            assert head == "data:image/svg+xml;base64"
+            self.found.append((self._section, base64.b64decode(content)))
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
+    made = fine_tuned(tmp_path_factory.mktemp("model"), "text_classification")
+    for step in (1, 2, 3):
+        made.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
+    return made
+
+
+@pytest.fixture
+def tab(qtbot: Any, studio: Studio) -> Iterator[UseTab]:
+    made = UseTab(studio)
+    qtbot.addWidget(made)
+    made.resize(900, 640)
+    made.show()
+    yield made
+    background.finish()
+
+
+def opened(qtbot: Any, tab: UseTab, checkpoint: Path) -> UseTab:
+    tab.show_model(checkpoint, "films")
+    qtbot.waitUntil(lambda: tab.trying is not None)
+    return tab
+
+
+def best(model: FineTuned) -> Path:
+    return model.run.checkpoint(model.run.best_step() or 0)
+
+
+def saved(qtbot: Any, tab: UseTab, path: Path) -> None:
+    """Press the button, and name a file."""
+    qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
+    dialog = tab.findChild(QFileDialog)
+    dialog.fileSelected.emit(str(path))
+    dialog.close()
+    assert not tab.report.isEnabled() and "Saving" in tab.report.text()
+    qtbot.waitUntil(lambda: not tab.saving.is_at_work, timeout=20_000)
+    assert tab.report.isEnabled() and "Save the" in tab.report.text()
+
+
+def test_the_page_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model, tmp_path):
+    path = tmp_path / "report.html"
+    saved(qtbot, opened(qtbot, tab, best(model)), path)
+    page = path.read_text(encoding="utf-8")
+    found = Images(page).found
+    sections = [section for section, _ in found]
+    assert sections.count("trained") == 2, "loss and metrics"
+    assert sections.count("validation") == len(part_of("text_classification").pictures)
+    assert all(b"<svg" in drawing and b"<script" not in drawing for _, drawing in found)
+    report, _ = report_of(model.run)
+    assert report.title in page and report.sections[2].rows[0][1] in page
+
+
+def test_a_pdf_has_the_pages_and_the_title(qtbot, tab, model, tmp_path):
+    path = tmp_path / "report.pdf"
+    saved(qtbot, opened(qtbot, tab, best(model)), path)
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF") and len(PAGES.findall(content)) >= 3
+    assert "Good or bad".encode("utf-16-be") in content
+    drawn = content.count(b"/Subtype /Image")
+    assert drawn >= 2 + len(part_of("text_classification").pictures)
+
+
+def test_the_name_follows_the_form_that_is_chosen(qtbot, tab, model):
+    opened(qtbot, tab, best(model))
+    assert_accessible(tab)
+    qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
+    dialog = tab.findChild(QFileDialog)
+    assert dialog.nameFilters() == ["HTML (*.html)", "PDF (*.pdf)"]
+    assert dialog.defaultSuffix() == "html"
+    dialog.filterSelected.emit("PDF (*.pdf)")
+    assert dialog.defaultSuffix() == "pdf"
+    dialog.close()
+
+
+def test_only_a_run_has_a_report(qtbot, tab, model, tmp_path):
+    assert tab.report.isHidden()
+    opened(qtbot, tab, best(model))
+    assert not tab.report.isHidden()
+    shutil.copytree(best(model), tmp_path / "model")
+    tab.show_model(tmp_path / "model", "a model")
+    qtbot.waitUntil(tab.report.isHidden)
+    assert tab.apply.isEnabled()
+    opened(qtbot, tab, best(model))
+    tab.show_model(None, "")
+    assert tab.report.isHidden()
+
+
+def test_what_cannot_be_written_is_told_and_leaves_the_old_report(
+    qtbot, tab, model, tmp_path, studio, monkeypatch
+):
+    told: list[BaseException] = []
+    monkeypatch.setattr(studio.notices, "show", told.append)
+    path = tmp_path / "reports" / "report.html"
+    path.parent.mkdir()
+    path.write_text("old")
+
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "no space left", str(path))
+
+    monkeypatch.setattr(atomic_write, "_flush", full)
+    saved(qtbot, opened(qtbot, tab, best(model)), path)
+    assert "full" in str(told[0])
+    assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]
+
+
+def test_a_run_without_results_is_told_and_writes_nothing(
+    qtbot, tab, model, tmp_path, studio, monkeypatch
+):
+    told: list[BaseException] = []
+    monkeypatch.setattr(studio.notices, "show", told.append)
+    file = file_of(model.run.results, "validation")
+    kept = file.read_bytes()
+    file.unlink()
+    try:
+        saved(qtbot, opened(qtbot, tab, best(model)), tmp_path / "report.pdf")
+    finally:
+        file.write_bytes(kept)
+    assert "no results to report" in str(told[0])
+    assert not (tmp_path / "report.pdf").exists()
+
+
+def test_without_a_window_the_report_is_the_same(qtbot, tab, model, tmp_path, capsys):
+    here, there = tmp_path / "here.html", tmp_path / "there.html"
+    saved(qtbot, opened(qtbot, tab, best(model)), here)
+    assert app.__main__.main(["report", str(model.run.path), "--out", str(there)]) == 0
+    assert "Saved as" in capsys.readouterr().out
+    pages = [Images(file.read_text(encoding="utf-8")).found for file in (here, there)]
+    assert [section for section, _ in pages[0]] == [section for section, _ in pages[1]]
+    assert "rows of sentences.csv" in there.read_text(encoding="utf-8")
+    assert app.__main__.main(["report", str(model.run.path), "--out", "report.doc"]) == 1
+    assert ".html, .pdf" in capsys.readouterr().err
