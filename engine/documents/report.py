@@ -192,16 +192,15 @@ def _slices(part: SplitName, predictions: Predictions) -> Section:
 def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     """The rows that are wrong, the most confident ones first; of numbers, the furthest off."""
     key = f"{part}-mistakes"
+    count = len(predictions) - int(predictions.table["gold"].null_count)
     if predictions.facts.task == "regression":
-        title, is_wrong = phrase("Largest errors"), figure(predictions, "residual") != 0
-        is_wrong &= np.isfinite(figure(predictions, "residual"))
+        title, off = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
+        is_wrong = off > 0
+        said = phrase("Those of {n:,} row(s) that are furthest from gold.", n=count)
     else:
         title, is_wrong = phrase("Most confident mistakes"), figure(predictions, "score") < 1
-    said = phrase(
-        "{wrong:,} of {n:,} row(s) are not wholly right.",
-        wrong=int(is_wrong.sum()),
-        n=len(predictions) - int(predictions.table["gold"].null_count),
-    )
+        wrong = int(is_wrong.sum())
+        said = phrase("{wrong:,} of {n:,} row(s) are not wholly right.", wrong=wrong, n=count)
     order = mistakes_first(predictions)
     places = [int(place) for place in order if is_wrong[place]][:MOST_MISTAKES]
     if not places:
@@ -275,8 +274,9 @@ def _cut(text: str | None) -> str:
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────
 
-SHORT = 40  # characters of a cell; columns with longer ones share most of the width
-WIDE = 45  # % of it
+SHORT, ENOUGH = 40, 50  # characters: cells up to it need no width; a column is no wider for more
+GAP = 8  # characters between two columns
+BOLD = 1.4  # characters of a cell for one of a heading
 STYLE = """
 body { font-family: Inter, "Segoe UI", system-ui, sans-serif; font-size: 14px; line-height: 1.4;
   color: #1a1d23; background: #ffffff; }
@@ -287,7 +287,7 @@ p { margin: 6px 0; }
 .made { color: #5b6270; }
 .picture { line-height: 1; margin: 12px 0; }
 table { border-collapse: collapse; margin: 10px 0; }
-th, td { text-align: left; vertical-align: top; padding: 4px 16px 4px 0;
+th, td { text-align: left; vertical-align: top; padding: 4px 12px 4px 0;
   border-bottom: 1px solid #d5d9e0; overflow-wrap: anywhere; }
 th { font-weight: 600; color: #5b6270; }
 pre { font-family: "JetBrains Mono", Consolas, monospace; font-size: 13px;
@@ -329,13 +329,12 @@ def html(
 def _table(section: Section, text: Callable[[str], str]) -> Iterator[str]:
     if not section.rows:
         return
-    long = [any(len(cell) > SHORT for cell in column) for column in zip(*section.rows, strict=True)]
-    wide = f' width="{WIDE // max(1, sum(long))}%"'
-    yield f'<table cellspacing="0"{" width=100%" * any(long)}>'
+    widths = _widths(section)
+    yield f'<table cellspacing="0"{" width=100%" * any(widths)}>'
     if section.header:
         cells = "".join(
-            f'<th scope="col"{wide * is_long}>{text(cell)}</th>'
-            for cell, is_long in zip(section.header, long, strict=True)
+            f'<th scope="col"{width}>{text(cell)}</th>'
+            for cell, width in zip(section.header, widths, strict=True)
         )
         yield f"<thead><tr>{cells}</tr></thead>"
     yield "<tbody>"
@@ -343,6 +342,17 @@ def _table(section: Section, text: Callable[[str], str]) -> Iterator[str]:
         name = f'<th scope="row">{text(first)}</th>' if not section.header else _cell(first, text)
         yield f"<tr>{name}{''.join(_cell(one, text) for one in others)}</tr>"
     yield "</tbody></table>"
+
+
+def _widths(section: Section) -> list[str]:
+    """An attribute for each column, by what stands in it, where one has long texts."""
+    columns = list(zip(*section.rows, strict=True)) if section.header else []
+    longest = [max(map(len, column)) for column in columns]
+    if not any(one > SHORT for one in longest):
+        return [""] * len(columns)
+    names = [BOLD * len(name) for name in section.header]
+    weights = [min(max(pair), ENOUGH) + GAP for pair in zip(longest, names, strict=True)]
+    return [f' width="{100 * one / sum(weights):.0f}%"' for one in weights]
 
 
 def _cell(said: str, text: Callable[[str], str]) -> str:
