@@ -16,6 +16,7 @@ from app.using.saving_report import SavingReport
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
 from app.widgets import buttons
+from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
 from app.widgets.saving import ask_where
 from app.widgets.text import Text
@@ -60,6 +61,8 @@ class UseTab(QWidget):
         )
         head.addWidget(self.report)
         head.addWidget(self.elsewhere)
+        head.addWidget(HelpButton("using"))
+        set_help(self, "using")
         inner = QWidget()
         inner.setMaximumWidth(WIDEST)
         self._place = QVBoxLayout(inner)

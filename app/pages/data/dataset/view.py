@@ -30,6 +30,7 @@ from app.widgets import buttons, dialogs, numbers
 from app.widgets.buttons import Segments
 from app.widgets.data_texts import split_title
 from app.widgets.dialogs import Choice
+from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
 from app.widgets.text import Text
@@ -124,6 +125,8 @@ class DatasetView(Page):
         above.addWidget(self.search, 1)
         above.addWidget(self.splits)
         above.addWidget(self.count)
+        above.addWidget(HelpButton("editing"))
+        set_help(made, "editing")
         self.table = QTableView(made)
         dress(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
