@@ -34,9 +34,8 @@ def _words(material: Material, labels: Labels, rows: NDArray[np.int64]) -> list[
     words, numbers = len(material.vocabulary), labels.numbers[rows].astype(np.int64)
     stands = _stands_in(material, rows)  # row number times words, plus the word
     row, word = stands // words, stands % words
-    counts = np.bincount(word * len(labels.names) + numbers[row])
-    keys = np.flatnonzero(counts)
-    word_of, label_of, count = keys // len(labels.names), keys % len(labels.names), counts[keys]
+    keys, count = np.unique(word * len(labels.names) + numbers[row], return_counts=True)
+    word_of, label_of = keys // len(labels.names), keys % len(labels.names)
     total = np.bincount(word, minlength=words)[word_of]
     of_label = np.bincount(numbers, minlength=len(labels.names))
     gives_away = (

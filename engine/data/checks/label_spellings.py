@@ -1,27 +1,45 @@
 """Labels that differ by case, white space or a typing error, and so count as different ones."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from engine.data.checks.check import Cure, Finding
-from engine.data.checks.material import Material
+from engine.data.checks.material import Labels, Material
 from engine.data.columns.spellings import Spellings, spellings_in
 from engine.phrases import joined, phrase
 
-SHOWN = 4
+SHOWN = 4  # labels that are named in a sentence
+SHOWN_ALONE = 20  # labels with a finding of their own; all others share one
 
 
 def find(material: Material) -> list[Finding]:
     labels = material.classes
     if labels is None:
         return []
-    found = []
-    for one in spellings_in(labels.counts()):
-        numbers = [labels.names.index(name) for name in (one.usual, *one.others)]
-        rows = np.flatnonzero(np.isin(labels.numbers, numbers[1:]))
-        found.append(
-            Finding("label_spellings", "problem", one.rows, _said(one), rows, (_cure(one),))
+    spellings = sorted(spellings_in(labels.counts()), key=lambda one: -one.rows)
+    alone, more = spellings[:SHOWN_ALONE], spellings[SHOWN_ALONE:]
+    found = [_finding(labels, [one], _said(one), _merge(one)) for one in alone]
+    if more:
+        sentence = phrase(
+            "{n:,} more label(s) are written in several ways: the model learns each of these as a"
+            " class of its own.",
+            n=len(more),
         )
+        found.append(_finding(labels, more, sentence, phrase("Merge all of these")))
     return found
+
+
+def _finding(labels: Labels, spellings: Sequence[Spellings], sentence: str, merge: str) -> Finding:
+    usual = {other: one.usual for one in spellings for other in one.others}
+    numbers = [number for number, name in enumerate(labels.names) if name in usual]
+    rows = np.flatnonzero(np.isin(labels.numbers, numbers))
+    change = (
+        _changed(spellings[0]) if len(spellings) == 1 else phrase("Other spellings are merged.")
+    )
+    cure = Cure(merge, change, spellings=usual)
+    count = sum(one.rows for one in spellings)
+    return Finding("label_spellings", "problem", count, sentence, rows, (cure,))
 
 
 def _said(one: Spellings) -> str:
@@ -33,11 +51,13 @@ def _said(one: Spellings) -> str:
     )
 
 
-def _cure(one: Spellings) -> Cure:
-    return Cure(
-        phrase("Merge into “{usual}”", usual=one.usual[:40]),
-        phrase("The labels {others} are “{usual}” now.", others=_names(one), usual=one.usual[:60]),
-        spellings=dict.fromkeys(one.others, one.usual),
+def _merge(one: Spellings) -> str:
+    return phrase("Merge into “{usual}”", usual=one.usual[:40])
+
+
+def _changed(one: Spellings) -> str:
+    return phrase(
+        "The labels {others} are “{usual}” now.", others=_names(one), usual=one.usual[:60]
     )
 
 

@@ -20,7 +20,7 @@ def find(material: Material) -> list[Finding]:
     rare = [name for name, count in counts.items() if count < FEW_ROWS]
     if not rare:
         return []
-    numbers = [number for number, name in enumerate(labels.names) if name in set(rare)]
+    numbers = [number for number, name in enumerate(labels.names) if counts[name] < FEW_ROWS]
     rows = np.flatnonzero(np.isin(labels.numbers, numbers))
     names = joined(", ", [f"“{name[:40]}”" for name in rare[:SHOWN]])
     if len(rare) > SHOWN:

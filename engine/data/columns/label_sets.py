@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 
 from engine.data.columns.numbers import where
 from engine.errors import StudioError
@@ -11,6 +12,7 @@ from engine.phrases import phrase
 SEPARATORS = ("|", ";", ",")  # the first that stands in any cell is taken
 YES = ("1", "1.0", "true", "yes")
 NO = ("0", "0.0", "false", "no")
+SAMPLE = 5_000  # different cells, by which is decided whether they hold several labels
 MAX_LABEL_CHARACTERS = 60  # characters, of what is taken for one of several labels by its looks
 
 
@@ -60,18 +62,24 @@ def joined(labels: Sequence[str]) -> str:
 def counted(cells: Mapping[str, int]) -> dict[str, int] | None:
     """How many rows have each label, from how many have each cell; None where cells hold one each.
 
-    They hold several where most of the labels that stand in company stand in other cells too.
+    They hold several where most of the labels that stand in company stand in other cells too; of
+    many different cells, some are looked at.
     """
-    sets = sets_in(cells)
+    if not _hold_several(sets_in(islice(cells, 0, None, 1 + len(cells) // SAMPLE))):
+        return None
+    counts = Counter[str]()
+    for labels, rows in zip(sets_in(cells), cells.values(), strict=True):
+        counts.update(dict.fromkeys(labels, rows))
+    return dict(sorted(counts.items()))
+
+
+def _hold_several(sets: Sequence[Sequence[str]]) -> bool:
     company = [label for labels in sets if len(labels) > 1 for label in labels]
     stands = Counter(label for labels in sets for label in labels)  # in so many different cells
     again = sum(stands[label] > 1 for label in company)
-    if not company or again < len(company) / 2 or max(map(len, stands)) > MAX_LABEL_CHARACTERS:
-        return None
-    counts = Counter[str]()
-    for labels, rows in zip(sets, cells.values(), strict=True):
-        counts.update(dict.fromkeys(labels, rows))
-    return dict(sorted(counts.items()))
+    if not company or again < len(company) / 2:
+        return False
+    return max(map(len, stands)) <= MAX_LABEL_CHARACTERS
 
 
 def is_yes(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) -> list[bool]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from app import background
 from app.library import ModelEntry
 from app.pages.data.dataset.histogram import Histogram
 from app.pages.data.dataset.labels import Balance, LabelBars
@@ -21,7 +22,7 @@ from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
-from engine.data.datasets.importing import spelling_note, spellings_of
+from engine.data.datasets.importing import label_notes
 from engine.phrases import joined
 from engine.spec.dataset import DatasetSpec
 
@@ -140,7 +141,9 @@ class LabelsCard(Card):
 
     def show_spellings(self, labels: dict[str, int]) -> None:
         """Say which labels seem to be one that is written in several ways."""
-        notes = [spelling_note(found) for found in spellings_of(labels)[:SHOWN_SPELLINGS]]
+        background.run(self, lambda: label_notes(labels)[:SHOWN_SPELLINGS], self._on_spellings)
+
+    def _on_spellings(self, notes: list[str]) -> None:
         self.spellings.setText(joined("\n", notes))
         self.spellings.setVisible(bool(notes))
 

@@ -1,5 +1,6 @@
 """How many rows each label has, as bars; a bar that is chosen shows its rows."""
 
+from operator import itemgetter
 from typing import Any
 
 from PySide6.QtCore import (
@@ -40,7 +41,7 @@ class LabelsModel(QAbstractTableModel):
     ) -> None:
         """`rows` is of how many the shares are; 0 where each row has one label."""
         super().__init__(parent)
-        self.labels = sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))
+        self.labels = sorted(sorted(labels.items()), key=itemgetter(1), reverse=True)
         self._total = max(rows or sum(labels.values()), 1)
         self._most = max(labels.values(), default=1)
 

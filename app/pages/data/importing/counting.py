@@ -8,6 +8,7 @@ import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
+from app.pages.data.importing.checks import Problem, problems_of_rows
 from engine.data.datasets.collecting import NO_CLEANING, Sources
 from engine.data.datasets.importing import split_rows
 from engine.data.datasets.row_writer import Collected
@@ -48,6 +49,7 @@ class CountState(QObject):
         self._scratch = scratch
         self.wanted: Counting | None = None  # what is counted
         self.found: Collected | None = None
+        self.problems: list[Problem] = []  # of the rows that were found
         self.split_rows: dict[SplitName, int] | None = None
         self.problem: StudioError | None = None
         self.bytes_read = (0, 0)  # so far, and in all
@@ -84,17 +86,18 @@ class CountState(QObject):
             if job is not None:
                 job.cancel()
         self._counting = self._splitting = None
-        self.found, self.split_rows, self.problem = None, None, None
+        self.found, self.split_rows, self.problem, self.problems = None, None, None, []
 
     def _count(self) -> None:
         wanted, scratch = self.wanted, self._scratch
         assert wanted is not None
 
-        def work(progress: background.Progress) -> Collected | None:
+        def work(progress: background.Progress) -> tuple[Collected, list[Problem]] | None:
             try:
-                return count_rows(wanted, scratch, progress, progress.cancelled)
+                found = count_rows(wanted, scratch, progress, progress.cancelled)
             except Cancelled:
                 return None
+            return found, problems_of_rows(wanted.mapping, found, wanted.cleaning)
 
         self.bytes_read = (0, 0)
         self._counting = background.run(
@@ -106,8 +109,10 @@ class CountState(QObject):
         self.bytes_read = (done, total)
         self.changed.emit()
 
-    def _on_counted(self, found: Collected | None) -> None:
-        self._counting, self.found = None, found
+    def _on_counted(self, counted: tuple[Collected, list[Problem]] | None) -> None:
+        self._counting = None
+        if counted is not None:
+            self.found, self.problems = counted
         self.checked.emit()
         self._deal()
 

@@ -13,7 +13,6 @@ from app.pages.data.importing.checks import (
     problems_of_columns,
     problems_of_files,
     problems_of_name,
-    problems_of_rows,
 )
 from app.pages.data.importing.counting import Counting, CountState
 from app.pages.data.importing.examples_state import ExamplesState
@@ -188,11 +187,9 @@ class ImportState(QObject):
             found += problems_of_columns(self.roles)
         if self.files:
             found += problems_of_name(self.name)
-        counted, mapping = self.count.found, self.roles.mapping()
         if self.count.problem is not None:
             found.append(Problem.of(self.count.problem))
-        elif counted is not None and mapping is not None:
-            found += problems_of_rows(mapping, counted, self.cleaning)
+        found += self.count.problems
         found += cleaned(self.cleaning)
         return sorted(found, key=lambda problem: not problem.blocks)
 

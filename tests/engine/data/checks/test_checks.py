@@ -116,6 +116,18 @@ def test_findings_name_rows_and_counts(tmp_path):
     assert drop.dropped.tolist() == [60, 61, 62, 63, 64]
 
 
+def test_many_spellings_and_labels_are_told_in_few_findings(tmp_path):
+    rows = [(f"text {n}", f"{'Label' if n % 2 else 'label'} {n // 2}", "train") for n in range(60)]
+    findings = examine(stored(tmp_path, rows))
+    alone, more = of("label_spellings", findings)[:-1], of("label_spellings", findings)[-1]
+    assert len(alone) == 20 and sum(one.count for one in alone) == 20
+    assert more.sentence.startswith("10 more labels are written") and more.count == 10
+    spec = apply_cure(more.cures[0], tmp_path / "x" / "1", tmp_path / "cured", 2)
+    assert len(spec.labels) == 50
+    (rare,) = of("rare_labels", findings)
+    assert rare.count == 60 and "54 more" in rare.sentence
+
+
 def test_a_broken_encoding_is_repaired(tmp_path):
     dataset = stored(tmp_path, plain_rows() + CASES["broken_texts"])
     mojibake, lost, html = of("broken_texts", examine(dataset))

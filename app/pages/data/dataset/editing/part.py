@@ -70,17 +70,18 @@ class EditingPart(QObject):
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
         texts = {*spec.mapping.texts, spec.mapping.beginning, *spec.mapping.endings}
-        labels = () if spec.mapping.flags or spec.mapping.tags else self.state.labels
+        labels = self.state.labels
+        offered = () if spec.mapping.flags or spec.mapping.tags else labels
         for place, column in enumerate(self._data.columns, start=OWN_COLUMNS):
             is_text = column in texts or column not in spec.mapping.columns
-            made = TextCells(table) if is_text else LabelCells(labels, table)
+            made = TextCells(table) if is_text else LabelCells(offered, table)
             table.setItemDelegateForColumn(place, made)
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitCells(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
         self.state.changed.connect(self._show_words)
         none = self.tr("outside (O)") if spec.mapping.tags is not None else self.tr("no label")
         has_none = spec.mapping.tags is not None or spec.mapping.label is not None
-        self.keys.show_labels(self.state.labels, none if has_none else "")
+        self.keys.show_labels(labels, none if has_none else "")
         if spec.mapping.tags is not None:
             self.keys.watch(self.words)
             self.words_area.show()
@@ -88,7 +89,7 @@ class EditingPart(QObject):
         self.keys.watch(table)
         self._data.found.connect(self._on_found)
         self.curve.read(self._data.folder.parent)
-        self.card.show_spec(spec, self.state.labels, self.state.has_sets)
+        self.card.show_spec(spec, labels, self.state.has_sets)
         self.state.open()
         self.state.changed.connect(self.card.show_state)
 

@@ -179,7 +179,7 @@ class EditsState(QObject):
         if spec.mapping.label is None or is_scale(spec.labels):
             return ()
         counts = counted(spec.labels) or spec.labels
-        named = sorted((name for name in counts if name), key=lambda name: -counts[name])
+        named = sorted(filter(None, counts), key=counts.__getitem__, reverse=True)
         return (*sorted(named[:KEYS]), *named[KEYS:])
 
     @property

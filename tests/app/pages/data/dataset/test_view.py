@@ -19,6 +19,7 @@ from engine.data.formats.reading import recognise
 from engine.spec.dataset import Split
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import write_model
+from tests.often import times
 
 PATIENCE = 20_000  # ms
 
@@ -204,13 +205,17 @@ def test_a_damaged_data_set_says_so(qtbot, page, reviews) -> None:
     assert "damaged" in page.dataset.problem.text.text()
 
 
-def test_a_hundred_thousand_rows_scroll(qtbot, page, write) -> None:
-    rows = "".join(f"film number {n} was fine,{n % 5}\n" for n in range(100_000))
-    view = opened(qtbot, page, write("many.csv", f"text,label\n{rows}"))
+@times(100_000, 10_000_000)
+def test_many_rows_scroll(qtbot, page, tmp_path, count) -> None:
+    file = tmp_path / "many.csv"
+    with file.open("w", encoding="utf-8") as lines:
+        lines.write("text,label\n")
+        lines.writelines(f"film number {n} was fine,{n % 5}\n" for n in range(count))
+    view = opened(qtbot, page, file)
     view.table.scrollToBottom()
-    last = view.model.index(99_999, 2)
-    qtbot.waitUntil(lambda: last.data() == "film number 99999 was fine", timeout=PATIENCE)
-    for row in range(0, 100_000, 2_500):
+    last = view.model.index(count - 1, 2)
+    qtbot.waitUntil(lambda: last.data() == f"film number {count - 1} was fine", timeout=PATIENCE)
+    for row in range(0, count, count // 40):
         view.table.scrollTo(view.model.index(row, 0))
         QApplication.processEvents()
     qtbot.waitUntil(lambda: len(view.model._pages) <= 30)

@@ -15,6 +15,7 @@ from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import FirstRows, Row
 from tests.app.accessible import assert_accessible
 from tests.engine.data.formats.hostile import CASES
+from tests.often import times
 
 PATIENCE = 20_000  # ms
 MARKUP = '<img src="file:///CANARY.png"><b>x</b>&amp;'
@@ -249,6 +250,22 @@ def test_three_thousand_columns_do_not_hold_the_window(qtbot, page, write) -> No
     qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
     assert page.dataset.state.columns[:2] == ("column2999", "column2500")
     page.dataset.table.scrollTo(page.dataset.model.index(10, 150))
+
+
+@times(5_000, 30_000)
+def test_many_labels_do_not_hold_the_window(qtbot, page, write, count) -> None:
+    rows = "".join(f"text number {n} is one,label {n % count}\n" for n in range(2 * count))
+    view = begin(qtbot, page, write("labels.csv", f"text,label\n{rows}"))
+    view.state.set_roles(Roles("text", None, "label"))
+    qtbot.waitUntil(lambda: view.state.count.split_rows is not None, timeout=PATIENCE)
+    view.state.start_import()
+    qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
+    bars = page.dataset.labels.bars
+    qtbot.waitUntil(lambda: bars.model().rowCount() == count, timeout=PATIENCE)
+    bars.scrollToBottom()
+    bars.selectRow(count - 1)
+    qtbot.waitUntil(lambda: page.dataset.model.rowCount() == 2, timeout=PATIENCE)
 
 
 @pytest.mark.long
