@@ -1,25 +1,39 @@
-"""Which rows are listed, as a sentence of parts that can be taken away."""
+"""Which rows are listed, as a sentence of parts that can be changed, added and taken away."""
 
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
-from app.resources import icon
+from app import background
+from app.notices import Notices
+from app.results.condition_editor import ConditionEditor
+from app.results.condition_forms import Subject, Typed, subjects, typed
 from app.results.state import ResultsState
-from app.theme import SPACE, Role
+from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, numbers
 from app.widgets.dialogs import Choice, ask
 from app.widgets.text import Text, plain_menu_text
 from app.widgets.wrapping import Wrapping
+from engine.results.conditions import Condition
+from engine.results.predictions import Predictions
 
 CHIP_CHARACTERS = 60
 NAME_CHARACTERS = 200
 
 
 class FilterBar(QWidget):
-    """“1,204 of 10,000 rows”, and a button for each condition, which takes it away.
+    """“1,204 of 10,000 rows”, and for each condition a button that changes it and one that takes it
+    away.
 
     Signals:
         kept: the name under which the conditions are to be kept as a slice.
@@ -27,50 +41,125 @@ class FilterBar(QWidget):
 
     kept = Signal(str)
 
-    def __init__(self, state: ResultsState) -> None:
+    def __init__(self, state: ResultsState, notices: Notices) -> None:
         super().__init__()
-        self._state = state
+        self._state, self._notices = state, notices
         self.count = Text("", "muted", wraps=False)
         self.count.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.editor = ConditionEditor()
+        self.editor.hide()
+        self._edited: Condition | None = None  # None: a new one is typed
+        self.add = buttons.icon_button("plus", self.tr("Add a condition"), self._on_add)
         self.clear = buttons.quiet(self.tr("Show all rows"), state.clear)
         self.keep = buttons.quiet(self.tr("Keep as a slice…"), self._ask_name)
-        self.chips: list[QWidget] = []
+        self.chips: list[QPushButton] = []
+        self.removes: list[QToolButton] = []
         self._wrapping: Wrapping | None = None
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(SPACE)
         head = QHBoxLayout()
         head.addWidget(self.count, 1)
+        head.addWidget(self.add)
         head.addWidget(self.keep)
         head.addWidget(self.clear)
         self._column.addLayout(head)
+        self._column.addWidget(self.editor)
+        self.editor.applied.connect(self._on_applied)
+        self.editor.cancelled.connect(self._end_editing)
         state.opened.connect(self._show)
         state.filtered.connect(self._show)
         state.listed.connect(self._show_count)
         self._show()
 
     def _show(self) -> None:
-        """Make the buttons anew, one for each condition."""
-        had_focus = any(chip.hasFocus() for chip in self.chips)
+        """Make the buttons anew, two for each condition."""
+        focused = next((n for n, one in enumerate(self.removes) if one.hasFocus()), None)
+        self.editor.hide()
         if self._wrapping is not None:
             self._wrapping.hide()
             self._wrapping.deleteLater()
-        self.chips = []
+        self.chips, self.removes = [], []
         self._wrapping = Wrapping()
         for condition in self._state.conditions:
             text = translated(condition.sentence)
             short = text if len(text) <= CHIP_CHARACTERS else f"{text[:CHIP_CHARACTERS]}…"
-            chip = buttons.plain(plain_menu_text(short), partial(self._state.drop, condition))
-            chip.setIcon(icon("x", Role.MUTED))
-            chip.setToolTip(self.tr("Remove this condition"))
-            chip.setAccessibleName(self.tr("Remove: {0}").format(text))
-            self._wrapping.add(chip)
+            chip = buttons.plain(plain_menu_text(short), partial(self._on_edit, condition))
+            chip.setToolTip(self.tr("Change this condition"))
+            chip.setAccessibleName(self.tr("Change: {0}").format(text))
+            remove = buttons.icon_button(
+                "x", self.tr("Remove this condition"), partial(self._state.drop, condition)
+            )
+            remove.setAccessibleName(self.tr("Remove: {0}").format(text))
+            if typed(condition) is None:
+                chip.setEnabled(False)  # rows that were selected one by one
+            self._wrapping.add(chip, remove)
             self.chips.append(chip)
-        self._wrapping.setVisible(bool(self.chips))
-        self._column.addWidget(self._wrapping)
-        if had_focus:
-            (self.chips[-1] if self.chips else self.clear).setFocus()
+            self.removes.append(remove)
+        self._column.insertWidget(1, self._wrapping)
+        self._wrapping.setVisible(bool(self.chips))  # not before: it would be a window of its own
+        if focused is not None:
+            (
+                self.removes[min(focused, len(self.removes) - 1)] if self.removes else self.add
+            ).setFocus()
         self._show_count()
+
+    # ── one condition ────────────────────────────────────────────────────────────────────────
+
+    def _on_add(self) -> None:
+        """Type a new condition; about a text at first."""
+        predictions = self._state.predictions
+        if predictions is not None:
+            key = ("cell", predictions.columns[0]) if predictions.columns else ("outcome",)
+            self._edit(None, Typed(key, 1, ("",)) if predictions.columns else Typed(key, 1))
+
+    def _on_edit(self, condition: Condition) -> None:
+        now = typed(condition)
+        assert now is not None
+        self._edit(condition, now)
+
+    def _edit(self, condition: Condition | None, now: Typed) -> None:
+        """Open the editor as soon as it is known what the rows can be told apart by."""
+        predictions = self._state.predictions
+        assert predictions is not None
+        self._edited = condition
+        background.run(
+            self,
+            lambda: subjects(predictions, now),
+            partial(self._on_subjects, predictions, condition, now),
+            self._notices.show,
+        )
+
+    def _on_subjects(
+        self,
+        predictions: Predictions,
+        condition: Condition | None,
+        now: Typed,
+        found: list[Subject],
+    ) -> None:
+        if predictions is self._state.predictions and condition == self._edited:
+            self.editor.show()
+            self.editor.edit(predictions, found, now)
+
+    def _on_applied(self, condition: Condition) -> None:
+        if self._edited is None:
+            self._state.add(condition)
+        else:
+            self._state.replace(self._edited, condition)
+        self._edited = condition
+        self._end_editing()
+
+    def _end_editing(self) -> None:
+        """The keyboard goes back to the condition."""
+        self.editor.hide()
+        places = list(self._state.conditions)
+        if self._edited in places:
+            self.chips[places.index(self._edited)].setFocus()
+        else:
+            self.add.setFocus()
+        self._edited = None
+
+    # ── all of them ──────────────────────────────────────────────────────────────────────────
 
     def _show_count(self) -> None:
         state = self._state
@@ -84,6 +173,7 @@ class FilterBar(QWidget):
             self.count.setText(text)
         self.clear.setVisible(bool(state.conditions or state.text))
         self.keep.setVisible(bool(state.conditions))
+        self.add.setEnabled(state.predictions is not None)
 
     def _ask_name(self) -> None:
         """Under which name the conditions are kept; their sentence is proposed."""

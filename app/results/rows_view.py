@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.notices import Notices
 from app.results.filter_bar import FilterBar
 from app.results.row_text import row_lines
 from app.results.rows_model import RowsModel
@@ -37,11 +38,11 @@ class RowsView(QWidget):
 
     explored = Signal(int)
 
-    def __init__(self, state: ResultsState) -> None:
+    def __init__(self, state: ResultsState, notices: Notices) -> None:
         super().__init__()
         self._state = state
         self.model = RowsModel(state, self)
-        self.filters = FilterBar(state)
+        self.filters = FilterBar(state, notices)
         self.search = self._search_field()
         self.table = self._table()
         self.row_text = QPlainTextEdit()

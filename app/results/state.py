@@ -1,6 +1,7 @@
 """The predictions that are shown, and which of their rows. No widgets."""
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,7 @@ class ResultsState(QObject):
         self.text = ""  # that is searched for
         self._notices = notices
         self._chosen: dict[str, Conditions] = {}  # by what chose them
+        self._numbers = count()  # of what the user typed
         self._masks: dict[Condition, Mask] = {}
         self._order: Places | None = None
         self._jobs: dict[str, background.Job] = {}
@@ -96,13 +98,30 @@ class ResultsState(QObject):
     def chosen_by(self, source: str) -> Conditions:
         return self._chosen.get(source, ())
 
+    def add(self, condition: Condition) -> None:
+        """List the rows for which this holds as well."""
+        self._chosen[f"typed {next(self._numbers)}"] = (condition,)
+        self._refilter()
+
     def drop(self, condition: Condition) -> None:
         """List rows also where this does not hold."""
-        kept = {
-            source: tuple(one for one in some if one != condition)
-            for source, some in self._chosen.items()
-        }
-        self._chosen = {source: some for source, some in kept.items() if some}
+        self._edit(condition, ())
+
+    def replace(self, condition: Condition, other: Condition) -> None:
+        """Let another condition hold in the place of one."""
+        self._edit(condition, (other,))
+
+    def _edit(self, condition: Condition, instead: Conditions) -> None:
+        """What a picture chose is no longer its own once a part of it was changed."""
+        edited: dict[str, Conditions] = {}
+        for source, some in self._chosen.items():
+            if condition in some:
+                parts = [instead if one == condition else (one,) for one in some]
+                name = f"typed {next(self._numbers)}"
+                edited[name] = tuple(one for part in parts for one in part)
+            else:
+                edited[source] = some
+        self._chosen = {source: some for source, some in edited.items() if some}
         self._refilter()
 
     def clear(self) -> None:

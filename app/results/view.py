@@ -54,7 +54,7 @@ class ResultsView(QWidget):
         self.model_settings = ModelSettings(studio.notices, self)
         self.headline = Headline(self.state)
         self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
-        self.rows = RowsView(self.state)
+        self.rows = RowsView(self.state, studio.notices)
         self.choice = QComboBox()
         self.choice.setAccessibleName(self.tr("Predictions of which rows"))
         self.menu_button = self._make_menu()

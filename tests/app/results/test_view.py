@@ -118,7 +118,7 @@ def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(
     qtbot.waitUntil(lambda: texts(view) == ["poor", "awful & <b>bad</b>"])
     said = [chip.text() for chip in view.rows.filters.chips]  # type: ignore[attr-defined]
     assert said == ["gold is “bad”", "predicted is not “bad”"]
-    view.rows.filters.chips[1].click()  # type: ignore[attr-defined]
+    view.rows.filters.removes[1].click()  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 3)
     view.rows.filters.clear.click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)

@@ -1,0 +1,202 @@
+"""Where one condition of the filter is typed: what it is about, how, and its values."""
+
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
+
+from app.results.condition_forms import Operator, Subject, Typed, Value
+from app.theme import SPACE
+from app.translation import translated
+from app.widgets import buttons
+from app.widgets.number_field import NumberField
+from app.widgets.text import Text
+from app.widgets.wrapping import Wrapping
+from engine.errors import StudioError
+from engine.results.conditions import Condition
+from engine.results.predictions import Predictions
+
+BOX_CHARACTERS = 16  # that a box is wide at least
+FIELD_WIDTH = 44 * SPACE
+TEXT_CHARACTERS = 10_000
+
+
+class ConditionEditor(QWidget):
+    """A subject, an operator and values; Enter applies them, Escape leaves all as it was.
+
+    Signals:
+        applied: the condition that was typed.
+        cancelled: it is not wanted.
+    """
+
+    applied = Signal(object)
+    cancelled = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._predictions: Predictions | None = None
+        self._subjects: list[Subject] = []
+        self.subject = _box(self.tr("What the condition is about"))
+        self.operator = _box(self.tr("Operator"))
+        self.values: list[QWidget] = []  # those that the operator asks for
+        self._fields: dict[str, tuple[QWidget, ...]] = {
+            "choice": (_box(self.tr("Value")), _box(self.tr("Second value"))),
+            "number": (NumberField(0, 0.1), NumberField(0, 0.1)),
+            "text": (QLineEdit(),),
+        }
+        self.problem = Text("", "bad")
+        row = Wrapping()
+        row.add(self.subject)
+        row.add(self.operator)
+        for fields in self._fields.values():
+            for field in fields:
+                field.setMinimumWidth(FIELD_WIDTH)
+                field.setAccessibleName(field.accessibleName() or self.tr("Value"))
+                row.add(field)
+        row.add(
+            buttons.icon_button("check", self.tr("Apply the condition"), self.apply),
+            buttons.icon_button("x", self.tr("Leave the filter as it was"), self.cancelled.emit),
+        )
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(row)
+        column.addWidget(self.problem)
+        self.subject.currentIndexChanged.connect(self._on_subject)
+        self.operator.currentIndexChanged.connect(lambda _: self._show_fields())
+
+    def edit(self, predictions: Predictions, subjects: list[Subject], typed: Typed) -> None:
+        """Show a condition, of which every part can be changed."""
+        self._predictions, self._subjects = predictions, subjects
+        keys = [subject.key for subject in subjects]
+        with QSignalBlocker(self.subject):
+            self.subject.clear()
+            self.subject.addItems([subject.title for subject in subjects])
+            self.subject.setCurrentIndex(keys.index(typed.key))
+        self._show_operators(typed.operator)
+        for field, value in zip(self.values, typed.values, strict=True):
+            _put(field, value)
+        (self.values[0] if self.values else self.operator).setFocus()
+        if self.values and isinstance(self.values[0], QLineEdit):
+            self.values[0].selectAll()
+
+    def apply(self) -> None:
+        """Give the condition that is typed, or say what is wrong with it."""
+        assert self._predictions is not None
+        one_row = Predictions(self._predictions.facts, self._predictions.table.slice(0, 1))
+        try:
+            condition = self._condition()
+            condition.mask(one_row)  # a pattern may be no regular expression
+        except StudioError as error:
+            self.problem.setText(f"{translated(error.problem)} {translated(error.advice)}".strip())
+            self.problem.show()
+            return
+        except ValueError as error:
+            self.problem.setText(str(error))
+            self.problem.show()
+            return
+        self.applied.emit(condition)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter:
+                self.apply()
+            case Qt.Key.Key_Escape:
+                self.cancelled.emit()
+            case _:
+                super().keyPressEvent(event)
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def _on_subject(self) -> None:
+        self._show_operators(0)
+
+    def _show_operators(self, chosen: int) -> None:
+        with QSignalBlocker(self.operator):
+            self.operator.clear()
+            self.operator.addItems([one.text for one in self._chosen_subject().operators])
+            self.operator.setCurrentIndex(chosen)
+        self._show_fields()
+
+    def _show_fields(self) -> None:
+        """Show the fields of the operator; what stands in one stays where it suits."""
+        self.problem.hide()
+        left = {kind: list(fields) for kind, fields in self._fields.items()}
+        self.values = []
+        for value in self._chosen_operator().values:
+            field = left[value.kind].pop(0)
+            _prepare(field, value)
+            self.values.append(field)
+        for fields in self._fields.values():
+            for field in fields:
+                field.setVisible(field in self.values)
+
+    # ── what is typed ────────────────────────────────────────────────────────────────────────
+
+    def _chosen_subject(self) -> Subject:
+        return self._subjects[max(0, self.subject.currentIndex())]
+
+    def _chosen_operator(self) -> Operator:
+        return self._chosen_subject().operators[max(0, self.operator.currentIndex())]
+
+    def _condition(self) -> Condition:
+        """Raises ValueError with a sentence where a value is missing or makes no sense."""
+        operator = self._chosen_operator()
+        given = [_get(field) for field in self.values]
+        kinds = [value.kind for value in operator.values]
+        if any(kind == "number" and one is None for kind, one in zip(kinds, given, strict=True)):
+            raise ValueError(self.tr("Type a number."))
+        if any(kind == "text" and not one for kind, one in zip(kinds, given, strict=True)):
+            raise ValueError(self.tr("Type a text."))
+        if kinds == ["number", "number"] and given[0] >= given[1]:
+            raise ValueError(self.tr("The lower end must be below the upper one."))
+        if "number" in kinds:
+            given = [float(one) for one in given]
+        return operator.make(*given)
+
+
+def _box(name: str) -> QComboBox:
+    box = QComboBox()
+    box.setAccessibleName(name)
+    box.setMinimumContentsLength(BOX_CHARACTERS)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    return box
+
+
+def _prepare(field: QWidget, value: Value) -> None:
+    """Name a field, and let it offer the choices of a value."""
+    field.setAccessibleName(value.name)
+    match field:
+        case QComboBox():
+            before = field.currentData()
+            field.clear()
+            for key, shown in value.choices:
+                field.addItem(shown, key)
+            _put(field, before)
+        case NumberField():
+            field.lineEdit().setPlaceholderText(value.name)
+        case QLineEdit():
+            field.setMaxLength(TEXT_CHARACTERS)
+            field.setPlaceholderText(value.name)
+
+
+def _put(field: QWidget, value: Any) -> None:
+    match field:
+        case QComboBox():
+            field.setCurrentIndex(max(0, field.findData(value)))
+        case NumberField():
+            field.set_number(value)
+        case QLineEdit():
+            field.setText(value)
+
+
+def _get(field: QWidget) -> Any:
+    match field:
+        case QComboBox():
+            return field.currentData()
+        case NumberField():
+            return field.number()
+        case QLineEdit():
+            return field.text()
+    raise TypeError(field)

@@ -1,0 +1,257 @@
+"""What a condition can be about, and how it is typed: a subject, an operator, and its values.
+
+“gold is bad” is the subject “gold”, the operator “is” and the label “bad”. Each way of reading a
+condition has its way of making one, so that what is typed and what a picture gave are the same.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from app.translation import in_language, marked, tr, translated
+from app.widgets.text import visible
+from engine.results.conditions import (
+    FIGURE_NAMES,
+    Between,
+    CellBetween,
+    CellContains,
+    CellHasWord,
+    CellIs,
+    CellMatches,
+    Condition,
+    HasSpan,
+    LabelIs,
+    Outcome,
+    Rows,
+    ScoreBetween,
+)
+from engine.results.labels import Side, labels
+from engine.results.predictions import Predictions
+from engine.results.row_figures import Figure
+from engine.results.spans import ERROR_NAMES, SPAN_KINDS, span_table
+
+Values = tuple[Any, ...]  # str of a text or choice, float of a number
+CLASSES = ("text_classification", "pair_classification", "multi_label")
+SCORED_IN_PART = ("token_classification", "question_answering")
+FIGURES: dict[str, tuple[Figure, ...]] = {
+    "text_classification": ("probability", "margin"),
+    "pair_classification": ("probability", "margin"),
+    "multi_label": ("probability",),
+    "multiple_choice": ("probability", "margin"),
+    "token_classification": ("score",),
+    "question_answering": ("probability", "score", "no_answer"),
+    "regression": ("gold", "predicted", "residual"),
+}
+"""What rows of a task have, beside `EVERY_ROW`."""
+EVERY_ROW: tuple[Figure, ...] = ("loss", "words", "characters")
+
+
+@dataclass(frozen=True)
+class Value:
+    """One thing that is given: a text, a number, or one of `choices`, as (value, shown) each."""
+
+    name: str
+    kind: Literal["text", "number", "choice"] = "text"
+    choices: tuple[tuple[Any, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What is said of a subject; `make` gives the condition for as many values as are asked for."""
+
+    text: str
+    make: Callable[..., Condition]
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a condition is about; two with one key are the same."""
+
+    key: tuple[str, ...]
+    title: str
+    operators: tuple[Operator, ...]
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A condition as it is typed: the key of its subject, its operator, and the values."""
+
+    key: tuple[str, ...]
+    operator: int
+    values: Values = ()
+
+
+def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
+    """All that rows of these predictions can be told apart by, that of a condition among them."""
+    facts = predictions.facts
+    found = [outcome_subject()]
+    if facts.task in (*CLASSES, "multiple_choice"):
+        sides: tuple[Side, ...] = ("gold", "predicted")
+        found += [label_subject(side, labels(predictions)) for side in sides]
+    if facts.task == "token_classification":
+        found.append(span_subject(span_table(predictions).types))
+    found += [figure_subject(one) for one in (*FIGURES.get(facts.task, ()), *EVERY_ROW)]
+    found += [cell_subject(column) for column in predictions.columns]
+    if facts.task in CLASSES:
+        found += [score_subject(label) for label in facts.labels]
+    if all(subject.key != now.key for subject in found):
+        found.append(MAKERS[now.key[0]](now.key[1]))
+    return found
+
+
+def typed(condition: Condition) -> Typed | None:
+    """A condition as it is typed; None for rows that were selected one by one."""
+    match condition:
+        case LabelIs():
+            return Typed(("label", condition.side), 1 - condition.holds, (condition.label,))
+        case Outcome():
+            return Typed(("outcome",), 1 - condition.right)
+        case Between():
+            return _typed_range(("figure", condition.figure), 0, condition)
+        case ScoreBetween():
+            return _typed_range(("score", condition.label), 0, condition)
+        case CellBetween():
+            return _typed_range(("cell", condition.column), len(CELL_OPERATORS), condition)
+        case HasSpan():
+            kind = 0 if condition.error is None else 1 + SPAN_KINDS.index(condition.error)
+            return Typed(("span",), kind, (condition.gold, condition.predicted))
+        case Rows():
+            return None
+    number, value = _typed_cell(condition)
+    return Typed(("cell", condition.column), number, (value,))
+
+
+# ── subjects ─────────────────────────────────────────────────────────────────────────────────
+
+
+def outcome_subject() -> Subject:
+    operators = (
+        Operator(tr("is right"), lambda: Outcome(right=True)),
+        Operator(tr("is wrong"), lambda: Outcome(right=False)),
+    )
+    return Subject(("outcome",), tr("the prediction"), operators)
+
+
+def label_subject(side: Side, names: Sequence[str]) -> Subject:
+    value = Value(tr("Label"), "choice", tuple((name, visible(name)) for name in names))
+    operators = (
+        Operator(tr("is"), lambda label: LabelIs(side=side, label=label), (value,)),
+        Operator(
+            tr("is not"), lambda label: LabelIs(side=side, label=label, holds=False), (value,)
+        ),
+    )
+    return Subject(("label", side), tr("gold") if side == "gold" else tr("predicted"), operators)
+
+
+def figure_subject(figure: Figure) -> Subject:
+    return Subject(
+        ("figure", figure),
+        translated(FIGURE_NAMES[figure]),
+        _ranges(lambda **ends: Between(figure=figure, **ends)),
+    )
+
+
+def score_subject(label: str) -> Subject:
+    return Subject(
+        ("score", label),
+        tr("the probability of “{0}”").format(visible(label)),
+        _ranges(lambda **ends: ScoreBetween(label=label, **ends)),
+    )
+
+
+def cell_subject(column: str) -> Subject:
+    value = Value(tr("Text"))
+    operators = tuple(
+        Operator(in_language(text), lambda given, make=make: make(column, given), (value,))
+        for text, make in CELL_OPERATORS
+    )
+    ranges = _ranges(lambda **ends: CellBetween(column=column, **ends))
+    return Subject(("cell", column), f"“{visible(column)}”", (*operators, *ranges))
+
+
+def span_subject(types: Sequence[str]) -> Subject:
+    """“the row has a” missed span, of a gold type and a predicted one."""
+    choices = ((None, tr("any type")), *((name, visible(name)) for name in types))
+    values = (
+        Value(tr("Gold type"), "choice", choices),
+        Value(tr("Predicted type"), "choice", choices),
+    )
+
+    def operator(kind: Any, text: str) -> Operator:
+        return Operator(
+            text,
+            lambda gold, predicted: HasSpan(error=kind, gold=gold, predicted=predicted),
+            values,
+        )
+
+    kinds = [operator(kind, translated(ERROR_NAMES[kind])) for kind in SPAN_KINDS]
+    return Subject(("span",), tr("the row has a"), (operator(None, tr("span")), *kinds))
+
+
+CELL_OPERATORS: tuple[tuple[str, Callable[[str, str], Condition]], ...] = (
+    (marked("is"), lambda column, text: CellIs(column=column, value=text)),
+    (marked("contains"), lambda column, text: CellContains(column=column, text=text)),
+    (marked("has the word"), lambda column, text: CellHasWord(column=column, word=text)),
+    (
+        marked("begins with the word"),
+        lambda column, text: CellHasWord(column=column, word=text, first=True),
+    ),
+    (
+        marked("matches the regular expression"),
+        lambda column, text: CellMatches(column=column, pattern=text),
+    ),
+)
+
+
+def _typed_cell(
+    condition: CellIs | CellContains | CellHasWord | CellMatches,
+) -> tuple[int, str]:
+    """The place of its operator in CELL_OPERATORS, and its text."""
+    match condition:
+        case CellIs():
+            return 0, condition.value
+        case CellContains():
+            return 1, condition.text
+        case CellHasWord():
+            return 2 + condition.first, condition.word
+    return 4, condition.pattern
+
+
+def _ranges(make: Callable[..., Condition]) -> tuple[Operator, ...]:
+    """The operators of a number; an interval has its lower end and not its upper one."""
+    low, high = Value(tr("At least"), "number"), Value(tr("Below"), "number")
+    return (
+        Operator(tr("is at least"), lambda least: make(least=least), (low,)),
+        Operator(tr("is below"), lambda most: make(most=most), (high,)),
+        Operator(
+            tr("is at least … and below …"),
+            lambda least, most: make(least=least, most=most),
+            (low, high),
+        ),
+        Operator(tr("is known"), make),
+    )
+
+
+def _typed_range(
+    key: tuple[str, ...], first: int, condition: Between | ScoreBetween | CellBetween
+) -> Typed:
+    """A range whose operators begin at the place `first`."""
+    match condition.least, condition.most:
+        case None, None:
+            return Typed(key, first + 3)
+        case low, None:
+            return Typed(key, first, (low,))
+        case None, high:
+            return Typed(key, first + 1, (high,))
+        case low, high:
+            return Typed(key, first + 2, (low, high))
+
+
+MAKERS: dict[str, Callable[[Any], Subject]] = {
+    "figure": figure_subject,
+    "score": score_subject,
+    "cell": cell_subject,
+    "label": lambda side: label_subject(side, ()),
+}
+"""By the first part of a key, from its second one."""

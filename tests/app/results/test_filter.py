@@ -1,0 +1,208 @@
+"""The filter as a sentence whose parts are changed, added and taken away by the keyboard."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.notices import Notices
+from app.results.condition_forms import Typed, subjects, typed
+from app.results.filter_bar import FilterBar
+from app.results.state import ResultsState
+from engine.results.conditions import (
+    Between,
+    CellBetween,
+    CellContains,
+    CellHasWord,
+    CellIs,
+    CellMatches,
+    Condition,
+    HasSpan,
+    LabelIs,
+    Outcome,
+    Rows,
+    ScoreBetween,
+)
+from engine.results.predictions import Predictions
+from tests.app.accessible import assert_accessible
+from tests.engine.results.made import classified, tagged
+
+Open = Callable[[Predictions], FilterBar]
+CLASSIFIED = classified(
+    ["good", "good", "bad"], ["good", "bad", "bad"], text=["fine", "so so", "dull"]
+)
+TAGGED = tagged([("Ann met Bob", "B-PER O B-PER", "B-PER O O")])
+
+
+@pytest.fixture
+def open_filter(qtbot: QtBot, tmp_path: Path) -> Open:
+    """The filter of predictions, in a window of its own that has the keyboard."""
+
+    def make(predictions: Predictions) -> FilterBar:
+        notices = Notices()
+        state = ResultsState(notices)
+        bar = FilterBar(state, notices)
+        state.setParent(bar)
+        notices.setParent(bar)
+        qtbot.addWidget(bar)
+        bar.resize(500, 300)
+        with qtbot.waitActive(bar):
+            bar.show()
+            bar.activateWindow()
+        predictions.write(tmp_path / "validation.parquet")
+        with qtbot.waitSignal(state.listed):
+            state.open(tmp_path / "validation.parquet")
+        return bar
+
+    return make
+
+
+def said(bar: FilterBar) -> list[str]:
+    return [chip.text() for chip in bar.chips]
+
+
+def test_a_condition_is_changed_in_the_sentence(open_filter: Open, qtbot: QtBot) -> None:
+    bar = open_filter(CLASSIFIED)
+    state = bar._state
+    conditions = (LabelIs(side="gold", label="good"), LabelIs(side="predicted", label="bad"))
+    state.choose("confusion", conditions)
+    bar.chips[0].setFocus()
+    QTest.keyClick(bar.chips[0], Qt.Key.Key_Space)
+    editor = bar.editor
+    qtbot.waitUntil(editor.isVisible)
+    label = QApplication.focusWidget()
+    assert label is editor.values[0]
+    assert label.currentText() == "good"  # type: ignore[union-attr]
+    QTest.keyClick(label, Qt.Key.Key_Up)  # to “bad”
+    QTest.keyClick(label, Qt.Key.Key_Tab, Qt.KeyboardModifier.ShiftModifier)
+    assert QApplication.focusWidget() is editor.operator
+    QTest.keyClick(editor.operator, Qt.Key.Key_Down)  # to “is not”
+    assert editor.values[0].currentText() == "bad"  # type: ignore[attr-defined]
+    with qtbot.waitSignal(state.listed):
+        QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
+    assert said(bar) == ["gold is not “bad”", "predicted is “bad”"]
+    assert state.rows.tolist() == [1]
+    assert bar.chips[0].hasFocus()
+    assert state.chosen_by("confusion") == ()  # whose cell is no longer what was clicked
+    assert not editor.isVisible()
+
+
+def test_escape_leaves_the_filter_and_the_cross_takes_a_part_away(
+    open_filter: Open, qtbot: QtBot
+) -> None:
+    bar = open_filter(CLASSIFIED)
+    bar._state.choose("a", (Outcome(right=False), CellContains(column="text", text="so")))
+    bar.chips[1].click()
+    qtbot.waitUntil(bar.editor.isVisible)
+    QTest.keyClicks(bar.editor.values[0], "nothing")
+    QTest.keyClick(bar.editor.values[0], Qt.Key.Key_Escape)
+    assert said(bar) == ["the prediction is wrong", "“text” contains “so”"]
+    assert bar.chips[1].hasFocus()
+    bar.removes[0].setFocus()
+    QTest.keyClick(bar.removes[0], Qt.Key.Key_Space)
+    assert said(bar) == ["“text” contains “so”"]
+    assert bar.removes[0].hasFocus()
+    assert_accessible(bar)
+    assert bar.chips[0].accessibleName() == "Change: “text” contains “so”"
+    assert bar.removes[0].accessibleName() == "Remove: “text” contains “so”"
+
+
+def test_a_condition_is_added_and_what_is_wrong_with_it_is_said(
+    open_filter: Open, qtbot: QtBot
+) -> None:
+    bar = open_filter(CLASSIFIED)
+    bar.add.click()
+    editor = bar.editor
+    qtbot.waitUntil(editor.isVisible)
+    QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
+    assert editor.problem.text() == "Type a text."
+    editor.operator.setCurrentText("matches the regular expression")
+    QTest.keyClicks(editor.values[0], "s[o")
+    QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
+    assert "“s[o” is not a valid regular expression." in editor.problem.text()
+    assert bar.chips == []
+    QTest.keyClicks(editor.values[0], "]$")
+    with qtbot.waitSignal(bar._state.listed):
+        QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
+    assert said(bar) == ["“text” matches s[o]$"]
+    assert bar._state.rows.tolist() == [1]
+    assert bar.chips[0].hasFocus()
+
+
+def test_the_ends_of_a_number_are_typed(open_filter: Open, qtbot: QtBot) -> None:
+    bar = open_filter(CLASSIFIED)
+    bar._state.choose("length", (Between(figure="words", least=2, most=9),))
+    bar.chips[0].click()
+    editor = bar.editor
+    qtbot.waitUntil(editor.isVisible)
+    low, high = editor.values
+    low.set_number(None)  # type: ignore[attr-defined]
+    editor.apply()
+    assert editor.problem.text() == "Type a number."
+    low.set_number(10)  # type: ignore[attr-defined]
+    editor.apply()
+    assert editor.problem.text() == "The lower end must be below the upper one."
+    low.set_number(1)  # type: ignore[attr-defined]
+    high.set_number(1.5)  # type: ignore[attr-defined]
+    with qtbot.waitSignal(bar._state.listed):
+        QTest.keyClick(high, Qt.Key.Key_Return)
+    assert bar._state.conditions == (Between(figure="words", least=1, most=1.5),)
+    assert sorted(bar._state.rows.tolist()) == [0, 2]
+
+
+CONDITIONS: tuple[Condition, ...] = (
+    LabelIs(side="gold", label="bad"),
+    LabelIs(side="predicted", label="good", holds=False),
+    Outcome(right=True),
+    Outcome(right=False),
+    Between(figure="loss", least=0.5),
+    Between(figure="score"),
+    ScoreBetween(label="bad", most=0.5),
+    CellIs(column="text", value="a"),
+    CellContains(column="text", text="a"),
+    CellHasWord(column="text", word="a"),
+    CellHasWord(column="text", word="a", first=True),
+    CellMatches(column="text", pattern="a"),
+    CellBetween(column="text", least=1, most=2),
+)
+SPANS: tuple[Condition, ...] = (HasSpan(), HasSpan(error="type", gold="PER", predicted=None))
+
+
+@pytest.mark.parametrize(
+    "condition, predictions",
+    [*((one, CLASSIFIED) for one in CONDITIONS), *((one, TAGGED) for one in SPANS)],
+)
+def test_each_kind_of_condition_is_typed_as_it_was_made(
+    condition: Condition, predictions: Predictions
+) -> None:
+    now = typed(condition)
+    assert now is not None
+    found = {one.key: one for one in subjects(predictions, now)}
+    operator = found[now.key].operators[now.operator]
+    assert operator.make(*now.values) == condition
+    assert len(operator.values) == len(now.values)
+
+
+def test_rows_that_were_selected_one_by_one_are_only_taken_away(open_filter: Open) -> None:
+    bar = open_filter(CLASSIFIED)
+    bar._state.choose("comparison", (Rows(rows=(1,)),))
+    assert not bar.chips[0].isEnabled()
+    assert typed(Rows(rows=(1,))) is None
+    bar.removes[0].click()
+    assert bar.chips == []
+
+
+def test_every_subject_gives_a_condition_that_selects() -> None:
+    for predictions in (CLASSIFIED, TAGGED):
+        for subject in subjects(predictions, Typed(("cell", "text"), 1, ("",))):
+            for operator in subject.operators:
+                given = [
+                    {"text": "a", "number": 1.0, "choice": value.choices[-1:]}[value.kind]
+                    for value in operator.values
+                ]
+                given = [one[0][0] if isinstance(one, tuple) else one for one in given]
+                assert len(operator.make(*given).mask(predictions)) == len(predictions)
