@@ -5,7 +5,6 @@ from functools import partial
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QLineEdit,
     QPushButton,
     QSizePolicy,
     QToolButton,
@@ -21,14 +20,14 @@ from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, numbers
-from app.widgets.dialogs import Choice, ask
+from app.widgets.dialogs import Choice, ask_for_name
+from app.widgets.results.slices import SLICE_NAME_CHARACTERS
 from app.widgets.text import Text, plain_menu_text
 from app.widgets.wrapping import Wrapping
 from engine.results.conditions import Condition
 from engine.results.predictions import Predictions
 
 CHIP_CHARACTERS = 60
-NAME_CHARACTERS = 200
 
 
 class FilterBar(QWidget):
@@ -177,14 +176,14 @@ class FilterBar(QWidget):
 
     def _ask_name(self) -> None:
         """Under which name the conditions are kept; their sentence is proposed."""
-        name = QLineEdit(translated(self._state.sentence())[:NAME_CHARACTERS])
-        name.setMaxLength(NAME_CHARACTERS)
-        name.setAccessibleName(self.tr("Name of the slice"))
-        ask(
+        ask_for_name(
             self,
-            self.tr("Keep as a slice"),
-            self.tr("Its score is listed under Slices, for every result on the same data."),
-            (Choice("keep", self.tr("Save"), "primary"), Choice("cancel", self.tr("Cancel"))),
-            lambda key: self.kept.emit(name.text().strip()) if key == "keep" else None,
-            [name],
+            (
+                self.tr("Keep as a slice"),
+                self.tr("Its score is listed under Slices, for every result on the same data."),
+            ),
+            translated(self._state.sentence()),
+            SLICE_NAME_CHARACTERS,
+            Choice("keep", self.tr("Save"), "primary"),
+            self.kept.emit,
         )

@@ -1,5 +1,6 @@
 """The pictures of a task, of which one is shown; what is clicked in one selects rows."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from app.widgets.results.picture import ResultPicture
 from app.widgets.results.slices import SlicesPicture, slices
 from engine.results.conditions import Conditions
 from engine.results.predictions import Predictions
-from engine.results.saved_slices import read_slices, save_slice
+from engine.results.saved_slices import delete_slice, read_slices, rename_slice, save_slice
 from engine.results.slices import Slice
 
 
@@ -73,6 +74,9 @@ class Pictures(QWidget):
             picture = self.made[kind.key] = kind()
             picture.chosen.connect(partial(self._state.choose, kind.key))
             picture.decided.connect(self.decided)
+            if isinstance(picture, SlicesPicture):
+                picture.renamed.connect(self._rename_slice)
+                picture.deleted.connect(self._delete_slice)
             self.stack.addWidget(picture)
         self.stack.setCurrentWidget(self.made[kind.key])
         if kind.key not in self._measured:
@@ -96,21 +100,41 @@ class Pictures(QWidget):
         if predictions is None or not conditions or not name:
             return
         kept = Slice(name=name, source=predictions.facts.source, conditions=conditions)
-        background.run(
-            self,
-            lambda: save_slice(self._slices_file, kept),
-            lambda _: self._on_slice_kept(),
-            self._notices.show,
+        self._keep_slices(lambda: save_slice(self._slices_file, kept), self._show_slices)
+
+    def _rename_slice(self, named: Slice, name: str) -> None:
+        file = self._slices_file
+        self._keep_slices(
+            lambda: rename_slice(file, named.name, named.source, name), self._measure_slices
         )
 
-    def _on_slice_kept(self) -> None:
-        """Show the slices, the new one among them."""
+    def _delete_slice(self, named: Slice) -> None:
+        file = self._slices_file
+
+        def done() -> None:
+            self._measure_slices()
+            said = self.tr("Deleted the slice “{0}”.").format(named.name)
+            self._notices.say(said, self.tr("Undo"), undo)
+
+        def undo() -> None:
+            self._keep_slices(lambda: save_slice(file, named), self._measure_slices)
+
+        self._keep_slices(lambda: delete_slice(file, named.name, named.source), done)
+
+    def _keep_slices(self, work: Callable[[], None], done: Callable[[], None]) -> None:
+        """Change the file of slices off the window's thread."""
+        background.run(self, work, lambda _: done(), self._notices.show)
+
+    def _show_slices(self) -> None:
+        """Show the slices, a new one among them."""
+        self.choice.setCurrentIndex(self._kinds.index(SlicesPicture))
+        self._measure_slices()
+
+    def _measure_slices(self) -> None:
+        """Show what is in the file of slices now; later, where another picture is in sight."""
         self._measured.discard(SlicesPicture.key)
-        number = self._kinds.index(SlicesPicture)
-        if self.choice.currentIndex() == number:
-            self.show_picture(number)
-        else:
-            self.choice.setCurrentIndex(number)
+        if isinstance(self.shown, SlicesPicture):
+            self.show_picture(self.choice.currentIndex())
 
     def _on_measured(self, key: str, of: object, measured: Any) -> None:
         if of is self._state.predictions and key in self.made:

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme import SPACE
+from app.translation import tr
 from app.widgets import buttons
 from app.widgets.screen import Fitting, resize_within, room
 from app.widgets.text import Text, visible
@@ -179,6 +180,32 @@ def ask(
     question = Question(owner, title, text, choices, on_answer, body)
     question.open()
     return question
+
+
+def ask_for_name(
+    owner: QWidget,
+    about: tuple[str, str],
+    now: str,
+    longest: int,
+    choice: Choice,
+    on_name: Callable[[str], object],
+) -> None:
+    """Ask for a name; `on_name` gets it without blanks around, and only where there is one.
+
+    Args:
+        about: title and text of the question.
+        now: the name that stands there first, of which at most `longest` characters are kept.
+        choice: the button that accepts it.
+    """
+    field = QLineEdit(now[:longest])
+    field.setMaxLength(longest)
+    field.setAccessibleName(tr("Name"))
+
+    def answered(key: str) -> None:
+        if key == choice.key and (name := field.text().strip()):
+            on_name(name)
+
+    ask(owner, *about, (choice, Choice("cancel", tr("&Cancel"))), answered, [field])
 
 
 def foot(*parts: QWidget) -> QHBoxLayout:

@@ -45,6 +45,25 @@ def delete_slice(path: Path, name: str, source: str) -> None:
         _write(path, left)
 
 
+def rename_slice(path: Path, name: str, source: str, new: str) -> None:
+    """Give a slice another name, in its place; nothing happens where there is none of this name.
+
+    Raises StudioError, also where another slice of the same rows has the new name.
+    """
+    found = read_slices(path)
+    if new != name and any(_key(one) == (new, source) for one in found):
+        raise StudioError(
+            phrase("There is already a slice “{name}”.", name=new),
+            phrase("Choose another name, or delete that slice first."),
+        )
+    renamed = [
+        one.model_copy(update={"name": new}) if _key(one) == (name, source) else one
+        for one in found
+    ]
+    if renamed != list(found):
+        _write(path, renamed)
+
+
 def _key(one: Slice) -> tuple[str, str]:
     return one.name, one.source
 

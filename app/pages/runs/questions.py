@@ -2,30 +2,24 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
-from app.widgets.dialogs import Choice, ask
+from app.widgets.dialogs import Choice, ask, ask_for_name
 from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint
 
 
 def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
     """Ask for another name of a run."""
-    field = QLineEdit(row.name)
-    field.setMaxLength(RUN_NAME_LENGTH)
-    field.setAccessibleName(tr("Name"))
-    ask(
+    ask_for_name(
         owner,
-        tr("Rename the run"),
-        tr("The folder on disk keeps its name."),
-        [
-            Choice("rename", tr("&Rename"), "primary"),
-            Choice("cancel", tr("&Cancel")),
-        ],
-        lambda key: runs.rename(row.id, field.text()) if key == "rename" else None,
-        [field],
+        (tr("Rename the run"), tr("The folder on disk keeps its name.")),
+        row.name,
+        RUN_NAME_LENGTH,
+        Choice("rename", tr("&Rename"), "primary"),
+        lambda name: runs.rename(row.id, name),
     )
 
 

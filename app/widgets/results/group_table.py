@@ -89,11 +89,11 @@ class GroupPicture(ResultPicture):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.note = Text("", "small")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.note)
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(0, 0, 0, 0)
+        self.column.setSpacing(2 * SPACE)
+        self.column.addWidget(self.table, 1)
+        self.column.addWidget(self.note)
         self.table.chosen.connect(self._on_pressed)
 
     def show_measured(self, measured: Lines) -> None:

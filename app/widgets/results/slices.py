@@ -3,13 +3,21 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout
+
+from app.theme import SPACE
 from app.translation import marked, translated
-from app.widgets import numbers
+from app.widgets import buttons, numbers
+from app.widgets.dialogs import Choice, ask_for_name
 from app.widgets.results.group_table import GroupPicture, Line, Lines
+from engine.results.conditions import sentence
 from engine.results.groups import row_scores
 from engine.results.predictions import Predictions
 from engine.results.slices import MIN_ROWS, Slice, WorstSlices, score_slices, worst_slices
 
+SLICE_NAME_CHARACTERS = 200
 NOTHING = WorstSlices((), 0, 0)
 
 
@@ -18,6 +26,7 @@ class Slices(Lines):
     """The named slices first, then those that were found."""
 
     found: WorstSlices = NOTHING
+    named: tuple[Slice, ...] = ()
 
 
 def slices(predictions: Predictions, kept: tuple[Slice, ...] = ()) -> Slices:
@@ -36,15 +45,80 @@ def slices(predictions: Predictions, kept: tuple[Slice, ...] = ()) -> Slices:
         Line(one.group.name, one.group.count, one.group.score, one.conditions)
         for one in found.slices
     )
-    return Slices((*named, *worst), scores.name, scores.more_is_better, found)
+    return Slices((*named, *worst), scores.name, scores.more_is_better, found, usable)
 
 
 class SlicesPicture(GroupPicture):
-    """A table of slices; below it the worst one in a sentence."""
+    """A table of slices; below it the worst one in a sentence.
 
+    Signals:
+        renamed: a Slice that was named, and its new name.
+        deleted: a Slice that was named, which is not wanted any more.
+    """
+
+    renamed = Signal(object, str)
+    deleted = Signal(object)
     key = "slices"
     title = marked("Slices")
     measure: ClassVar[Any] = staticmethod(slices)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rename = buttons.plain(self.tr("Rename slice…"), self._ask_name, "pencil")
+        self.delete = buttons.plain(self.tr("Delete slice"), self._on_delete, "trash-2")
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        for button in (self.rename, self.delete):
+            row.addWidget(button)
+        row.addStretch()
+        self.column.addLayout(row)
+        self.table.selectionModel().currentRowChanged.connect(lambda *_: self._show_buttons())
+        self.table.installEventFilter(self)
+        self._show_buttons()
+
+    def show_measured(self, measured: Lines) -> None:
+        super().show_measured(measured)
+        self._show_buttons()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """F2 and Delete, where the keyboard is in the table."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            act = {Qt.Key.Key_F2: self._ask_name, Qt.Key.Key_Delete: self._on_delete}.get(
+                Qt.Key(event.key())
+            )
+            if act is not None:
+                act()
+                return True
+        return False
+
+    def current(self) -> Slice | None:
+        """The named slice where the keyboard is; None for one that was found."""
+        measured, row = self.model.measured, self.table.currentIndex().row()
+        named = measured.named if isinstance(measured, Slices) else ()
+        return named[row] if 0 <= row < len(named) else None
+
+    def _show_buttons(self) -> None:
+        """There is nothing to rename or delete where no slice was named."""
+        measured = self.model.measured
+        for button in (self.rename, self.delete):
+            button.setVisible(isinstance(measured, Slices) and bool(measured.named))
+            button.setEnabled(self.current() is not None)
+
+    def _ask_name(self) -> None:
+        named = self.current()
+        if named is not None:
+            ask_for_name(
+                self,
+                (self.tr("Rename the slice"), translated(sentence(named.conditions))),
+                named.name,
+                SLICE_NAME_CHARACTERS,
+                Choice("rename", self.tr("&Rename"), "primary"),
+                lambda name: self.renamed.emit(named, name),
+            )
+
+    def _on_delete(self) -> None:
+        if (named := self.current()) is not None:
+            self.deleted.emit(named)
 
     def said(self, measured: Lines) -> str:
         assert isinstance(measured, Slices)

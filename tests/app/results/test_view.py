@@ -18,8 +18,10 @@ from app.widgets.results.slices import SlicesPicture
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Refused
+from engine.results.conditions import Outcome
 from engine.results.predictions import Predictions
-from engine.results.saved_slices import read_slices
+from engine.results.saved_slices import read_slices, save_slice
+from engine.results.slices import Slice
 from engine.results.store import file_of, note_look
 from engine.spec.dataset import FileData
 from engine.spec.prediction import PredictionSettings
@@ -292,6 +294,39 @@ def test_conditions_are_kept_as_a_slice_that_other_results_have_too(
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     table.table.chosen.emit(table.model.index(0, 0))
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 2)
+
+
+def test_a_slice_is_renamed_and_deleted_with_undo(show: Show, studio: Studio, qtbot: QtBot) -> None:
+    wrong = (Outcome(right=False),)
+    for name in ("Mistakes", "Others"):
+        save_slice(studio.home.slices, Slice(name=name, source="Reviews", conditions=wrong))
+    view = show()
+    view.pictures.choice.setCurrentText("Slices")
+    picture: Any = view.pictures.made["slices"]
+    qtbot.waitUntil(lambda: picture.model.rowCount() == 2)
+
+    def named() -> list[str]:
+        return [picture.model.index(row, 0).data() for row in range(picture.model.rowCount())]
+
+    assert picture.rename.isVisible()
+    assert not picture.rename.isEnabled()
+    picture.table.setFocus()
+    picture.table.setCurrentIndex(picture.model.index(0, 0))
+    QTest.keyClick(picture.table, Qt.Key.Key_F2)
+    asked = question(qtbot)
+    asked.findChild(QLineEdit).setText(" Wrong ")
+    asked.buttons["rename"].click()
+    qtbot.waitUntil(lambda: named() == ["Wrong", "Others"])
+    picture.table.setCurrentIndex(picture.model.index(0, 0))
+    QTest.keyClick(picture.table, Qt.Key.Key_Delete)
+    qtbot.waitUntil(lambda: named() == ["Others"])
+    notice = studio.notices.shown[-1]
+    assert (notice.problem, notice.action) == ("Deleted the slice “Wrong”.", "Undo")
+    assert notice.act is not None
+    notice.act()
+    qtbot.waitUntil(lambda: named() == ["Others", "Wrong"])
+    assert {one.name for one in read_slices(studio.home.slices)} == {"Wrong", "Others"}
+    assert_accessible(view)
 
 
 def test_a_slice_that_is_worse_is_found_and_said(qtbot: QtBot) -> None:

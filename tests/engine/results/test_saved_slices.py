@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import StudioError
 from engine.results.conditions import CellIs, Outcome
-from engine.results.saved_slices import delete_slice, read_slices, save_slice
+from engine.results.saved_slices import delete_slice, read_slices, rename_slice, save_slice
 from engine.results.slices import Slice
 
 
@@ -23,6 +23,21 @@ def test_slices_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
     delete_slice(file, "B", "Reviews")
     delete_slice(file, "C", "News")
     assert read_slices(file) == (other,)
+
+
+def test_a_slice_is_renamed_in_its_place_and_never_over_another_one(tmp_path: Path) -> None:
+    file = tmp_path / "slices.json"
+    one, two = (Slice(name=name, source="Reviews", conditions=()) for name in "AB")
+    other = Slice(name="C", source="News", conditions=())
+    for each in (one, two, other):
+        save_slice(file, each)
+    rename_slice(file, "A", "Reviews", "C")
+    renamed = one.model_copy(update={"name": "C"})
+    assert read_slices(file) == (renamed, two, other)
+    with pytest.raises(StudioError, match="already a slice “B”"):
+        rename_slice(file, "C", "Reviews", "B")
+    rename_slice(file, "Z", "Reviews", "Y")
+    assert read_slices(file) == (renamed, two, other)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b'[{"name": "a", "conditions": 3}]'])
