@@ -1,113 +1,142 @@
-"""Make the sample data set: sentences of State of the Union speeches, and the era they are from.
+"""Make the sample data set: passages of Wikipedia, and what kind of thing their article is about.
 
-    python packaging/sample/make.py ASSETS [--out resources/sample/speeches.csv]
+    python packaging/sample/make.py ASSETS [--out resources/sample/topics.csv]
 
-Reads `corpora/sotu` among the shared assets and writes a CSV in UTF-8 with the columns text, era,
-year, president: as many sentences of each era, spread over its speeches, in mixed order. The
-result depends on the input alone, byte for byte. Needs the standard library only.
+Reads `corpora/enwiki2015-a.tar.xz` among the shared assets and writes a CSV in UTF-8 with the
+columns text, topic, article: one passage of two sentences from each article, as many of each topic,
+in mixed order. The result depends on the input alone, byte for byte. Needs the standard library
+only, and about a minute.
 
-A sentence is taken where it is clean and gives its era away by its words alone: 8 to 40 words, no
-digits (a year would tell all), no dashes or brackets (the scanned ones are often torn), only words
-that the speeches use at least five times (a misread one is rarer), and none of the forms of
-address. What came of it is in resources/sample/README.md.
+The topic of an article is told by its first sentence (“… was an American composer …”); an article
+of two topics, or of none, is left out. The passage comes from further on, has neither a word of the
+title nor one that tells its topic, and is plain: 15 to 40 words without digits and brackets. So it
+takes knowledge of what words mean to classify it. What came of it is in resources/sample/README.md.
 """
 
 import argparse
 import csv
+import html
 import random
 import re
 import sys
+import tarfile
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "starter"))
-from corpus import decoded, sentences
+from corpus import ARTICLE, OTHER_TITLES, Document, clean, sentences
 
-SEED = 1790
-ERAS = {1860: "1790–1860", 1932: "1861–1932", 9999: "1933–2021"}  # last year of each
-OF_EACH_ERA = 720
-FEWEST, MOST = 8, 40  # words
-USES = 5  # of every word, in all speeches together
-PLAIN = re.compile(r"[A-Z][A-Za-z ,;:.?!']*[.?!]")
-ADDRESS = re.compile(
-    r"fellow|citizens|Mr\. |Madam|Speaker|gentlemen|thank you|God bless", re.IGNORECASE
-)
-WORD = re.compile(r"[A-Za-z']+")
+SEED = 2015
+OF_EACH_TOPIC = 100
+FEWEST, MOST = 15, 40  # words
+LONG = 4  # letters of a word of the title that a passage must not have
+TOPICS = {
+    "animals and plants": r"species|genus|breed|order of|flowering|plants?|animals?|birds?|fish"
+    r"|mammals?|insects?|dinosaurs?|trees?|fruit",
+    "chemistry": r"chemical|compounds?|alloys?|acids?|minerals?|metals?|molecules?|isotopes?",
+    "computing": r"programming|software|operating system|computers?|microprocessor|file format"
+    r"|algorithm|protocol|data structure",
+    "games and sport": r"games?|sports?|football|footballer|baseball|basketball|hockey|tennis"
+    r"|boxer|racing|player|club|athlete|wrestler|golfer",
+    "mathematics": r"mathemat\w+|theorem|geometry|algebra|equation|statistics|function|integer"
+    r"|polynomial",
+    "music": r"band|singer|album|musician|song|songwriter|composer|guitarist|musical|opera|rapper",
+    "places": r"city|town|river|island|lake|county|country|province|municipality|mountain|village"
+    r"|capital|region",
+    "religion and myth": r"god|goddess|saint|pope|deity|mythology|bishop|religious|christian"
+    r"|theologian|church|prophet|monk|biblical",
+    "stories and films": r"novel|novelist|poet|poem|writer|author|short story|playwright|literary"
+    r"|film|television|sitcom|actor|actress|movie|filmmaker",
+    "war": r"war|battle|military|weapon|rifle|tank|aircraft|warship|fighter|missile|army|soldier"
+    r"|naval|siege|general",
+}
+TELLS = {topic: re.compile(rf"\b(?:{words})\b", re.I) for topic, words in TOPICS.items()}
+DEFINITION = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the|any) (.{0,90})")
+PLAIN = re.compile(r"[A-Z][A-Za-z ,;:.'-]*\.")
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-
-def era(year: int) -> str:
-    return next(name for last, name in ERAS.items() if year <= last)
+Article = tuple[str, Document]  # title and paragraphs
 
 
-def president(name: str) -> str:
-    """The name as it is written, from “george_w_bush” and its like."""
-    parts = name.replace("mc_kinley", "mcKinley").split("_")
-    return " ".join(
-        f"{part.upper()}." if len(part) == 1 else part[0].upper() + part[1:] for part in parts
-    )
+def articles(archive: Path) -> Iterator[Article]:
+    """The articles of the archive with a plain title, cleaned."""
+    with tarfile.open(archive, "r|xz") as files:
+        for member in files:
+            reader = files.extractfile(member) if "wiki_" in member.name else None
+            if reader is not None:
+                yield from titled(reader.read().decode("utf-8", errors="replace").splitlines())
 
 
-def is_clean(sentence: str, uses: Counter[str]) -> bool:
-    words = WORD.findall(sentence)
-    return (
-        FEWEST <= len(words) <= MOST
-        and PLAIN.fullmatch(sentence) is not None
-        and not ADDRESS.search(sentence)
-        and not any(word.isupper() and len(word) > 1 for word in words)
-        and all(uses[word.lower()] >= USES for word in words)
-    )
+def titled(lines: list[str]) -> Iterator[Article]:
+    """Articles between their `<doc …>` and `</doc>` lines."""
+    title, document = "", []
+    for line in lines:
+        if opening := ARTICLE.match(line):
+            title, document = html.unescape(opening["title"]), []
+        elif line == "</doc>":
+            is_plain = not OTHER_TITLES.match(title) and not re.search(r"\d", title)
+            if document and is_plain:
+                yield title, document
+        elif line != title and (paragraph := clean(line)):
+            document.append(paragraph)
 
 
-def chosen(folder: Path) -> list[tuple[str, str, int, str]]:
-    """Rows of text, era, year and president; from the speeches of an era in turn."""
-    speeches = {
-        path: sentences(" ".join(decoded(path).split())) for path in sorted(folder.glob("*.txt"))
-    }
-    uses = Counter(
-        word.lower() for said in speeches.values() for text in said for word in WORD.findall(text)
-    )
+def topic(document: Document) -> str:
+    """What the first sentence says that the article is about; empty where that is not one topic."""
+    definition = DEFINITION.search(sentences(document[0])[0])
+    told = [name for name, words in TELLS.items() if definition and words.search(definition[1])]
+    return told[0] if len(told) == 1 else ""
+
+
+def passages(title: str, document: Document, about: str) -> list[str]:
+    """The pairs of neighbouring sentences that do not give the topic away by one word."""
+    named = [word for word in re.findall(r"[a-z]+", title.lower()) if len(word) >= LONG]
+    pairs = [
+        f"{first} {second}"
+        for paragraph in document[1:]
+        for first, second in pairwise(sentences(paragraph))
+    ]
+    return [
+        text
+        for text in pairs
+        if FEWEST <= len(text.split()) <= MOST
+        and PLAIN.fullmatch(text)
+        and not TELLS[about].search(text)
+        and not any(word in text.lower() for word in named)
+    ]
+
+
+def chosen(found: Iterator[Article]) -> list[tuple[str, str, str]]:
+    """Rows of text, topic and title of the article, in mixed order."""
     dice = random.Random(SEED)
-    by_era: dict[str, list[list[tuple[str, str, int, str]]]] = defaultdict(list)
-    for path, said in speeches.items():
-        year, name = re.fullmatch(r"(\d{4})_(\w+)_[a-z]+", path.stem).groups()  # type: ignore[union-attr]
-        rows = [
-            (text, era(int(year)), int(year), president(name))
-            for text in dict.fromkeys(said)
-            if is_clean(text, uses)
-        ]
-        dice.shuffle(rows)
-        by_era[era(int(year))].append(rows)
-    found: dict[str, tuple[str, str, int, str]] = {}
-    for of_era in by_era.values():
-        dealt = [
-            row
-            for turn in range(max(map(len, of_era)))
-            for rows in of_era
-            for row in rows[turn : turn + 1]
-        ]
-        fresh = [row for row in dealt if row[0] not in found][:OF_EACH_ERA]
-        found |= {row[0]: row for row in fresh}
-    mixed = list(found.values())
-    dice.shuffle(mixed)
-    return mixed
+    by_topic: dict[str, list[tuple[str, str, str]]] = defaultdict(list)
+    for title, document in found:
+        about = topic(document)
+        if about and (texts := passages(title, document, about)):
+            by_topic[about].append((dice.choice(texts), about, title))
+    rows = []
+    for name in sorted(by_topic):
+        dice.shuffle(by_topic[name])
+        rows += by_topic[name][:OF_EACH_TOPIC]
+    dice.shuffle(rows)
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make the sample data set.")
     parser.add_argument("assets", type=Path, help="the folder that holds corpora/")
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "resources/sample/speeches.csv")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "resources/sample/topics.csv")
     asked = parser.parse_args()
-    rows = chosen(asked.assets / "corpora" / "sotu")
+    rows = chosen(articles(asked.assets / "corpora" / "enwiki2015-a.tar.xz"))
     with open(asked.out, "w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(("text", "era", "year", "president"))
+        table.writerow(("text", "topic", "article"))
         table.writerows(rows)
     counts = Counter(row[1] for row in rows)
     size = asked.out.stat().st_size
     print(f"{asked.out.name}: {len(rows):,} rows, {size:,} bytes, {dict(sorted(counts.items()))}")
-    speeches, presidents = {row[2:] for row in rows}, {row[3] for row in rows}
-    print(f"from {len(speeches)} speeches of {len(presidents)} presidents")
 
 
 if __name__ == "__main__":
