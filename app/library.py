@@ -16,11 +16,11 @@ from engine.home import Home
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.regular_file import read_regular
-from engine.shipped import starter_model
+from engine.shipped import included_models
 from engine.spec.dataset import DatasetSpec
 from engine.system_errors import explained, may_be_there
 
-Origin = Literal["starter", "imported", "run"]
+Origin = Literal["included", "imported", "run"]
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,12 @@ def describe_model(
 
 
 def own_models(home: Home) -> list[ModelEntry]:
-    """The starter model, then the imported ones by name."""
-    models = []
-    if starter_model().is_dir():
-        models.append(describe_model("Starter", starter_model(), "starter"))
+    """Those that came with the program, then the imported ones by name."""
+    models = [
+        describe_model(name, folder, "included")
+        for name, folder in included_models().items()
+        if folder.is_dir()
+    ]
     for folder in _folders(home.models):
         entry = describe_model(folder.name, folder, "imported")
         models.append(replace(entry, saved=datetime.fromtimestamp(folder.stat().st_mtime, UTC)))

@@ -11,7 +11,7 @@ from engine.phrases import phrase
 from engine.shipped import sample_data
 from engine.spec.dataset import Split
 
-NAME = "speeches"
+NAME = "topics"
 _importing = threading.Lock()  # two pages may ask for it at the same time
 
 

@@ -99,7 +99,7 @@ class Studio(QObject):
         return library.datasets(self.home)
 
     def models(self) -> list[ModelEntry]:
-        """The starter model, the imported ones, and of each run the best and the last checkpoint.
+        """The included models, the imported ones, and of each run the best and the last checkpoint.
 
         Reads files and the record: better off the window's thread.
         """

@@ -35,7 +35,7 @@ from engine.home import Home
 from engine.record.runs import Run, all_runs
 from engine.runs import launch
 from engine.runs.folder import RunFolder
-from engine.shipped import FIRST_TRAINING, sample_data, starter_model
+from engine.shipped import FIRST_TRAINING, minilm, sample_data, starter_model
 from engine.spec.dataset import StoredData
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import bert
@@ -46,7 +46,7 @@ from engine.spec.training import HardwareSpec, TrainingSpec
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIZE = (1280, 800)
 THEMES = ("light", "dark")
-FINISHED, STOPPED, FAILED, LIVE = "Speeches by era", "A slower rate", "Reviews", "Words of speeches"
+FINISHED, STOPPED, FAILED, LIVE = "Topics", "A slower rate", "Reviews", "Words of passages"
 TEXT = "He was elected [MASK] of the United States in 1860."
 WORDS = "The unbelievable president spoke to the [MASK] of the United States."
 FIRST, SECOND = "The president spoke to the people.", "They listened to him for an hour."
@@ -290,8 +290,8 @@ def jobs(home: Home) -> dict[str, JobSpec]:
     entry = sample_entry(home)
     assert entry.spec is not None
     sample = StoredData(folder=entry.folder, fingerprint=entry.spec.fingerprint)
-    starter = FromCheckpoint(path=starter_model())
-    first = TrainingSpec.model_validate({**FIRST_TRAINING, "learning_rate": 3e-4, "max_length": 64})
+    model = FromCheckpoint(path=minilm())
+    first = TrainingSpec.model_validate({**FIRST_TRAINING, "learning_rate": 1e-4, "max_length": 80})
     gone = StoredData(folder=home.datasets / "reviews" / "1")
     fresh = FromScratch(model=bert(2, 128, vocabulary=4000))
     one_thread = HardwareSpec(threads=1)  # leaves the other processors to the window
@@ -299,20 +299,20 @@ def jobs(home: Home) -> dict[str, JobSpec]:
         FINISHED: JobSpec(
             name=FINISHED,
             task=TextClassification(),
-            base_model=starter,
+            base_model=model,
             data=sample,
             training=first,
         ),
         STOPPED: JobSpec(
             name=STOPPED,
             task=TextClassification(),
-            base_model=starter,
+            base_model=model,
             data=sample,
-            training=first.model_copy(update={"learning_rate": 5e-5, "epochs": 10.0}),
+            training=first.model_copy(update={"learning_rate": 2e-5, "epochs": 10.0}),
             hardware=one_thread,
         ),
         FAILED: JobSpec(
-            name=FAILED, task=TextClassification(), base_model=starter, data=gone, training=first
+            name=FAILED, task=TextClassification(), base_model=model, data=gone, training=first
         ),
         LIVE: JobSpec(
             name=LIVE,

@@ -18,7 +18,7 @@ from engine.data.formats.reading import recognise
 from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.shipped import starter_model
+from engine.shipped import usual_base_model
 from engine.spec.dataset import FileData, StoredData
 from engine.spec.fields import settings_of
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
@@ -64,7 +64,10 @@ def compose(
     ],
     base_model: Annotated[
         Path | None,
-        typer.Option(help="Checkpoint folder; without it and without --size: the starter model."),
+        typer.Option(
+            help="Checkpoint folder; without it and without --size: MiniLM, or the starter "
+            "model for pre-training."
+        ),
     ] = None,
     validation: Annotated[
         Path | None, typer.Option(help="A second file with the validation rows.")
@@ -79,7 +82,7 @@ def compose(
     raw: dict[str, Any] = {
         "name": name or f"{task} of {data.stem}",
         "task": {"kind": task},
-        "base_model": _base_model(base_model, given),
+        "base_model": _base_model(base_model, task, given),
         "data": source.model_dump(),
     }
     for options in ALWAYS_OPTIONS:
@@ -115,8 +118,8 @@ def _validated(raw: dict[str, Any]) -> JobSpec:
         raise describe_validation(error, "The job") from error
 
 
-def _base_model(folder: Path | None, given: dict[str, Any]) -> dict[str, Any]:
-    """The model of --size with its options, or a checkpoint.
+def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The model of --size with its options, or a checkpoint, or what is usual for the task.
 
     Raises StudioError where both are asked for.
     """
@@ -129,7 +132,8 @@ def _base_model(folder: Path | None, given: dict[str, Any]) -> dict[str, Any]:
             raise StudioError(
                 phrase("{flag} is for a model from scratch.", flag=flag), phrase("Add --size.")
             )
-        return FromCheckpoint(path=(folder or starter_model()).absolute()).model_dump()
+        usual = usual_base_model(pretrains=task == "pretraining")
+        return FromCheckpoint(path=(folder or usual).absolute()).model_dump()
     if folder is not None:
         raise StudioError(
             phrase("--base-model and --size cannot be combined."),

@@ -17,7 +17,7 @@ from engine.messages.events import Ended, Event, Measured, Saved
 from engine.messages.explore.fill_mask import FillMask
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.shipped import FIRST_TRAINING, sample_data, starter_model
+from engine.shipped import FIRST_TRAINING, sample_data, starter_model, usual_base_model
 from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks.text_classification import TextClassification
@@ -25,28 +25,28 @@ from engine.spec.training import TrainingSpec
 from engine.terminal import say
 
 SENTENCE = "The president of the United [MASK] lives in Washington."
-SPEECHES = (
-    "The several States shall provide muskets for their militia.",
-    "We will create new jobs and affordable health care for every American family.",
+PASSAGES = (
+    "The violins take up the melody. A slow movement in a minor key follows.",
+    "They hunt at night and sleep in hollow trees. The young leave the nest in early summer.",
 )
 
 
 def tour(
     into: Annotated[Path | None, typer.Option(help="New folder for the results.")] = None,
 ) -> int:
-    """Fine-tune the starter model on the sample, predict, fill a mask, save two charts."""
+    """Fine-tune MiniLM on the sample, predict, fill a mask, save two charts."""
     home = Home()
     if into is None:
         home.make()
     folder = into.absolute() if into else free_folder(home.runs, "tour")
-    say(f"1 of 4  Fine-tune the starter model on {sample_data().name}: which era is it from?")
+    say(f"1 of 4  Fine-tune MiniLM on {sample_data().name}: what is a passage about?")
     run, curves, best = _train(folder)
 
-    say("2 of 4  Predict two new sentences:")
+    say("2 of 4  Predict two new passages:")
     from engine.tasks.predicting import Predictor
 
     predictor = Predictor(best)
-    for text, said in zip(SPEECHES, predictor.predict(Rows(list(SPEECHES))), strict=True):
+    for text, said in zip(PASSAGES, predictor.predict(Rows(list(PASSAGES))), strict=True):
         say(f"        {said['label']} ({said['probability']:.0%})  {text}")
 
     say(f"3 of 4  Fill a mask: {SENTENCE}")
@@ -82,9 +82,9 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
 
     found = recognise(sample_data())
     job = JobSpec(
-        name="Tour: eras of speeches",
+        name="Tour: topics of passages",
         task=TextClassification(),
-        base_model=FromCheckpoint(path=starter_model()),
+        base_model=FromCheckpoint(path=usual_base_model(pretrains=False)),
         data=FileData(path=sample_data(), reading=found.reading, mapping=found.mapping),
         training=TrainingSpec.model_validate(FIRST_TRAINING),
     )

@@ -52,7 +52,7 @@ TOPICS = {
     "war": r"war|battle|military|weapon|rifle|tank|aircraft|warship|fighter|missile|army|soldier"
     r"|naval|siege|general",
 }
-TELLS = {topic: re.compile(rf"\b(?:{words})\b", re.I) for topic, words in TOPICS.items()}
+TELLS = {topic: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for topic, words in TOPICS.items()}
 DEFINITION = re.compile(r"\b(?:is|was|are|were) (?:an?|the|one of the|any) (.{0,90})")
 PLAIN = re.compile(r"[A-Z][A-Za-z ,;:.'-]*\.")
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -31,7 +31,7 @@ def make_model(folder: Path) -> Path:
 @pytest.fixture(autouse=True)
 def no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Only what the test made is there."""
-    monkeypatch.setattr(library, "starter_model", lambda: tmp_path / "starter")
+    monkeypatch.setattr(library, "included_models", lambda: {"Starter": tmp_path / "starter"})
 
 
 def test_a_closed_folder_is_listed_with_its_reason_and_hides_no_other(
@@ -59,7 +59,7 @@ def test_imported_models_are_listed_by_name(home: Home, tmp_path: Path) -> None:
         ("zebra", "imported"),
     ]
     make_model(tmp_path / "starter")
-    assert [m.origin for m in library.own_models(home)] == ["starter", "imported", "imported"]
+    assert [m.origin for m in library.own_models(home)] == ["included", "imported", "imported"]
 
 
 def test_a_damaged_model_is_listed_with_its_problem(home: Home) -> None:

@@ -95,11 +95,12 @@ THEIRS = (  # what belongs to the user, or comes with the sample
         STOPPED,
         FAILED,
         LIVE,
-        "speeches",
-        "speeches.csv",
+        "topics",
+        "topics.csv",
         "reviews",
         "unbelievable",
         "Starter",
+        "MiniLM",
         "step-",
         EXAMPLE,
         TEXT,
@@ -107,7 +108,6 @@ THEIRS = (  # what belongs to the user, or comes with the sample
         FIRST,
         SECOND,
     ),
-    *("Since 1933", "1790–1860"),
 )
 HERE = (  # what this machine and its libraries are called
     *("cpu", "cuda", "AVX512", "AVX2", "torch", "tokenizers", "numpy", "float16", "float32"),
@@ -119,7 +119,7 @@ PATTERNS = (  # paths, versions, checksums, and what is quoted: names and texts 
     r"[\w-]+:? \d+(?:\.\d+)+\S*",
     r"\b[0-9a-f]{8,}\b",
     r"“[^”⟦⟧]*”",
-    r": (?:text|era|year|president)\b",
+    r": (?:text|topic|article)\b",
 )
 NOT_TRANSLATED = sorted((*THEIRS, *NAMES, *HERE, *ENCODINGS), key=len, reverse=True)
 KNOWN = re.compile("|".join((*PATTERNS, *map(re.escape, NOT_TRANSLATED))))

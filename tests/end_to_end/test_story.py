@@ -97,7 +97,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     shown = window()
 
     # a file is dropped, looked at, and imported
-    shown.take([reviews(tmp_path / "eras.csv")])
+    shown.take([reviews(tmp_path / "topics.csv")])
     qtbot.waitUntil(lambda: "data" in shown.pages, timeout=SOON)
     data = shown.pages["data"]
     assert isinstance(data, DataPage)
@@ -115,7 +115,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     qtbot.waitUntil(lambda: train.state.lists.datasets is not None, timeout=SOON)
     train.state.choose_goal(SENTENCE)
     train.state.choose_data(entry)
-    starter = next(m for m in shown.studio.models() if m.origin == "starter")
+    starter = next(m for m in shown.studio.models() if m.path == starter_model())
     train.state.choose_model(starter)
     training = train.state.choices.training.model_copy(
         update={

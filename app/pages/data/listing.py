@@ -54,8 +54,8 @@ class DataList(Page):
             "database",
             self.tr("No data sets yet"),
             self.tr(
-                "Import your own file, or start with the sample: 2,160 sentences from presidential "
-                "speeches, labelled by era."
+                "Import your own file, or start with the sample: passages of Wikipedia, labelled "
+                "by topic."
             ),
             buttons.primary(self.tr("Import a file…"), self.import_asked.emit, "file-plus"),
             self.first_sample,

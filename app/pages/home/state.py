@@ -10,7 +10,7 @@ from app.machine import look_at_machine
 from app.studio import Studio
 from engine.record.metrics import sparkline
 from engine.record.runs import Run, all_runs
-from engine.shipped import sample_data, starter_model
+from engine.shipped import minilm, sample_data
 
 RECENT = 5
 REFRESH_DELAY_MS = 1000  # ms in which changes are looked at together
@@ -73,8 +73,8 @@ class HomeState(QObject):
             self._pause.stop()
 
     def has_first_steps(self) -> bool:
-        """Whether the starter model and the sample are there to begin with."""
-        return starter_model().is_dir() and sample_data().is_file()
+        """Whether MiniLM and the sample are there to begin with."""
+        return minilm().is_dir() and sample_data().is_file()
 
     def read_runs(self) -> None:
         if self._reading is None or self._reading.is_over():

@@ -101,15 +101,15 @@ class HomePage(Page):
         words.addWidget(
             Text(
                 self.tr(
-                    "BERT Studio includes a small English BERT and a table of sentences from "
-                    "historical speeches. In about a minute, the model learns to classify a "
-                    "sentence by era while you watch."
+                    "BERT Studio includes MiniLM, a small English model, and a table of passages "
+                    "of Wikipedia. In about a minute, the model learns to classify a passage by "
+                    "topic, better than a count of words can, while you watch."
                 ),
                 "muted",
             )
         )
         self.begin = buttons.primary(
-            self.tr("Fine-tune the &starter model on the sample"),
+            self.tr("Fine-tune &MiniLM on the sample"),
             lambda: self._studio.go.emit("train", {"preset": "first"}),
             icon="play",
         )

@@ -121,8 +121,8 @@ class ModelsState(QObject):
 
     def why_not_delete(self, model: ModelEntry) -> str:
         """A sentence, where this model cannot be deleted here."""
-        if model.origin == "starter":
-            return self.tr("The starter model is part of BERT Studio and cannot be deleted.")
+        if model.origin == "included":
+            return self.tr("This model is part of BERT Studio and cannot be deleted.")
         if model.origin == "run":
             return self.tr(
                 "This checkpoint belongs to a run. Delete the run on the Runs page to remove it."

@@ -39,7 +39,7 @@ def entry_of(model: ModelEntry) -> Entry:
         model.path,
         model.name,
         " · ".join(part for part in (*past_of(model), size, *_line(model.info)) if part),
-        {"starter": "sparkles", "imported": "box", "run": "activity"}[model.origin],
+        {"included": "sparkles", "imported": "box", "run": "activity"}[model.origin],
         figure=figure,
         unit=unit,
         mark=_mark(model),
@@ -58,7 +58,7 @@ def _line(info: CheckpointInfo) -> list[str]:
 
 
 def _mark(model: ModelEntry) -> str:
-    if model.origin == "starter":
+    if model.origin == "included":
         return tr("Included with BERT Studio")
     if model.origin == "imported":
         return tr("Imported")
@@ -83,8 +83,12 @@ def heads_of(info: CheckpointInfo) -> list[str]:
 
 def origin_of(model: ModelEntry) -> str:
     """Where the model comes from, in a sentence."""
-    if model.origin == "starter":
-        return tr("A small English BERT included with BERT Studio.")
+    if model.origin == "included":
+        if model.info is not None and "mlm" in model.info.task_heads:
+            return tr(
+                "Included with BERT Studio: a small English BERT that predicts masked tokens."
+            )
+        return tr("Included with BERT Studio: an English encoder, good to fine-tune.")
     if model.origin == "imported":
         return tr("Imported into your home folder.")
     if model.best:

@@ -145,7 +145,7 @@ class RunsList(QWidget):
             "activity",
             self.tr("No runs yet"),
             self.tr(
-                "Fine-tune the starter model on the sample data set, which takes about a minute,"
+                "Fine-tune MiniLM on the sample data set, which takes about a minute,"
                 " or train on your own texts. All your runs will be listed here."
             ),
             self.first,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from app.translation import tr
-from engine.shipped import starter_model
+from engine.shipped import included_models
 from engine.spec.job import BaseModelSource, FromScratch
 
 
@@ -12,9 +12,8 @@ def base_model_name(base_model: BaseModelSource) -> str:
     if isinstance(base_model, FromScratch):
         template = tr("From scratch ({0} layers × {1})")
         return template.format(base_model.model.layers, base_model.model.hidden_size)
-    if base_model.path == starter_model():
-        return tr("Starter")
-    return checkpoint_name(base_model.path)
+    included = {folder: name for name, folder in included_models().items()}
+    return included.get(base_model.path) or checkpoint_name(base_model.path)
 
 
 def checkpoint_name(path: Path) -> str:

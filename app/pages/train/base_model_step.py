@@ -112,7 +112,7 @@ class BaseModelStep(QWidget):
 
     def _origin(self, entry: ModelEntry) -> str:
         match entry.origin:
-            case "starter":
+            case "included":
                 return self.tr("included with BERT Studio")
             case "imported":
                 return self.tr("imported")

@@ -1,4 +1,4 @@
-"""The first fine-tuning: the starter model on the sample, in about a minute on two cores."""
+"""The first fine-tuning: MiniLM on the sample, in about a minute on two cores."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from app.pages.train.goals import first_goal
 from app.sample import sample_entry
 from engine.errors import StudioError
 from engine.home import Home
-from engine.shipped import FIRST_TRAINING
+from engine.shipped import FIRST_TRAINING, usual_base_model
 
 translate = QCoreApplication.translate
 
@@ -19,16 +19,17 @@ translate = QCoreApplication.translate
 def first_choices(entry: DataEntry, models: list[ModelEntry]) -> Choices:
     """Everything chosen for the first fine-tuning.
 
-    Raises StudioError where the starter model is not there.
+    Raises StudioError where MiniLM is not there.
     """
-    starter = next((m for m in models if m.origin == "starter" and m.info is not None), None)
-    if starter is None:
+    usual = usual_base_model(pretrains=False)
+    model = next((m for m in models if m.path == usual and m.info is not None), None)
+    if model is None:
         raise StudioError(
-            translate("Train", "The starter model was not installed with this program."),
+            translate("Train", "MiniLM was not installed with this program."),
             translate("Train", "Import a model first."),
         )
     goal = first_goal(pretrains=False)
-    choices = replace(Choices(), goal=goal, data=data_of(entry), model=model_of(starter))
+    choices = replace(Choices(), goal=goal, data=data_of(entry), model=model_of(model))
     return choices.with_training(choices.training.model_copy(update=FIRST_TRAINING))
 
 

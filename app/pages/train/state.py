@@ -21,6 +21,7 @@ from app.pages.train.preview_state import Previewed, PreviewState
 from app.pages.train.warnings import warnings
 from app.studio import Studio
 from engine.errors import StudioError
+from engine.shipped import usual_base_model
 from engine.spec.dataset import StoredData
 from engine.spec.features import Features
 from engine.spec.job import JobSpec
@@ -110,7 +111,12 @@ class TrainState(QObject):
         self.changed.emit()
 
     def choose_goal(self, goal: Goal) -> None:
-        self.adjust(replace(self.choices, goal=goal), None)
+        """Take this task; the usual model of the one before makes way for that of this one."""
+        before = self.choices
+        usual = usual_base_model(before.is_pretraining)
+        is_usual = before.model is not None and before.model.path == usual
+        choices = replace(before, goal=goal, model=None if is_usual else before.model)
+        self.adjust(self._with_usual_model(choices), None)
 
     def choose_data(self, entry: DataEntry) -> None:
         self.adjust(self.choices.with_data(data_of(entry)), None)
@@ -125,7 +131,9 @@ class TrainState(QObject):
         """
         before = self.choices
         nothing = self._on_usual_hardware(Choices(hardware=self._usual, model=before.model))
-        untouched = before == nothing  # the only model there is was not chosen by the user
+        untouched = (
+            before == nothing
+        )  # the model that stood there at first was not chosen by the user
         self.adjust(
             self._on_usual_hardware(choices).with_lengths_of(before),
             None if untouched else Adjustment(sentence, lambda _: before),
@@ -176,14 +184,16 @@ class TrainState(QObject):
             choices = replace(
                 choices, data=replace(data, is_gone=data.source.folder not in folders)
             )
-        self.set(self._with_only_model(choices))
+        self.set(self._with_usual_model(choices))
 
-    def _with_only_model(self, choices: Choices) -> Choices:
-        """With the one model that there is to choose, while none is chosen."""
-        usable = [entry for entry in self.lists.models or () if entry.info is not None]
-        if choices.model is not None or len(usable) != 1:
+    def _with_usual_model(self, choices: Choices) -> Choices:
+        """While no model is chosen: with the usual one, or the only one that there is."""
+        if choices.model is not None:
             return choices
-        return replace(choices, model=model_of(usable[0]))
+        usable = [entry for entry in self.lists.models or () if entry.info is not None]
+        usual = usual_base_model(choices.is_pretraining)
+        found = usable if len(usable) == 1 else [one for one in usable if one.path == usual]
+        return replace(choices, model=model_of(found[0])) if found else choices
 
     # ── what is missing ──────────────────────────────────────────────────────────────────────
 

@@ -80,7 +80,7 @@ def test_the_cards_lead_to_the_pages(qtbot, page: HomePage, went: list[tuple[str
 def test_the_first_step_opens_the_wizard_filled_in(
     qtbot, page: HomePage, went: list[tuple[str, object]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(home_state, "starter_model", lambda: Path(__file__).parent)
+    monkeypatch.setattr(home_state, "minilm", lambda: Path(__file__).parent)
     monkeypatch.setattr(home_state, "sample_data", lambda: Path(__file__))
     page.show()
     qtbot.waitUntil(page.first.isVisible)
@@ -91,7 +91,7 @@ def test_the_first_step_opens_the_wizard_filled_in(
 def test_without_the_sample_nothing_is_offered(
     qtbot, page: HomePage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(home_state, "starter_model", lambda: tmp_path / "none")
+    monkeypatch.setattr(home_state, "minilm", lambda: tmp_path / "none")
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     assert not page.first.isVisible() and not page.runs.isVisible()

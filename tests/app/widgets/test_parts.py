@@ -171,7 +171,7 @@ def entries() -> list[ModelEntry]:
         parameters=11_100_000,
     )
     return [
-        ModelEntry("Starter", Path("a"), info, "starter"),
+        ModelEntry("Starter", Path("a"), info, "included"),
         ModelEntry(MARKUP, Path("b"), info, "run", "", "run-1", 120, True),
         ModelEntry("broken", Path("c"), None, "imported", "It is damaged."),
     ]

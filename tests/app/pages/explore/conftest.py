@@ -149,9 +149,9 @@ def explorer(qtbot: Any, tmp_path: Path) -> FakeExplorer:
 
 
 @pytest.fixture(autouse=True)
-def _no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _no_included_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which models there are is the business of each test."""
-    monkeypatch.setattr(library, "starter_model", lambda: tmp_path / "no starter")
+    monkeypatch.setattr(library, "included_models", dict)
 
 
 @pytest.fixture

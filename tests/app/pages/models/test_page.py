@@ -274,7 +274,7 @@ def test_the_runs_that_need_a_model_are_named_before_it_goes(
     question.close()
 
 
-@pytest.mark.parametrize("origin, said", [("starter", "part of BERT Studio"), ("run", "run")])
+@pytest.mark.parametrize("origin, said", [("included", "part of BERT Studio"), ("run", "run")])
 def test_what_is_not_imported_says_why_it_stays(qtbot, studio, page, little, origin, said) -> None:
     model = ModelEntry("other", little, checkpoint_info(little), origin)
     view = ModelView(studio, model, page.state.why_not_delete(model))

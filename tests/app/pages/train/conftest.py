@@ -12,6 +12,8 @@ from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
 from app import library
+from app.pages.train import first
+from app.pages.train import state as train_state
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.studio import Studio
@@ -72,9 +74,9 @@ def write_model(folder: Path, pieces: int = 64) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def no_starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether or not a starter model came along makes no difference to these tests."""
-    monkeypatch.setattr(library, "starter_model", lambda: tmp_path / "none")
+def no_included_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not models came along makes no difference to these tests."""
+    monkeypatch.setattr(library, "included_models", dict)
 
 
 @pytest.fixture
@@ -84,10 +86,12 @@ def model(home: Home) -> Path:
 
 
 @pytest.fixture
-def starter(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A starter model, whether or not one came along."""
-    folder = write_model(home.root / "starter")
-    monkeypatch.setattr(library, "starter_model", lambda: folder)
+def included(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model that comes with the program, whether or not one came along."""
+    folder = write_model(home.root / "included")
+    monkeypatch.setattr(library, "included_models", lambda: {"MiniLM": folder})
+    for place in (first, train_state):
+        monkeypatch.setattr(place, "usual_base_model", lambda pretrains: folder)
     return folder
 
 

@@ -20,7 +20,7 @@ from tests.app.pages.train.conftest import MakeData, choose_all
 
 
 def test_the_first_preset_imports_the_sample_and_chooses_everything(
-    studio: Studio, qtbot: QtBot, starter: Path
+    studio: Studio, qtbot: QtBot, included: Path
 ) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
@@ -28,7 +28,7 @@ def test_the_first_preset_imports_the_sample_and_chooses_everything(
         requests.take_first()
     composed = state.job()
     assert composed is not None
-    assert composed.base_model.path == starter  # type: ignore[union-attr]
+    assert composed.base_model.path == included  # type: ignore[union-attr]
     data = state.choices.data
     assert data is not None and data.spec is not None
     training = composed.training
@@ -58,7 +58,7 @@ def test_the_sample_asked_for_twice_is_imported_once_and_chosen_once(
     assert len({entry.folder for entry in found}) == 1
 
 
-def test_the_first_preset_without_a_starter_says_so(studio: Studio, qtbot: QtBot) -> None:
+def test_the_first_preset_without_its_model_says_so(studio: Studio, qtbot: QtBot) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     with qtbot.waitSignal(requests.refused, timeout=20_000) as refused:
