@@ -66,7 +66,7 @@ GUI_TOOLS = ("Xvfb", "xvfb-run", "xauth", "openbox", "xdotool")
 
 NO_DISPLAY = """\
 There is no display here (DISPLAY and WAYLAND_DISPLAY are empty), so the window cannot open.
-BERT Studio takes the same road without it: it fine-tunes the starter model on the sample,
+BERT Studio takes the same road without it: it fine-tunes MiniLM on the sample,
 predicts, fills a mask and draws what it saw. That takes about two minutes."""
 
 NO_GPU = """\

@@ -36,9 +36,9 @@ def test_every_library_that_is_installed_is_on_the_page():
 
 def test_every_shipped_folder_of_others_has_its_licence():
     resources = REPOSITORY / "resources"
-    for path in ("fonts/Inter-LICENSE.txt", "fonts/JetBrainsMono-LICENSE.txt", "icons/LICENSE.txt"):
+    for path in ("fonts/Inter-LICENSE.txt", "fonts/JetBrainsMono-LICENSE.txt", "icons/LICENSE.txt", "minilm/LICENSE.txt"):
         assert (resources / path).stat().st_size > 500, path
-    for readme in ("sample/README.md", "starter/README.md"):
+    for readme in ("sample/README.md", "starter/README.md", "minilm/README.md"):
         if (resources / readme).parent.exists():
             assert (resources / readme).exists(), readme
     assert {row.name for row in resources.iterdir() if row.is_dir()} <= {

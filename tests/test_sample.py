@@ -1,8 +1,9 @@
-"""The sample data set is what its README says, and it can be learned from."""
+"""The sample data set is what its README says, and what makes it keeps to its rules."""
 
 import csv
-import subprocess
-import sys
+import importlib.util
+import io
+import tarfile
 from collections import Counter
 from pathlib import Path
 
@@ -10,8 +11,13 @@ import pytest
 
 from engine.shipped import sample_data
 
-REPOSITORY = Path(__file__).resolve().parents[1]
-ERAS = {"1790–1860": 720, "1861–1932": 720, "1933–2021": 720}
+SCRIPT = Path(__file__).resolve().parents[1] / "packaging" / "sample" / "make.py"
+FUGUE = [
+    "Rondo Major is a song by an old band of four players.",
+    "The violins begin softly in a minor key. A slow second part in another key follows them.",
+    "The band wrote it in one night. It was heard by nobody at all for many a year after.",
+    "Rondos were loved then, by everybody. They were heard at every feast and at every fair.",
+]
 
 
 @pytest.fixture(scope="module")
@@ -20,23 +26,55 @@ def rows():
         return list(csv.DictReader(file))
 
 
-def test_the_eras_are_balanced_and_no_sentence_comes_twice(rows):
-    assert list(rows[0]) == ["text", "era", "year", "president"]
-    assert Counter(row["era"] for row in rows) == ERAS
+@pytest.fixture(scope="module")
+def make():
+    spec = importlib.util.spec_from_file_location("make_sample", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_topic_has_its_share_and_no_article_comes_twice(rows, make):
+    assert list(rows[0]) == ["text", "topic", "article"]
+    counts = Counter(row["topic"] for row in rows)
+    assert set(counts) == set(make.TOPICS)
+    assert 80 <= min(counts.values()) and max(counts.values()) <= make.OF_EACH_TOPIC
     assert len({row["text"] for row in rows}) == len(rows)
+    assert len({row["article"] for row in rows}) == len(rows)
 
 
-def test_each_sentence_is_whole_and_hides_its_year(rows):
+def test_no_passage_gives_its_topic_away_by_one_word(rows, make):
     for row in rows:
-        first, last = row["era"].split("–")
-        assert int(first) <= int(row["year"]) <= int(last)
-        assert 8 <= len(row["text"].split()) <= 40, row
-        assert row["text"][0].isupper(), row
-        assert row["text"][-1] in ".!?", row
-        assert not any(letter.isdigit() for letter in row["text"]), row
+        assert make.PLAIN.fullmatch(row["text"]), row
+        assert make.FEWEST <= len(row["text"].split()) <= make.MOST, row
+        assert not make.TELLS[row["topic"]].search(row["text"]), row
 
 
-def test_the_words_tell_the_era_but_not_all_of_it(rows):
+def test_the_first_sentence_tells_the_topic_where_it_is_one(make):
+    assert make.topic(FUGUE) == "music"
+    assert make.topic(["Rondo is a film about a band."]) == ""  # of two topics
+    assert make.topic(["Rondo may be many things."]) == ""
+
+
+def test_a_passage_names_neither_topic_nor_title(make):
+    assert make.passages("Rondo Major", FUGUE, "music") == [FUGUE[1]]
+
+
+def test_archives_give_the_same_rows_each_time(make, tmp_path):
+    archive = tmp_path / "articles.tar.xz"
+    titles = ("Rondo Major", "List of songs", "Songs of 1900")
+    lines = [[f'<doc id="1" url="u" title="{name}">', *FUGUE, "</doc>"] for name in titles]
+    content = "\n".join(line for article in lines for line in article).encode("utf-8")
+    with tarfile.open(archive, "w:xz") as file:
+        member = tarfile.TarInfo("AA/wiki_00")
+        member.size = len(content)
+        file.addfile(member, io.BytesIO(content))
+    found = make.chosen(make.articles(archive))
+    assert found == [(FUGUE[1], "music", "Rondo Major")] == make.chosen(make.articles(archive))
+
+
+def test_the_words_alone_tell_little(rows):
+    """A baseline that counts words has 38 %; benchmarks/sample.py has the model beside it."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_score
@@ -45,13 +83,6 @@ def test_the_words_tell_the_era_but_not_all_of_it(rows):
     classifier = make_pipeline(
         TfidfVectorizer(sublinear_tf=True), LogisticRegression(C=5, max_iter=2000)
     )
-    texts, eras = [row["text"] for row in rows], [row["era"] for row in rows]
-    accuracy = cross_val_score(classifier, texts, eras, cv=5).mean()
-    assert accuracy == pytest.approx(0.70, abs=0.015)
-
-
-def test_the_script_makes_the_same_file_again(assets, tmp_path):
-    script = REPOSITORY / "packaging" / "sample" / "make.py"
-    again = tmp_path / "speeches.csv"
-    subprocess.run([sys.executable, str(script), str(assets), "--out", str(again)], check=True)
-    assert again.read_bytes() == sample_data().read_bytes()
+    texts, topics = [row["text"] for row in rows], [row["topic"] for row in rows]
+    accuracy = cross_val_score(classifier, texts, topics, cv=3).mean()
+    assert accuracy == pytest.approx(0.37, abs=0.03)

@@ -19,10 +19,11 @@ from engine.cli.recommending import recommended_for
 from engine.messages.events import Ended
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
+from engine.shipped import minilm, starter_model
 from engine.spec.dataset import FileData
 from engine.spec.features import Features
 from engine.spec.fields import settings_of
-from engine.spec.job import FromScratch, JobSpec
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
 from engine.spec.model import BertSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -107,6 +108,19 @@ def test_a_job_is_composed_from_options(capsys: pytest.CaptureFixture[str], tmp_
     assert isinstance(job.base_model, FromScratch) and job.base_model.model.hidden_size == 16
     assert isinstance(job.data, FileData) and job.data.mapping is not None
     assert (job.data.mapping.text, job.data.mapping.label) == ("text", "label")
+
+
+def test_without_a_base_model_the_usual_one_of_the_task_is_taken(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    labelled, texts = small.sentences(tmp_path / "rows.csv"), small.paragraphs(tmp_path / "text.txt")
+    for data, task, usual in (
+        (labelled, "text_classification", minilm()),
+        (texts, "pretraining", starter_model()),
+    ):
+        printed = output(capsys, "job", "--task", task, "--data", str(data))
+        job = JobSpec.model_validate_json(printed)
+        assert job.base_model == FromCheckpoint(path=usual)
 
 
 def test_a_composed_job_trains_and_can_be_gone_on_with(

@@ -2,15 +2,18 @@
 
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
+from app import library
 from app.pages.train.choices import Step
 from app.pages.train.state import TrainState
 from app.studio import Studio
+from engine.home import Home
 from engine.record.runs import all_runs
 from engine.spec.dataset import StoredData
 from tests.app.pages.train.cards import ONWARD, SENTENCE
-from tests.app.pages.train.conftest import MakeData, choose_all
+from tests.app.pages.train.conftest import MakeData, choose_all, write_model
 
 
 def test_what_is_chosen_becomes_the_job(state: TrainState, qtbot: QtBot, sentences: Path) -> None:
@@ -20,6 +23,31 @@ def test_what_is_chosen_becomes_the_job(state: TrainState, qtbot: QtBot, sentenc
     assert composed is not None
     assert composed.name == "films · little"
     assert composed.data.folder == sentences  # type: ignore[union-attr]
+
+
+def test_the_usual_model_of_the_task_is_chosen_until_the_user_chooses(
+    state: TrainState, studio: Studio, qtbot: QtBot, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = {name: write_model(home.root / name) for name in ("Starter", "MiniLM")}
+    monkeypatch.setattr(library, "included_models", lambda: models)
+    usual = "app.pages.train.state.usual_base_model"
+    monkeypatch.setattr(usual, lambda pretrains: models["Starter" if pretrains else "MiniLM"])
+    fresh = TrainState(studio, studio)
+    with qtbot.waitSignal(fresh.lists.changed):
+        fresh.lists.read()
+
+    def chosen() -> str:
+        assert fresh.choices.model is not None
+        return fresh.choices.model.name
+
+    assert chosen() == "MiniLM"
+    fresh.choose_goal(ONWARD)
+    assert chosen() == "Starter"
+    fresh.choose_goal(SENTENCE)
+    assert chosen() == "MiniLM"
+    fresh.choose_model(next(m for m in fresh.lists.models or () if m.name == "little"))
+    fresh.choose_goal(ONWARD)
+    assert chosen() == "little"
 
 
 def test_the_max_length_follows_the_data_until_it_is_set_by_hand(
