@@ -36,7 +36,12 @@ def test_every_library_that_is_installed_is_on_the_page():
 
 def test_every_shipped_folder_of_others_has_its_licence():
     resources = REPOSITORY / "resources"
-    for path in ("fonts/Inter-LICENSE.txt", "fonts/JetBrainsMono-LICENSE.txt", "icons/LICENSE.txt", "minilm/LICENSE.txt"):
+    for path in (
+        "fonts/Inter-LICENSE.txt",
+        "fonts/JetBrainsMono-LICENSE.txt",
+        "icons/LICENSE.txt",
+        "minilm/LICENSE.txt",
+    ):
         assert (resources / path).stat().st_size > 500, path
     for readme in ("sample/README.md", "starter/README.md", "minilm/README.md"):
         if (resources / readme).parent.exists():

@@ -38,7 +38,7 @@ def test_each_topic_has_its_share_and_no_article_comes_twice(rows, make):
     assert list(rows[0]) == ["text", "topic", "article"]
     counts = Counter(row["topic"] for row in rows)
     assert set(counts) == set(make.TOPICS)
-    assert 80 <= min(counts.values()) and max(counts.values()) <= make.OF_EACH_TOPIC
+    assert min(counts.values()) >= 80 and max(counts.values()) <= make.OF_EACH_TOPIC
     assert len({row["text"] for row in rows}) == len(rows)
     assert len({row["article"] for row in rows}) == len(rows)
 

@@ -13,7 +13,14 @@ from tools import texts
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "resources" / "help" / "glossary.md"
 DOCUMENTS = (
-    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "resources/starter/README.md", "resources/minilm/README.md", "resources/sample/README.md"),
+    *(
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "resources/starter/README.md",
+        "resources/minilm/README.md",
+        "resources/sample/README.md",
+    ),
     *("benchmarks/fidelity/README.md", *(f"docs/{file.name}" for file in ROOT.glob("docs/*.md"))),
 )
 TITLE = re.compile(r"\*[^*\n]+\*")  # of a paper

@@ -113,7 +113,10 @@ def test_a_job_is_composed_from_options(capsys: pytest.CaptureFixture[str], tmp_
 def test_without_a_base_model_the_usual_one_of_the_task_is_taken(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    labelled, texts = small.sentences(tmp_path / "rows.csv"), small.paragraphs(tmp_path / "text.txt")
+    labelled, texts = (
+        small.sentences(tmp_path / "rows.csv"),
+        small.paragraphs(tmp_path / "text.txt"),
+    )
     for data, task, usual in (
         (labelled, "text_classification", minilm()),
         (texts, "pretraining", starter_model()),
