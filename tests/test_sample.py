@@ -74,7 +74,7 @@ def test_archives_give_the_same_rows_each_time(make, tmp_path):
 
 
 def test_the_words_alone_tell_little(rows):
-    """A baseline that counts words has 38 %; benchmarks/sample.py has the model beside it."""
+    """A baseline that counts words; the README of the sample has MiniLM beside it."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_score

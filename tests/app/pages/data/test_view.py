@@ -31,7 +31,7 @@ def test_the_sample_is_one_click_away(qtbot, page, studio) -> None:
     qtbot.mouseClick(page.list.first_sample, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     qtbot.waitUntil(lambda: page.dataset.state.dataset is not None, timeout=PATIENCE)
-    assert len(page.dataset.state.spec.labels) == 3
+    assert len(page.dataset.state.spec.labels) == 10
     page.show_list()
     qtbot.waitUntil(lambda: bool(page.state.known()), timeout=PATIENCE)
     assert page.state.has_sample()
