@@ -45,7 +45,7 @@ class BaselineLine(QWidget):
         super().__init__()
         self._state, self._notices, self._folder = state, notices, folder
         self.said = Text("", "muted")
-        self.fit = buttons.quiet(self.tr("Compare with &baselines"), self.wanted.emit)
+        self.fit = buttons.quiet(self.tr("Compare with baseli&nes"), self.wanted.emit)
         self.fit.setToolTip(
             self.tr("Fit simple models, such as TF-IDF with logistic regression, on the same rows")
         )

@@ -44,9 +44,9 @@ class ComparisonCard(QWidget):
         self.found: Comparison | None = None
         self.claim = Text("", "strong", selectable=True)
         self.about = Text("", "muted")
-        self.better = buttons.plain(self.tr("Rows that got better"), partial(self._choose, True))
-        self.worse = buttons.plain(self.tr("Rows that got worse"), partial(self._choose, False))
-        self.stop = buttons.quiet(self.tr("Stop comparing"), self.end, "x")
+        self.better = buttons.plain(self.tr("Rows that &got better"), partial(self._choose, True))
+        self.worse = buttons.plain(self.tr("Rows that got wors&e"), partial(self._choose, False))
+        self.stop = buttons.quiet(self.tr("Stop co&mparing"), self.end, "x")
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         for button in (self.better, self.worse, self.stop):

@@ -49,8 +49,8 @@ class FilterBar(QWidget):
         self.editor.hide()
         self._edited: Condition | None = None  # None: a new one is typed
         self.add = buttons.icon_button("plus", self.tr("Add a condition"), self._on_add)
-        self.clear = buttons.quiet(self.tr("Show all rows"), state.clear)
-        self.keep = buttons.quiet(self.tr("Keep as a slice…"), self._ask_name)
+        self.clear = buttons.quiet(self.tr("Sho&w all rows"), state.clear)
+        self.keep = buttons.quiet(self.tr("Keep as a sli&ce…"), self._ask_name)
         self.chips: list[QPushButton] = []
         self.removes: list[QToolButton] = []
         self._wrapping: Wrapping | None = None

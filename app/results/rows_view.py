@@ -70,9 +70,9 @@ class RowsView(QWidget):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _head(self) -> QHBoxLayout:
-        self.mistakes = buttons.quiet(self.tr("Mistakes first"), self._on_mistakes)
+        self.mistakes = buttons.quiet(self.tr("Mistakes &first"), self._on_mistakes)
         self.mistakes.setToolTip(self.tr("Sort by the most confident mistakes"))
-        self.explore = buttons.plain(self.tr("Open in E&xplore"), self._on_explore, "microscope")
+        self.explore = buttons.plain(self.tr("&Open in Explore"), self._on_explore, "microscope")
         self.export = buttons.icon_button("save", self.tr("Export these rows…"), self._ask_where)
         head = QHBoxLayout()
         head.setSpacing(2 * SPACE)

@@ -129,17 +129,17 @@ class ResultsView(QWidget):
     def _nothing(self) -> QWidget:
         if self._of.has_data:
             self.score = buttons.primary(
-                self.tr("Score the &validation rows"),
+                self.tr("Score &the validation rows"),
                 lambda: self.evaluating.score_part(self._of, "validation"),
             )
             text = self.tr("Its checkpoint predicts the validation rows, which takes a moment.")
         else:
-            self.score = buttons.primary(self.tr("E&valuate on a file…"), self._ask_for_file)
+            self.score = buttons.primary(self.tr("Evalua&te on a file…"), self._ask_for_file)
             text = self.tr("Choose a file with labels, and see what the model gets right.")
         return EmptyState("scan-search", self.tr("No results yet"), text, self.score)
 
     def _make_menu(self) -> QPushButton:
-        button = buttons.plain(self.tr("E&valuate"))
+        button = buttons.plain(self.tr("Evalua&te"))
         menu = QMenu(button)
         self.test_action = menu.addAction("")
         self.test_action.setVisible(self._of.has_data)

@@ -213,8 +213,7 @@ class Choices(QWidget):
                     self.table.setColumnWidth(column, WIDEST_COLUMN)
         kept = state.first.kept if state.first else 0
         text = self.tr("&Continue") if kept else self.tr("&Apply")
-        self.go.setText(text)
-        self.go.setAccessibleName(text.replace("&", ""))
+        buttons.set_text(self.go, text)
         self.go.setEnabled(state.first is not None and not state.is_looking)
 
     def _fill(self, box: QComboBox, columns: tuple[str, ...]) -> None:
@@ -368,8 +367,7 @@ class Outcome(QWidget):
                 )
             )
             text = self.tr("Open the &data set")
-        self.shown.setText(text)
-        self.shown.setAccessibleName(text.replace("&", ""))
+        buttons.set_text(self.shown, text)
         unsure = state.applied.unsure
         self.unsure.setVisible(unsure is not None)
         if unsure is not None:

@@ -47,7 +47,7 @@ class UseTab(QWidget):
             self.tr("Apply to a &file…"), lambda: self.apply_to(None), "file-text"
         )
         self.elsewhere = buttons.plain(
-            self.tr("Use it &elsewhere…"), self._on_elsewhere, "file-text"
+            self.tr("Use it else&where…"), self._on_elsewhere, "file-text"
         )
         self.saving = SavingReport(studio, self)
         self.saving.changed.connect(self._show_saving)
@@ -124,9 +124,8 @@ class UseTab(QWidget):
     def _show_saving(self) -> None:
         """The button for the report: there for a run, and said to be at work."""
         at_work = self.saving.is_at_work
-        text = self.tr("Saving the report…") if at_work else self.tr("Save the &report…")
-        self.report.setText(text)
-        self.report.setAccessibleName(text.replace("&", ""))
+        text = self.tr("Saving the report…") if at_work else self.tr("Save the rep&ort…")
+        buttons.set_text(self.report, text)
         self.report.setEnabled(not at_work)
         self.report.setVisible(self.run is not None and self.apply.isEnabled())
 

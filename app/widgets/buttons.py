@@ -18,7 +18,7 @@ from app.widgets.text import tooltip
 def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -> QPushButton:
     button = QPushButton(text)
     button.setProperty("kind", kind)
-    button.setAccessibleName(text.replace("&&", "\0").replace("&", "").replace("\0", "&"))
+    button.setAccessibleName(_without_key(text))
     button.setAutoDefault(False)
     if icon:
         role = {"primary": Role.ON_ACCENT, "quiet": Role.ACCENT, "danger": Role.BAD}.get(
@@ -29,6 +29,16 @@ def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -
     if act is not None:
         button.clicked.connect(lambda _=False: act())
     return button
+
+
+def set_text(button: QPushButton, text: str) -> None:
+    """Another text on a button, which a screen reader says as well."""
+    button.setText(text)
+    button.setAccessibleName(_without_key(text))
+
+
+def _without_key(text: str) -> str:
+    return text.replace("&&", "\0").replace("&", "").replace("\0", "&")
 
 
 def primary(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:

@@ -48,7 +48,7 @@ class DataList(Page):
         self.list = EntryList(self.tr("Data sets"))
         self.list.opened.connect(self.opened)
         self.first_sample = buttons.plain(
-            self.tr("Add sample data"), self.sample_asked.emit, "book-open"
+            self.tr("Add &sample data"), self.sample_asked.emit, "book-open"
         )
         self.empty = EmptyState(
             "database",
@@ -57,7 +57,7 @@ class DataList(Page):
                 "Import your own file, or start with the sample: passages of Wikipedia, labelled "
                 "by topic."
             ),
-            buttons.primary(self.tr("Import a file…"), self.import_asked.emit, "file-plus"),
+            buttons.primary(self.tr("Import a fi&le…"), self.import_asked.emit, "file-plus"),
             self.first_sample,
         )
         self._stack = QStackedLayout()

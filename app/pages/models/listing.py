@@ -45,7 +45,7 @@ class ModelList(Page):
                 "pytorch_model.bin, and its tokenizer files. Google’s original TensorFlow "
                 "checkpoints work too."
             ),
-            buttons.primary(self.tr("Import a folder…"), self.import_asked.emit, "folder-open"),
+            buttons.primary(self.tr("Import a f&older…"), self.import_asked.emit, "folder-open"),
         )
         self._entries: list[Entry] = []
         self.search = QLineEdit()

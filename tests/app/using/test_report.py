@@ -23,6 +23,7 @@ from engine.documents.report import report_of
 from engine.messages.events import Measured
 from engine.results.store import file_of
 from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import assert_distinct_keys
 from tests.engine.fine_tuned import FineTuned, fine_tuned
 
 PAGES = re.compile(rb"/Type /Page\b")
@@ -112,6 +113,7 @@ def test_a_pdf_has_the_pages_and_the_title(qtbot, tab, model, tmp_path):
 def test_the_name_follows_the_form_that_is_chosen(qtbot, tab, model):
     opened(qtbot, tab, best(model))
     assert_accessible(tab)
+    assert_distinct_keys(tab)
     qtbot.mouseClick(tab.report, Qt.MouseButton.LeftButton)
     dialog = tab.findChild(QFileDialog)
     assert dialog.nameFilters() == ["HTML (*.html)", "PDF (*.pdf)"]

@@ -44,7 +44,7 @@ class LabelsCard(Card):
         self.title = Text(self.tr("Labels"), "heading")
         self.balance = Text("", "muted")
         self.bars = LabelBars()
-        self.all = buttons.quiet(self.tr("Show all labels"), self.choose_none)
+        self.all = buttons.quiet(self.tr("Sh&ow all labels"), self.choose_none)
         self.all.hide()
         self.scale = Scale()
         self.scale.hide()

@@ -65,7 +65,7 @@ class DatasetView(Page):
         self.back = buttons.icon_button("arrow-left", self.tr("Back to data sets"), self.left.emit)
         self.back.setShortcut("Alt+Left")
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
-        self.delete = buttons.plain(self.tr("Delete…"), self.deleted.emit, "trash-2")
+        self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
         self.train = buttons.primary("", self.trained.emit, "play")
         for button in (self.delete, self.train):
             self.action_row.addWidget(button)
@@ -137,7 +137,7 @@ class DatasetView(Page):
             "search",
             self.tr("No matching rows"),
             self.tr("Try a shorter search, another split or all labels."),
-            buttons.plain(self.tr("Show all rows"), self._show_all),
+            buttons.plain(self.tr("&Show all rows"), self._show_all),
         )
         self._stack.addWidget(self.table)
         self._stack.addWidget(self.none)
@@ -163,7 +163,7 @@ class DatasetView(Page):
         row.setContentsMargins(0, 0, 0, 0)
         self.finding_text = Text("", "strong")
         row.addWidget(self.finding_text, 1)
-        row.addWidget(buttons.quiet(self.tr("Show all rows"), self._show_all))
+        row.addWidget(buttons.quiet(self.tr("&Show all rows"), self._show_all))
         self.finding_line.hide()
         return self.finding_line
 
@@ -200,9 +200,8 @@ class DatasetView(Page):
         spec = self.state.spec
         self.set_title(spec.name, line_of(spec))
         teaches = not likely_task(spec.mapping).is_pretraining
-        text = self.tr("Fine-tune on this…") if teaches else self.tr("Pre-train on this…")
-        self.train.setText(text)
-        self.train.setAccessibleName(text)
+        text = self.tr("Fine-&tune on this…") if teaches else self.tr("Pre-&train on this…")
+        buttons.set_text(self.train, text)
         self.train.show()
         self.labels.show_spec(spec)
         self.details.show_spec(spec, self.state.folder, "")

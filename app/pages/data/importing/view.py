@@ -111,7 +111,7 @@ class ImportView(Page):
             "file-text",
             "",
             "",
-            buttons.plain(self.tr("Choose other files…"), self.files_asked.emit, "folder-open"),
+            buttons.plain(self.tr("C&hoose other files…"), self.files_asked.emit, "folder-open"),
         )
         self.table_or_not.addWidget(self.unread)
 
@@ -157,7 +157,7 @@ class ImportView(Page):
         self.problems.fixed.connect(lambda problem: self.state.set_cleaning(problem.cleaning))
         self.obstacle = Text("", "muted")
         self.obstacle.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.start = buttons.primary(self.tr("Import"), self.state.start_import, "check")
+        self.start = buttons.primary(self.tr("&Import"), self.state.start_import, "check")
         row.addWidget(self.problems, 3)
         row.addWidget(self.obstacle, 1)
         row.addWidget(self.start, 0, Qt.AlignmentFlag.AlignVCenter)
@@ -179,7 +179,7 @@ class ImportView(Page):
 
     def begin(self) -> None:
         """Show that files are being opened."""
-        self.set_title(self.tr("Import"), self.tr("Opening the files…"))
+        self.set_title(self.tr("&Import"), self.tr("Opening the files…"))
         self._show_unread()
         self.rows.show_preview(_NOTHING)
         self.problems.show_problems([], ())
@@ -200,7 +200,7 @@ class ImportView(Page):
                 names if len(files) > 1 else str(files[0]),
             )
         else:
-            self.set_title(self.tr("Import"), "")
+            self.set_title(self.tr("&Import"), "")
         self.shown_file.clear()
         self.shown_file.addItems([one_line(file.name) for file in files])
         self.shown_file.setVisible(len(files) > 1)

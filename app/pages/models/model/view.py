@@ -71,18 +71,18 @@ class ModelView(Page):
         self.use: Later[UseTab] | None = None
         if model.info is not None and model.info.task is not None:
             self.results = Later(lambda: ResultsView(studio, results_of(studio, model)))
-            self.tabs.addTab(self.results, self.tr("Results"))
+            self.tabs.addTab(self.results, self.tr("Re&sults"))
             self.use = Later(lambda: self._make_use(studio))
-            self.tabs.addTab(self.use, self.tr("Use it"))
+            self.tabs.addTab(self.use, self.tr("Use &it"))
         self.state.read.connect(self._on_read)
         self.state.start()
 
     def _titles(self) -> tuple[str, ...]:
         return (
-            self.tr("Overview"),
-            self.tr("Vocabulary"),
-            self.tr("Tokenizer"),
-            self.tr("Model card"),
+            self.tr("O&verview"),
+            self.tr("Vocabula&ry"),
+            self.tr("To&kenizer"),
+            self.tr("Model car&d"),
         )
 
     def _make_use(self, studio: Studio) -> UseTab:
@@ -105,10 +105,12 @@ class ModelView(Page):
         return place
 
     def _add_actions(self, model: ModelEntry, why_not_delete: str) -> None:
-        self.delete = buttons.plain(self.tr("Delete…"), self.deleted.emit, "trash-2")
-        self.export = buttons.plain(self.tr("Export…"), self.exported.emit, "upload")
-        self.tune = buttons.plain(self.tr("Fine-tune…"), self.tuned.emit, "sliders-horizontal")
-        self.explore = buttons.primary(self.tr("Open in Explore"), self.explored.emit, "microscope")
+        self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
+        self.export = buttons.plain(self.tr("Ex&port…"), self.exported.emit, "upload")
+        self.tune = buttons.plain(self.tr("Fine-t&une…"), self.tuned.emit, "sliders-horizontal")
+        self.explore = buttons.primary(
+            self.tr("Open in E&xplore"), self.explored.emit, "microscope"
+        )
         for button in (self.delete, self.export, self.tune, self.explore):
             self.action_row.addWidget(button)
         if why_not_delete:
@@ -163,7 +165,7 @@ class CardTab(QWidget):
         self.none = Text(self.tr("The folder of this model has no README.md."), "muted")
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
-        self.text.setAccessibleName(self.tr("Model card"))
+        self.text.setAccessibleName(self.tr("Model car&d"))
         self.text.setTabChangesFocus(True)
         column.addWidget(self.none)
         column.addWidget(self.text, 1)

@@ -71,9 +71,9 @@ class CheckpointsTab(QWidget):
             self.tr("&Open in Explore"), lambda: self._emit(self.explore_wanted), "microscope"
         )
         self.fine_tune = buttons.plain(
-            self.tr("F&ine-tune this…"), lambda: self._emit(self.fine_tune_wanted), "flag"
+            self.tr("Fi&ne-tune this…"), lambda: self._emit(self.fine_tune_wanted), "flag"
         )
-        self.branch = buttons.plain(self.tr("Bra&nch from here…"), self._on_branch, "git-branch")
+        self.branch = buttons.plain(self.tr("Bran&ch from here…"), self._on_branch, "git-branch")
         self.export = buttons.plain(self.tr("Expor&t…"), self._on_export, "upload")
         self.folder = buttons.plain(self.tr("Open &folder"), self._on_folder, "folder-open")
         self.delete = buttons.quiet(self.tr("Delete"), self._on_delete, "trash-2")

@@ -126,16 +126,12 @@ class RunHeader(QWidget):
 
     def _show_buttons(self, row: RunRow) -> None:
         self.stop.setVisible(row.is_active)
-        self.stop.setText(stop_text([row]))
-        self.stop.setAccessibleName(stop_text([row]).replace("&", ""))
+        buttons.set_text(self.stop, stop_text([row]))
         self.stop.setEnabled(not why_not("stop", row))
         self.resume.setVisible(row.state == "stopped" and not row.problem)
-        text = resume_text(row)
-        self.resume.setText(text)
-        self.resume.setAccessibleName(text.replace("&", ""))
+        buttons.set_text(self.resume, resume_text(row))
         self.newer.setVisible(not why_not("newer", row))
-        self.newer.setText(newer_text([row]))
-        self.newer.setAccessibleName(newer_text([row]).replace("&", ""))
+        buttons.set_text(self.newer, newer_text([row]))
         for button, key in ((self.explore, "explore"), (self.fine_tune, "fine_tune")):
             button.setEnabled(not why_not(key, row))
             button.setToolTip(why_not(key, row))

@@ -35,7 +35,7 @@ class ReproducibilityTab(QWidget):
         self._sessions = QVBoxLayout()
         self._sessions.setSpacing(SPACE)
         self.files = Text("", "muted")
-        self.check = buttons.plain(self.tr("&Verify files"), state.check_files, "check")
+        self.check = buttons.plain(self.tr("Verif&y files"), state.check_files, "check")
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
         self.progress = ProgressLine(self.tr("Verification of the files"))
         self.progress.cancelled.connect(state.cancel_check)

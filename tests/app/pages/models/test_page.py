@@ -27,6 +27,7 @@ from engine.runs.folder import RunFolder
 from engine.spec.job import FromCheckpoint, FromScratch
 from engine.spec.model import PRESETS
 from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.train.conftest import write_model
 from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.models.test_tf1 import WRITTEN
@@ -416,8 +417,10 @@ def test_a_fine_tuned_model_has_results_of_files(qtbot, studio, little) -> None:
     qtbot.addWidget(view)
     results = view.results
     assert results is not None
-    assert view.tabs.tabText(view.tabs.indexOf(results)) == "Results"
-    assert results.made.score.text() == "E&valuate on a file…"
+    view.show()
+    assert_distinct_keys(view)
+    assert view.tabs.tabText(view.tabs.indexOf(results)) == "Re&sults"
+    assert results.made.score.text() == "Evalua&te on a file…"
     assert not results.made.test_action.isVisible()
     qtbot.waitUntil(lambda: view.state.contents is not None)
 

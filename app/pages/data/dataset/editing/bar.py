@@ -22,9 +22,9 @@ class EditBar(QFrame):
         self.undo.setShortcut(QKeySequence(QKeySequence.StandardKey.Undo))
         self.redo = buttons.quiet(self.tr("Redo"), state.stack.redo)
         self.redo.setShortcut(QKeySequence(QKeySequence.StandardKey.Redo))
-        self.discard = buttons.plain(self.tr("Discard"), state.discard)
+        self.discard = buttons.plain(self.tr("Dis&card"), state.discard)
         self.discard.setAccessibleName(self.tr("Discard all edits"))
-        self.save = buttons.primary(self.tr("Save as a new version"), state.save)
+        self.save = buttons.primary(self.tr("Sa&ve as a new version"), state.save)
         row = QHBoxLayout(self)
         row.setContentsMargins(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE)
         row.setSpacing(2 * SPACE)
@@ -51,7 +51,6 @@ class EditBar(QFrame):
         text = (
             self.tr("Saving…")
             if state.is_saving
-            else self.tr("Save as version {0}").format(state.next_number)
+            else self.tr("Sa&ve as version {0}").format(state.next_number)
         )
-        self.save.setText(text)
-        self.save.setAccessibleName(text)
+        buttons.set_text(self.save, text)

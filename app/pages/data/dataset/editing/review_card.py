@@ -32,7 +32,7 @@ class ReviewCard(Card):
         self.about = Text("", "muted")
         self.model = CheckpointBox(self._why_not, parent=self)
         self.model.setAccessibleName(self.tr("Model that scores the labels"))
-        self.fine_tune = QCheckBox(self.tr("Fine-tune the model itself (slow)"))
+        self.fine_tune = QCheckBox(self.tr("Fine-tune the &model itself (slow)"))
         self.fine_tune.setToolTip(
             tooltip(
                 self.tr(
@@ -41,20 +41,22 @@ class ReviewCard(Card):
                 )
             )
         )
-        self.look = buttons.plain(self.tr("Find likely label errors"), self._on_find, "scan-search")
+        self.look = buttons.plain(
+            self.tr("Find likely label &errors"), self._on_find, "scan-search"
+        )
         self.orders = Segments(
             [self.tr("Most uncertain"), self.tr("Most diverse")], self.tr("Rows to label first")
         )
         self.orders.choose(0)
-        self.suggest = buttons.plain(self.tr("Label rows…"), self._on_suggest, "tag")
-        self.changes = buttons.plain(self.tr("Show changes"), state.show_changes, "history")
+        self.suggest = buttons.plain(self.tr("La&bel rows…"), self._on_suggest, "tag")
+        self.changes = buttons.plain(self.tr("Show chan&ges"), state.show_changes, "history")
         self.progress = ProgressLine(self.tr("Looking at the labels"))
         self.progress.cancelled.connect(state.cancel)
         self.found = Text("", "body")
         self.keys = Text("", "muted")
         self.decided = Text("", "strong")
-        self.end = buttons.plain(self.tr("Show all rows"), state.end)
-        self.train = buttons.plain(self.tr("Train again…"), self.trained.emit, "play")
+        self.end = buttons.plain(self.tr("Show &all rows"), state.end)
+        self.train = buttons.plain(self.tr("Train a&gain…"), self.trained.emit, "play")
         for widget in (
             *(
                 self.title,
@@ -86,9 +88,8 @@ class ReviewCard(Card):
             else self.tr("Models that have not seen a row say how credible its label is.")
         )
         self._has_older = spec.made_from is not None
-        text = self.tr("Show changes since version {0}").format(spec.made_from)
-        self.changes.setText(text)
-        self.changes.setAccessibleName(text)
+        text = self.tr("Show chan&ges since version {0}").format(spec.made_from)
+        buttons.set_text(self.changes, text)
         self.setVisible(self._can_find or self._can_suggest or self._has_older)
         self.show_state()
 

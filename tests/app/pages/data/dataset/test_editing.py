@@ -49,7 +49,7 @@ def test_a_key_labels_the_row_and_goes_on_to_the_next(qtbot, view) -> None:
     assert view.editing.bar.count.text()[:2] == "1 "
     qtbot.keyClick(view.table, Qt.Key.Key_0)
     assert label(view, 2) == ""
-    assert view.editing.bar.save.text() == "Save as version 2"
+    assert view.editing.bar.save.text() == "Sa&ve as version 2"
 
 
 def test_several_rows_are_labelled_at_once_and_undone(qtbot, view) -> None:

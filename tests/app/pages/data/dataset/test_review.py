@@ -173,7 +173,7 @@ def test_changes_since_the_version_before_are_listed(qtbot, page, view) -> None:
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
     new = page.dataset
     qtbot.waitUntil(new.editing.card.changes.isVisible, timeout=PATIENCE)
-    assert new.editing.card.changes.text() == "Show changes since version 1"
+    assert new.editing.card.changes.text() == "Show chan&ges since version 1"
     qtbot.mouseClick(new.editing.card.changes, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: new.model.rowCount() == 2, timeout=PATIENCE)
     qtbot.waitUntil(lambda: "…" not in texts(new), timeout=PATIENCE)

@@ -8,6 +8,8 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from app.pages.data.dataset.checks.card import ChecksCard
+from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.labels import LabelsModel
 from app.pages.data.dataset.table import RowsModel
 from app.pages.data.dataset.view import DatasetView
@@ -18,6 +20,7 @@ from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import recognise
 from engine.spec.dataset import Split
 from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.train.conftest import write_model
 from tests.often import times
 
@@ -62,6 +65,14 @@ def test_rows_are_there_with_line_and_split(qtbot, page, reviews) -> None:
     assert first[1] in ("Training", "Validation")
     assert first[2:] == ["the film was very bad 0", "0"]
     assert view.model.rowCount() == 120
+
+
+def test_the_buttons_of_the_page_have_their_own_alt_keys(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    view.editing.state.set_label([0], "1")
+    qtbot.waitUntil(view.editing.bar.isVisible)
+    assert_distinct_keys(view, LabelKeys, ChecksCard)
 
 
 def test_what_is_typed_is_found(qtbot, page, reviews) -> None:
@@ -138,7 +149,7 @@ def test_the_share_that_is_truncated_is_told(qtbot, page, write) -> None:
 
 def test_text_without_labels_offers_to_pre_train(qtbot, page, studio, write) -> None:
     view = opened(qtbot, page, write("book.txt", "One line.\n\nAnother one.\n\nA third.\n"))
-    assert view.train.text() == "Pre-train on this…"
+    assert view.train.text() == "Pre-&train on this…"
     with qtbot.waitSignal(studio.go) as went:
         qtbot.mouseClick(view.train, Qt.MouseButton.LeftButton)
     assert went.args == ["train", {"data": view.state.folder}]
@@ -156,7 +167,7 @@ def test_questions_are_said_to_have_answers(qtbot, page, write) -> None:
     view = opened(qtbot, page, write("squad.json", json.dumps(squad)))
     assert view.labels.title.text() == "Answers"
     assert view.labels.balance.text() == "1 question(s) without an answer in the passage."
-    assert view.train.text() == "Fine-tune on this…"
+    assert view.train.text() == "Fine-&tune on this…"
 
 
 def test_labels_in_several_spellings_are_told(qtbot, page, write) -> None:
@@ -168,7 +179,7 @@ def test_labels_in_several_spellings_are_told(qtbot, page, write) -> None:
 
 
 def test_labelled_rows_offer_to_fine_tune(qtbot, page, reviews) -> None:
-    assert opened(qtbot, page, reviews).train.text() == "Fine-tune on this…"
+    assert opened(qtbot, page, reviews).train.text() == "Fine-&tune on this…"
 
 
 def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews, trash) -> None:
@@ -244,7 +255,7 @@ def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
     assert "2 type(s) of tags" in view.labels.title.text()
     assert view.labels.bars.model().labels == [("person", 40), ("place", 40)]
     assert "“tags”" in view.labels.balance.text()
-    assert view.train.text() == "Fine-tune on this…"
+    assert view.train.text() == "Fine-&tune on this…"
     view.labels.bars.selectRow(0)
     assert view.labels.choice is None
     assert_accessible(view)

@@ -5,9 +5,12 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from app.pages.runs.run.checkpoints_tab import CheckpointsTab
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
+from app.widgets.results.picture import ResultPicture
 from engine.runs.folder import RunFolder
+from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import PATIENCE, open_run, row_of
 from tests.engine.results.made import classified
@@ -66,6 +69,21 @@ def test_the_results_of_a_finished_fine_tuning_come_first(
     assert view.tabs.currentWidget() is view.results
     qtbot.waitUntil(lambda: view.results.made.rows.model.rowCount() == 2)
     assert view.results.made.headline.score.whole() == "Accuracy 50.0 %"
+
+
+def test_every_tab_has_its_own_alt_keys(
+    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
+) -> None:
+    run = make_run("Reviews")
+    made = classified(["bad", "good"], ["bad", "bad"], text=["poor", "fine"])
+    made.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
+    view = open_run(page(), run, qtbot)
+    qtbot.waitUntil(lambda: view.results.made.rows.model.rowCount() == 2)
+    view.results.made.comparison.show()
+    for tab in range(view.tabs.count()):
+        view.tabs.setCurrentIndex(tab)
+        if view.tabs.isTabVisible(tab):
+            assert_distinct_keys(view, ResultPicture, CheckpointsTab)
 
 
 def test_a_run_that_has_not_finished_shows_its_curves_first(
