@@ -42,7 +42,7 @@ class ConditionEditor(QWidget):
         self.values: list[QWidget] = []  # those that the operator asks for
         self._fields: dict[str, tuple[QWidget, ...]] = {
             "choice": (_box(self.tr("Value")), _box(self.tr("Second value"))),
-            "number": (NumberField(0, 0.1), NumberField(0, 0.1)),
+            "number": (NumberField(stepping=0.1), NumberField(stepping=0.1)),
             "text": (QLineEdit(),),
         }
         self.problem = Text("", "bad")
@@ -53,6 +53,8 @@ class ConditionEditor(QWidget):
             for field in fields:
                 field.setMinimumWidth(FIELD_WIDTH)
                 field.setAccessibleName(field.accessibleName() or self.tr("Value"))
+                if isinstance(field, NumberField):
+                    field.set_number(None)
                 row.add(field)
         row.add(
             buttons.icon_button("check", self.tr("Apply the condition"), self.apply),

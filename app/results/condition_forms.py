@@ -225,7 +225,7 @@ def _ranges(make: Callable[..., Condition]) -> tuple[Operator, ...]:
         Operator(tr("is at least"), lambda least: make(least=least), (low,)),
         Operator(tr("is below"), lambda most: make(most=most), (high,)),
         Operator(
-            tr("is at least … and below …"),
+            tr("is between"),
             lambda least, most: make(least=least, most=most),
             (low, high),
         ),

@@ -14,6 +14,7 @@ from app.translation import tr
 from app.widgets import buttons
 from app.widgets.dialogs import Dialog, foot
 from app.widgets.text import Text
+from engine.checkpoints.info import fine_tuned_task
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import model_card
 from engine.documents.code import onnx_code, transformers_code
@@ -25,14 +26,14 @@ ONNX_FOLDER = "model-onnx"
 class ElsewhereDialog(Dialog):
     """Python for transformers and for onnxruntime, and the model card that exports get."""
 
-    def __init__(self, checkpoint: Path, task: str, owner: QWidget) -> None:
+    def __init__(self, checkpoint: Path, owner: QWidget) -> None:
         super().__init__(owner.window(), tr("Use it elsewhere"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.tabs = QTabWidget()
         self.tabs.setAccessibleName(self.tr("Ways to use the model"))
         self.tabs.setDocumentMode(True)
         self.card = Copied(self.tr("Model card"), self.tr("Each export gets it as README.md."))
-        self._task, self._checkpoint = task, checkpoint
+        self._checkpoint = checkpoint
         for title, note in (
             (
                 "transformers",
@@ -59,10 +60,11 @@ class ElsewhereDialog(Dialog):
 
     def _write(self) -> tuple[str, ...]:
         """The texts of the tabs; off the window's thread, since files are read."""
-        settings = prediction_settings(self._checkpoint)
+        task, settings = fine_tuned_task(self._checkpoint), prediction_settings(self._checkpoint)
+        assert task is not None  # the dialog is offered for fine-tuned models
         return (
-            transformers_code(self._task, str(self._checkpoint), settings=settings),
-            onnx_code(self._task, ONNX_FOLDER, settings=settings),
+            transformers_code(task, str(self._checkpoint), settings=settings),
+            onnx_code(task, ONNX_FOLDER, settings=settings),
             model_card(self._checkpoint, "hf"),
         )
 

@@ -109,7 +109,7 @@ class UseTab(QWidget):
 
     def _on_elsewhere(self) -> None:
         if self.checkpoint is not None and self.info is not None and self.info.task is not None:
-            self.code = ElsewhereDialog(self.checkpoint, self.info.task, self)
+            self.code = ElsewhereDialog(self.checkpoint, self)
             self.code.show()
 
     def _ask_where(self) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.spec.task import SEQUENCE, Head
-from engine.spec.tasks import TASKS, heads
+from engine.spec.task import SEQUENCE, Head, TaskSpec
+from engine.spec.tasks import TASKS, heads, task_of
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
 PROBE_FIELDS = (
@@ -45,6 +45,18 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
     exact = (kind for kind, head in of_texts.items() if head.outputs == outputs)
     labelled = (kind for kind, head in of_texts.items() if head.has_labels)
     return next(exact, None) or next(labelled)
+
+
+def kept_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> TaskSpec:
+    """The task of a fine-tuned checkpoint: as a run has kept it, or as it is for a foreign one."""
+    entry = config.get(TASK)
+    foreign = TASKS[kind].of_foreign(labels)
+    if not isinstance(entry, Mapping) or entry.get("kind") != kind or len(entry) == 1:
+        return foreign
+    try:
+        return task_of(entry).with_labels(labels)
+    except ValueError:
+        return foreign
 
 
 def _simplest(head: Head) -> str:

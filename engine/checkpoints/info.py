@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.checkpoints.config import TIED, family_of
 from engine.checkpoints.families import Family
-from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
+from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
 from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import published_name
@@ -20,6 +20,7 @@ from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.regular_file import open_regular, read_json
+from engine.spec.task import TaskSpec
 from engine.spec.tasks import head_of
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
@@ -58,6 +59,17 @@ def checkpoint_info(folder: Path) -> CheckpointInfo:
     info = _read(folder)
     _known[folder] = (stamp, info)
     return info
+
+
+def fine_tuned_task(folder: Path) -> TaskSpec | None:
+    """The task that the checkpoint in `folder` was fine-tuned for, with its settings.
+
+    Raises BadCheckpoint where the folder is no checkpoint or a damaged one.
+    """
+    info = checkpoint_info(folder)
+    if info.task is None:
+        return None
+    return kept_task(_object(folder, _config_name(folder)), info.task, info.labels)
 
 
 def _stamp(folder: Path) -> Stamp:

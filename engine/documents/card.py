@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.info import checkpoint_info, fine_tuned_task
 from engine.checkpoints.prediction_settings import PREDICTION, prediction_settings
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
@@ -22,6 +22,7 @@ from engine.spec.dataset import SplitName
 from engine.spec.export import Form
 from engine.spec.job import JobSpec
 from engine.spec.prediction import PredictionSettings
+from engine.spec.task import TaskSpec
 from engine.spec.tasks import TASKS
 from engine.visible import one_line
 
@@ -56,7 +57,7 @@ def model_card(checkpoint: Path, form: Form) -> str:
         _scores(run, results),
         "\n".join(("## Limits", "", *(f"- {one}" for one in said))) if said else "",
         _predicted_with(settings, form),
-        _use(info, form, settings),
+        _use(fine_tuned_task(checkpoint), form, settings),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -239,11 +240,11 @@ def settings_rows(settings: PredictionSettings) -> list[tuple[str, str]]:
     return [(name.replace("_", " "), json.dumps(value)) for name, value in said.items()]
 
 
-def _use(info: CheckpointInfo, form: Form, settings: PredictionSettings) -> str:
-    if info.task is None or form == "tf1":
+def _use(task: TaskSpec | None, form: Form, settings: PredictionSettings) -> str:
+    if task is None or form == "tf1":
         return ""
     code = transformers_code if form == "hf" else onnx_code
-    return f"## Use\n\nIn this folder:\n\n```python\n{code(info.task, '.', settings=settings)}```"
+    return f"## Use\n\nIn this folder:\n\n```python\n{code(task, '.', settings=settings)}```"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

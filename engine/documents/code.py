@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.spec.prediction import PredictionSettings
-from engine.spec.task import CHOICES, SEQUENCE, SPANS, TOKENS
-from engine.spec.tasks import TASKS, head_of
+from engine.spec.task import CHOICES, SEQUENCE, SPANS, TOKENS, TaskSpec
+from engine.spec.tasks import head_of
+from engine.spec.tasks.question_answering import QuestionAnswering
 
 
 class Example(NamedTuple):
@@ -23,7 +24,7 @@ AS_TRAINED = PredictionSettings()
 
 
 def transformers_code(
-    task: str,
+    task: TaskSpec,
     folder: str,
     example: Example = USUAL,
     settings: PredictionSettings = AS_TRAINED,
@@ -32,7 +33,7 @@ def transformers_code(
 
     The lines predict with the thresholds and the temperature of `settings`.
     """
-    head = head_of(task)
+    head = head_of(task.kind)
     model = f"AutoModel{head.architecture}"
     lines = [
         "import torch",
@@ -46,7 +47,7 @@ def transformers_code(
 
 
 def onnx_code(
-    task: str,
+    task: TaskSpec,
     folder: str,
     example: Example = USUAL,
     settings: PredictionSettings = AS_TRAINED,
@@ -60,14 +61,14 @@ def onnx_code(
         f"folder = {folder!r}",
         "session = onnxruntime.InferenceSession(f'{folder}/model.onnx')",
         "tokenizer = tokenizers.Tokenizer.from_file(f'{folder}/tokenizer.json')",
-        *_ONNX[head_of(task).architecture](task, example, settings),
+        *_ONNX[head_of(task.kind).architecture](task, example, settings),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _texts(task: str, example: Example) -> str:
+def _texts(task: TaskSpec, example: Example) -> str:
     """The arguments of a tokenizer."""
-    is_pair = "pair" in TASKS[task].facts.reads
+    is_pair = "pair" in task.facts.reads
     return f"{example.text!r}, {example.pair!r}" if is_pair else repr(example.text)
 
 
@@ -76,10 +77,10 @@ def _divided(settings: PredictionSettings) -> str:
     return "" if settings.temperature == 1 else f" / {settings.temperature!r}"
 
 
-def _said(task: str, settings: PredictionSettings) -> list[str]:
+def _said(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     """What prints `shares`, the probabilities by label, and what the thresholds predict."""
     lines = ["print(shares)"]
-    if task == "multi_label":
+    if task.kind == "multi_label":
         least = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
         lines.append(f"print([name for name, p in shares.items() if p >= {least}])")
     elif settings.threshold != AS_TRAINED.threshold:
@@ -87,7 +88,7 @@ def _said(task: str, settings: PredictionSettings) -> list[str]:
     return lines
 
 
-def _sequence(task: str, example: Example, settings: PredictionSettings) -> list[str]:
+def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     return [
         f"inputs = tokenizer({_texts(task, example)}, return_tensors='pt', truncation=True)",
         "with torch.inference_mode():",
@@ -96,15 +97,15 @@ def _sequence(task: str, example: Example, settings: PredictionSettings) -> list
     ]
 
 
-def _numbers_or_shares(task: str, settings: PredictionSettings) -> list[str]:
-    if head_of(task).outputs == 1:
+def _numbers_or_shares(task: TaskSpec, settings: PredictionSettings) -> list[str]:
+    if head_of(task.kind).outputs == 1:
         return ["print(float(logits[0]))"]
-    shares = "logits.sigmoid()" if task == "multi_label" else "logits.softmax(-1)"
+    shares = "logits.sigmoid()" if task.kind == "multi_label" else "logits.softmax(-1)"
     names = "model.config.id2label[n]: float(p)"
     return [f"shares = {{{names} for n, p in enumerate({shares})}}", *_said(task, settings)]
 
 
-def _tokens(_: str, example: Example, __: PredictionSettings) -> list[str]:
+def _tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
     return [
         f"inputs = tokenizer({example.passage!r}, return_tensors='pt', truncation=True)",
         "with torch.inference_mode():",
@@ -114,18 +115,40 @@ def _tokens(_: str, example: Example, __: PredictionSettings) -> list[str]:
     ]
 
 
-def _spans(_: str, example: Example, __: PredictionSettings) -> list[str]:
-    texts = f"{example.question!r}, {example.passage!r}"
+def _spans(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     return [
-        f"inputs = tokenizer({texts}, return_tensors='pt', truncation='only_second')",
+        f"question, passage = {example.question!r}, {example.passage!r}",
+        "inputs = tokenizer(question, passage, return_tensors='pt', truncation='only_second',",
+        "                   return_offsets_mapping=True)",
+        "places = inputs.pop('offset_mapping')[0].tolist()",
         "with torch.inference_mode():",
         "    said = model(**inputs)",
-        "first, last = int(said.start_logits.argmax()), int(said.end_logits.argmax())",
-        "print(tokenizer.decode(inputs['input_ids'][0, first : last + 1]))",
+        "starts, ends = said.start_logits[0].tolist(), said.end_logits[0].tolist()",
+        "inside = [n for n, part in enumerate(inputs.sequence_ids()) if part == 1]",
+        *_best_span(task, settings),
     ]
 
 
-def _choices(_: str, example: Example, settings: PredictionSettings) -> list[str]:
+def _best_span(task: TaskSpec, settings: PredictionSettings) -> list[str]:
+    """The best span of the passage; where there may be no answer, nothing above the threshold."""
+    assert isinstance(task, QuestionAnswering)
+    answer = "passage[places[first][0] : places[last][1]]"
+    lines = [
+        "score, first, last = max((starts[a] + ends[b], a, b) for a in inside for b in inside",
+        f"                         if a <= b < a + {task.max_answer_length})",
+    ]
+    if not task.unanswerable:
+        return [*lines, f"print({answer})"]
+    threshold = settings.no_answer_threshold
+    threshold = task.no_answer_threshold if threshold is None else threshold
+    return [
+        *lines,
+        "no_answer = starts[0] + ends[0] - score  # how much higher it scores than the answer",
+        f"print('' if no_answer > {threshold!r} else {answer})",
+    ]
+
+
+def _choices(_: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     return [
         f"choices = {list(example.choices)!r}",
         f"inputs = tokenizer([{example.text!r}] * len(choices), choices, padding=True,",
@@ -150,23 +173,23 @@ GIVEN = (
 LABELS = "labels = list(json.load(open(f'{folder}/config.json'))['id2label'].values())"
 
 
-def _onnx_sequence(task: str, example: Example, settings: PredictionSettings) -> list[str]:
+def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     lines = [
         f"encoded = tokenizer.encode({_texts(task, example)})",
         *GIVEN,
         f"logits = session.run(None, given)[0][0]{_divided(settings)}",
     ]
-    if head_of(task).outputs == 1:
+    if head_of(task.kind).outputs == 1:
         return [*lines, "print(float(logits[0]))"]
     shares = "1 / (1 + numpy.exp(-logits))"
-    if task != "multi_label":
+    if task.kind != "multi_label":
         lines.append("shares = numpy.exp(logits - logits.max())")
         shares = "shares / shares.sum()"
     lines += [LABELS, f"shares = dict(zip(labels, ({shares}).tolist()))"]
     return lines + _said(task, settings)
 
 
-def _onnx_tokens(_: str, example: Example, __: PredictionSettings) -> list[str]:
+def _onnx_tokens(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
     return [
         f"encoded = tokenizer.encode({example.passage!r})",
         *GIVEN,
@@ -176,16 +199,19 @@ def _onnx_tokens(_: str, example: Example, __: PredictionSettings) -> list[str]:
     ]
 
 
-def _onnx_spans(_: str, example: Example, __: PredictionSettings) -> list[str]:
+def _onnx_spans(task: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     return [
-        f"encoded = tokenizer.encode({example.question!r}, {example.passage!r})",
+        f"question, passage = {example.question!r}, {example.passage!r}",
+        "encoded = tokenizer.encode(question, passage)",
         *GIVEN,
-        "starts, ends = session.run(None, given)[:2]",
-        "print(tokenizer.decode(encoded.ids[starts[0].argmax() : ends[0].argmax() + 1]))",
+        "starts, ends = (one[0].tolist() for one in session.run(None, given)[:2])",
+        "places = encoded.offsets",
+        "inside = [n for n, part in enumerate(encoded.sequence_ids) if part == 1]",
+        *_best_span(task, settings),
     ]
 
 
-def _onnx_choices(_: str, example: Example, settings: PredictionSettings) -> list[str]:
+def _onnx_choices(_: TaskSpec, example: Example, settings: PredictionSettings) -> list[str]:
     return [
         f"choices = {list(example.choices)!r}",
         "tokenizer.enable_padding()",
@@ -200,7 +226,7 @@ def _onnx_choices(_: str, example: Example, settings: PredictionSettings) -> lis
     ]
 
 
-Lines = Callable[[str, Example, PredictionSettings], list[str]]
+Lines = Callable[[TaskSpec, Example, PredictionSettings], list[str]]
 _TRANSFORMERS: dict[str, Lines] = {
     SEQUENCE: _sequence,
     TOKENS: _tokens,

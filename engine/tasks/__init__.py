@@ -1,13 +1,12 @@
 """What is learned: each task in torch, found by its name in `engine.spec.tasks`."""
 
-from collections.abc import Mapping
 from importlib import import_module
 
-from engine.checkpoints.heads import TASK
+from engine.checkpoints.heads import kept_task
 from engine.checkpoints.prediction_settings import settings_in
 from engine.models.checkpoint import Checkpoint
 from engine.spec.task import TaskSpec
-from engine.spec.tasks import TASKS, class_name, task_of
+from engine.spec.tasks import class_name
 from engine.tasks.learner import Learner
 
 
@@ -32,11 +31,4 @@ def learner_of(given: Checkpoint) -> Learner | None:
 
 def task_in(given: Checkpoint) -> TaskSpec:
     """The task of a fine-tuned checkpoint: as a run has kept it, or as it is for a foreign one."""
-    kind, entry = given.network.heads.kind, given.config.get(TASK)
-    foreign = TASKS[kind].of_foreign(given.labels)
-    if not isinstance(entry, Mapping) or entry.get("kind") != kind or len(entry) == 1:
-        return foreign
-    try:
-        return task_of(entry).with_labels(given.labels)
-    except ValueError:
-        return foreign
+    return kept_task(given.config, given.network.heads.kind, given.labels)

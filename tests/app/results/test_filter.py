@@ -125,6 +125,9 @@ def test_a_condition_is_added_and_what_is_wrong_with_it_is_said(
     QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
     assert "“s[o” is not a valid regular expression." in editor.problem.text()
     assert bar.chips == []
+    editor.operator.setCurrentText("is between")
+    assert [field.text() for field in editor.values] == ["", ""]  # type: ignore[attr-defined]
+    editor.operator.setCurrentText("matches the regular expression")
     QTest.keyClicks(editor.values[0], "]$")
     with qtbot.waitSignal(bar._state.listed):
         QTest.keyClick(editor.values[0], Qt.Key.Key_Return)
