@@ -1,18 +1,23 @@
-"""`bert-studio check`: what is in a data file, what is wrong with it, and what may mislead."""
+"""`bert-studio check` and `cure`: what is wrong with data and what may mislead, and its mending."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from engine.cli.options import Encoding, choice_option, with_options
+from engine.cli.progress import ProgressLine
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
+from engine.cli.stored import make_version, needed_dataset, stored_version, tell_version
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
-from engine.data.checks.examining import examine_files
+from engine.data.checks.curing import apply_cures
+from engine.data.checks.examining import FIRST_LINES, examine, examine_files
 from engine.data.columns.fit import likely_task
 from engine.data.datasets.importing import label_notes
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.datasets.surveying import problems_of_survey
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile, StudioError
@@ -23,18 +28,29 @@ from engine.terminal import say, say_json
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="A data file, or a folder of texts.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="A data file, a folder of texts, or a stored data set by name or folder."
+        ),
+    ],
     encoding: Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     **given: Any,
 ) -> None:
-    """Read a data file to its end and report what it contains, or what is wrong and where.
+    """Read data to their end and report what they contain, or what is wrong and where.
+
+    Of a stored data set, the newest version is read where none is named, as in reviews/2.
 
     Its rows are checked for duplicates, for validation rows that are in the training set, for
     labels that contradict one another, and more; `docs/DATA.md` has all checks.
     """
     try:
-        facts = _facts(file, encoding, given)
+        folder = stored_version(file)
+        if folder is None:
+            facts = _facts(file, encoding, given)
+        else:
+            facts = _stored_facts(open_dataset(folder), encoding, given)
     except StudioError as error:
         if as_json:
             line, column = (error.line, error.column) if isinstance(error, BadFile) else (0, 0)
@@ -56,6 +72,11 @@ def check(
         if finding["lines"]:
             more = ", …" if finding["rows"] > len(finding["lines"]) else ""
             say(f"  lines {', '.join(map(str, finding['lines']))}{more}")
+        if "version" in facts and finding["cures"]:
+            ways = (
+                f"{finding['check']} {way} ({title})" for way, title in finding["cures"].items()
+            )
+            say(f"  cures: {', '.join(ways)}")
 
 
 check_command = with_options(
@@ -110,5 +131,80 @@ def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
         "sentence": finding.sentence,
         "rows": len(finding.rows),
         "lines": list(lines),
-        "cures": [cure.title for cure in finding.cures],
+        "cures": {cure.by: cure.title for cure in finding.cures},
     }
+
+
+def _stored_facts(dataset: Dataset, encoding: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """What is in a stored version. Raises StudioError where options are for a file."""
+    if encoding is not None or any(value is not None for value in given.values()):
+        raise StudioError(
+            phrase("A stored data set has its columns and its encoding already."),
+            phrase("Leave out the options that say how a file is read."),
+        )
+    spec = dataset.spec
+    lines = dataset.column("_line").to_numpy()
+    findings = _examined(dataset)
+    return {
+        "ok": True,
+        "dataset": spec.name,
+        "folder": str(dataset.folder),
+        "version": spec.version,
+        "made_from": spec.made_from,
+        "changes": list(spec.changes),
+        "rows": spec.rows,
+        "columns": list(spec.columns),
+        "mapping": spec.mapping.model_dump(),
+        "notes": list(spec.notes),
+        "findings": [_told(one, tuple(lines[one.rows[:FIRST_LINES]].tolist())) for one in findings],
+    }
+
+
+def _examined(dataset: Dataset) -> list[Finding]:
+    line = ProgressLine(sys.stderr)
+    if not sys.stderr.isatty():
+        return examine(dataset)
+    try:
+        return examine(dataset, lambda done, total: line.draw(f"Checking: {done / total:.0%}"))
+    finally:
+        line.end()
+
+
+def cure(
+    data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
+    found: Annotated[
+        str, typer.Argument(metavar="CHECK", help="What was found, as `check` calls it.")
+    ],
+    by: Annotated[str, typer.Argument(metavar="CURE", help="What is done, as `check` calls it.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Mend what `check` found in a stored data set: drop rows, move them, merge labels, and more.
+
+    The result is a new version; the one it was made from stays as it is.
+    """
+    dataset = needed_dataset(data)
+    if found not in CHECKS:
+        raise StudioError(
+            phrase("There is no check “{name}”.", name=found[:60]),
+            phrase("Choose one of {names}.", names=", ".join(CHECKS)),
+        )
+    findings = [one for one in _examined(dataset) if one.check == found]
+    cures = [one for finding in findings for one in finding.cures]
+    chosen = [one for one in cures if one.by == by]
+    if not findings:
+        raise StudioError(
+            phrase("The check “{name}” finds nothing in this version.", name=found),
+            phrase("There is nothing to do."),
+        )
+    if not chosen:
+        ways = ", ".join(dict.fromkeys(one.by for one in cures))
+        raise StudioError(
+            phrase("What “{name}” found has no cure “{by}”.", name=found, by=by[:60]),
+            phrase("Choose one of {names}.", names=ways)
+            if ways
+            else phrase("Change the rows on the page of the data set."),
+        )
+    made = make_version(
+        dataset, lambda into, version: apply_cures(chosen, dataset.folder, into, version)
+    )
+    tell_version(made, as_json)

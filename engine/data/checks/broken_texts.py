@@ -91,7 +91,7 @@ def _mojibake(material: Material) -> list[Finding]:
         n=len(cells),
     )
     change = phrase("{n:,} row(s) with a broken encoding repaired.", n=len(cells))
-    cure = Cure(phrase("Repair"), change, cells=cells)
+    cure = Cure("repair", phrase("Repair"), change, cells=cells)
     return _finding(material, "warning", sentence, cure)
 
 
@@ -102,7 +102,7 @@ def _html(material: Material) -> list[Finding]:
         n=len(cells),
     )
     change = phrase("HTML in {n:,} row(s) replaced by characters.", n=len(cells))
-    cure = Cure(phrase("Replace by characters"), change, cells=cells)
+    cure = Cure("replace", phrase("Replace by characters"), change, cells=cells)
     return _finding(material, "note", sentence, cure)
 
 
@@ -125,6 +125,7 @@ def _unreadable(material: Material) -> list[Finding]:
         n=len(rows),
     )
     cure = Cure(
+        "drop",
         phrase("Drop these rows"),
         phrase("{n:,} row(s) with unreadable characters dropped.", n=len(rows)),
         dropped=rows,

@@ -30,6 +30,8 @@ def no_rows() -> Numbers:
 class Cure:
     """One way to change the rows of a finding; numbers of rows count from 0."""
 
+    by: str
+    """Its name for the headless command, which applies all of a check with the same name."""
     title: str  # of a button
     change: str  # what is different in the new version, in a sentence
     dropped: Numbers = field(default_factory=no_rows)

@@ -27,6 +27,7 @@ def find(material: Material) -> list[Finding]:
         n=len(surplus),
     )
     cure = Cure(
+        "drop",
         phrase("Drop the copies"),
         phrase("{n:,} exact duplicate(s) dropped; the first of each is kept.", n=len(surplus)),
         dropped=surplus,

@@ -12,7 +12,7 @@ from engine.data.checks.check import Cure, Finding
 from engine.phrases import from_plain, plain
 from engine.regular_file import read_json, regular
 
-RULES = 1  # counts up whenever a check finds something else in the same rows
+RULES = 2  # counts up whenever a check finds something else in the same rows
 TEXTS, NUMBERS = "findings.json", "rows.npz"
 BROKEN = (OSError, ValueError, KeyError, TypeError)  # what damaged files raise
 
@@ -52,6 +52,7 @@ def _folder(cache: Path, fingerprint: str) -> Path:
 def _plain(finding: Finding) -> dict[str, Any]:
     cures = [
         {
+            "by": cure.by,
             "title": plain(cure.title),
             "change": plain(cure.change),
             "spellings": dict(cure.spellings),
@@ -72,6 +73,7 @@ def _finding(one: dict[str, Any], place: int, numbers: Mapping[str, Any]) -> Fin
     """Raises one of BROKEN where it is none."""
     cures = tuple(
         Cure(
+            cure["by"],
             from_plain(cure["title"]),
             from_plain(cure["change"]),
             spellings=cure["spellings"],

@@ -28,6 +28,7 @@ def find(material: Material) -> list[Finding]:
         texts=texts,
     )
     drop = Cure(
+        "drop",
         phrase("Drop these rows"),
         phrase("{n:,} row(s) dropped whose text has different labels.", n=len(rows)),
         dropped=np.sort(rows),
@@ -82,6 +83,7 @@ def _majority(material: Material, labels: Labels, rows: Numbers) -> Cure:
         if group not in tied and best[group][1] != label
     }
     return Cure(
+        "majority",
         phrase("Use the most frequent label"),
         phrase(
             "{n:,} label(s) replaced by the most frequent one of their text; rows dropped because"

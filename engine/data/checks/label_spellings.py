@@ -37,7 +37,7 @@ def _finding(labels: Labels, spellings: Sequence[Spellings], sentence: str, merg
     change = (
         _changed(spellings[0]) if len(spellings) == 1 else phrase("Other spellings are merged.")
     )
-    cure = Cure(merge, change, spellings=usual)
+    cure = Cure("merge", merge, change, spellings=usual)
     count = sum(one.rows for one in spellings)
     return Finding("label_spellings", "problem", count, sentence, rows, (cure,))
 

@@ -80,6 +80,7 @@ def _drop(material: Material, leak: Leak) -> Cure | None:
     if len(leak.trained) >= (material.splits == TRAIN).sum():
         return None
     return Cure(
+        "drop",
         phrase("Drop them from training"),
         phrase(
             "{n:,} training row(s) dropped whose text is also in the validation or test set.",
@@ -91,6 +92,7 @@ def _drop(material: Material, leak: Leak) -> Cure | None:
 
 def _move(leak: Leak) -> Cure:
     return Cure(
+        "move",
         phrase("Move them to training"),
         phrase(
             "{n:,} validation or test row(s) moved to the training set, where their texts are.",
@@ -117,6 +119,7 @@ def _redraw(material: Material, groups: Numbers) -> list[Cure]:
         return []
     return [
         Cure(
+            "split",
             phrase("Split again, copies together"),
             phrase(
                 "Split again at random with equal and nearly equal texts in one split; {n:,} row(s)"

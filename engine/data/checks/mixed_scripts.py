@@ -46,7 +46,9 @@ def _mixed_words(material: Material) -> list[Finding]:
         " and the tokenizer does not know them.",
         n=len(rows),
     )
-    return [Finding("mixed_scripts", "warning", len(rows), sentence, rows, (_drop(rows),))]
+    return [
+        Finding("mixed_scripts", "warning", len(rows), sentence, rows, (_drop("drop-mixed", rows),))
+    ]
 
 
 def _other_scripts(material: Material) -> list[Finding]:
@@ -66,7 +68,9 @@ def _other_scripts(material: Material) -> list[Finding]:
         n=len(rows),
         main=main,
     )
-    return [Finding("mixed_scripts", "note", len(rows), sentence, rows, (_drop(rows),))]
+    return [
+        Finding("mixed_scripts", "note", len(rows), sentence, rows, (_drop("drop-other", rows),))
+    ]
 
 
 def _non_ascii(material: Material) -> NDArray[np.bool_]:
@@ -77,8 +81,9 @@ def _non_ascii(material: Material) -> NDArray[np.bool_]:
     return found
 
 
-def _drop(rows: NDArray[np.int64]) -> Cure:
+def _drop(by: str, rows: NDArray[np.int64]) -> Cure:
     return Cure(
+        by,
         phrase("Drop these rows"),
         phrase("{n:,} row(s) with mixed or other scripts dropped.", n=len(rows)),
         dropped=rows,

@@ -23,6 +23,7 @@ def find(material: Material) -> list[Finding]:
         n=len(surplus),
     )
     cure = Cure(
+        "drop",
         phrase("Drop all but the first"),
         phrase("{n:,} row(s) with nearly equal texts dropped.", n=len(dropped)),
         dropped=dropped,

@@ -36,6 +36,7 @@ def find(material: Material) -> list[Finding]:
     if len(rare) > 1:
         cures.append(
             Cure(
+                "merge",
                 phrase("Merge into “{other}”", other=OTHER),
                 phrase("{n:,} rare label(s) are “{other}” now.", n=len(rare), other=OTHER),
                 spellings=dict.fromkeys(rare, OTHER),
@@ -44,6 +45,7 @@ def find(material: Material) -> list[Finding]:
     if len(labels.names) - len(rare) > 1:
         cures.append(
             Cure(
+                "drop",
                 phrase("Drop these rows"),
                 phrase("{n:,} row(s) with rare labels dropped.", n=len(rows)),
                 dropped=rows,

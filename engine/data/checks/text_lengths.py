@@ -24,6 +24,7 @@ def _empty(material: Material) -> list[Finding]:
         "{n:,} row(s) with an empty text: nothing can be learned from it.", n=len(rows)
     )
     cure = Cure(
+        "drop-empty",
         phrase("Drop these rows"),
         phrase("{n:,} row(s) without text dropped.", n=len(rows)),
         dropped=rows,
@@ -46,6 +47,7 @@ def _long(material: Material) -> list[Finding]:
         words=MAX_WORDS,
     )
     cure = Cure(
+        "drop-long",
         phrase("Drop these rows"),
         phrase("{n:,} row(s) with more than {words} words dropped.", n=len(rows), words=MAX_WORDS),
         dropped=rows,

@@ -35,6 +35,7 @@ READING = {
     "reproducibility": [["IN"]],
     "compare": [["IN", "RUN"], ["RUN", "IN"]],
     "check": [["IN"], ["IN", "--json"]],
+    "cure": [["IN", "exact_duplicates", "drop"]],
     "predict": [
         ["IN", "--model", "MODEL", "--out", "NEW.csv"],
         ["DATA", "--model", "IN", "--out", "NEW.csv"],

@@ -8,7 +8,7 @@ import pytest
 
 from engine.data.checks import CHECKS
 from engine.data.checks.check import SEVERITIES, Finding
-from engine.data.checks.curing import apply_cure
+from engine.data.checks.curing import apply_cures
 from engine.data.checks.examining import examine
 from engine.data.checks.kept import keep_findings, read_findings
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
@@ -100,7 +100,7 @@ def test_a_check_finds_its_case_and_its_cures_help(tmp_path, check):
         assert set(finding.rows.tolist()) <= set(range(60, len(dataset)))
         for number, cure in enumerate(finding.cures):
             into = tmp_path / "cured" / f"{finding.sentence[:20]}{number}"
-            spec = apply_cure(cure, dataset.folder, into, 2)
+            spec = apply_cures([cure], dataset.folder, into, 2)
             left = of(check, examine(open_dataset(into)))
             assert sum(one.count for one in left) < wrong
             assert (spec.made_from, spec.changes) == (1, (cure.change,))
@@ -122,7 +122,7 @@ def test_many_spellings_and_labels_are_told_in_few_findings(tmp_path):
     alone, more = of("label_spellings", findings)[:-1], of("label_spellings", findings)[-1]
     assert len(alone) == 20 and sum(one.count for one in alone) == 20
     assert more.sentence.startswith("10 more labels are written") and more.count == 10
-    spec = apply_cure(more.cures[0], tmp_path / "x" / "1", tmp_path / "cured", 2)
+    spec = apply_cures([more.cures[0]], tmp_path / "x" / "1", tmp_path / "cured", 2)
     assert len(spec.labels) == 50
     (rare,) = of("rare_labels", findings)
     assert rare.count == 60 and "54 more" in rare.sentence
@@ -200,7 +200,7 @@ def test_a_random_split_is_drawn_again_with_copies_together(tmp_path):
     (found,) = of("nearly_leaked_rows", examine(open_dataset(tmp_path / "x" / "1")))
     again = found.cures[-1]
     assert again.title == "Split again, copies together"
-    spec = apply_cure(again, tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
+    spec = apply_cures([again], tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
     assert not of("nearly_leaked_rows", examine(open_dataset(tmp_path / "x" / "2")))
     assert spec.rows["validation"] == 8
 
@@ -210,5 +210,5 @@ def test_a_cure_that_leaves_nothing_to_train_with_is_refused(tmp_path):
     dataset = stored(tmp_path, rows)
     (empty,) = of("text_lengths", examine(dataset))
     with pytest.raises(StudioError, match="No training row is left"):
-        apply_cure(empty.cures[0], dataset.folder, tmp_path / "x" / "2", 2)
+        apply_cures([empty.cures[0]], dataset.folder, tmp_path / "x" / "2", 2)
     assert np.array_equal(open_dataset(dataset.folder).splits, dataset.splits)

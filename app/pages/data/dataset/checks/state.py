@@ -8,7 +8,7 @@ from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
 from engine.data.checks.check import UNASKED_ROWS, Cure, Finding
-from engine.data.checks.curing import apply_cure
+from engine.data.checks.curing import apply_cures
 from engine.data.checks.examining import examine
 from engine.data.checks.kept import keep_findings, read_findings
 from engine.data.datasets.store import Dataset
@@ -125,7 +125,7 @@ class ChecksState(QObject):
         def work(progress: background.Progress) -> Path | None:
             into = free_folder(folder.parent, str(number))
             try:
-                apply_cure(cure, folder, into, number, progress, progress.cancelled)
+                apply_cures([cure], folder, into, number, progress, progress.cancelled)
             except Cancelled:
                 return None
             return into

@@ -1,0 +1,85 @@
+"""Stored data sets for the headless commands: found by folder or name, and their new versions."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from engine.data.datasets.importing import SPEC
+from engine.data.datasets.store import Dataset, open_dataset
+from engine.errors import StudioError
+from engine.home import Home, folder_name, free_folder, newest_version, next_version
+from engine.phrases import phrase
+from engine.spec.dataset import DatasetSpec
+from engine.terminal import say, say_json
+
+
+def stored_version(given: Path) -> Path | None:
+    """The folder of a version: itself, the newest one in it, or that of a data set of this name.
+
+    A name may end with the number of a version, such as reviews/2. None where there is none.
+    """
+    found = _version_in(given)
+    if found is None and not given.is_absolute() and not given.exists():
+        name, *rest = given.parts
+        found = _version_in(Home().datasets.joinpath(folder_name(name), *rest))
+    return found
+
+
+def needed_dataset(given: Path) -> Dataset:
+    """The version that is meant. Raises StudioError where there is none, or it is damaged."""
+    folder = stored_version(given)
+    if folder is None:
+        raise StudioError(
+            phrase("There is no stored data set {given}.", given=str(given)[-200:]),
+            phrase("Name one of the Data page, or its folder."),
+        )
+    return open_dataset(folder)
+
+
+def _version_in(folder: Path) -> Path | None:
+    if not folder.is_dir():
+        return None
+    if (folder / SPEC).is_file():
+        return folder
+    newest = folder / str(newest_version(folder))
+    return newest if (newest / SPEC).is_file() else None
+
+
+def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dataset:
+    """The next version beside `old`, as `write` makes it in a folder with a number.
+
+    Raises StudioError where `old` is not in the folder of a data set.
+    """
+    folder = old.folder.absolute()
+    if not folder.name.isdecimal():
+        raise StudioError(
+            phrase("{folder} is not a version of a data set.", folder=folder.name),
+            phrase("Name a data set of the Data page: a copy in a run stays as it is."),
+        )
+    number = next_version(folder.parent)
+    into = free_folder(folder.parent, str(number))
+    write(into, number)
+    return open_dataset(into)
+
+
+def version_facts(made: Dataset) -> dict[str, object]:
+    """What a new version is, for JSON."""
+    spec = made.spec
+    return {
+        "folder": str(made.folder),
+        "version": spec.version,
+        "made_from": spec.made_from,
+        "changes": list(spec.changes),
+        "rows": spec.rows,
+    }
+
+
+def tell_version(made: Dataset, as_json: bool, more: dict[str, object] | None = None) -> None:
+    """Print what a new version is and what is different in it."""
+    if as_json:
+        say_json(version_facts(made) | (more or {}))
+        return
+    spec = made.spec
+    say(*spec.changes)
+    rows = ", ".join(f"{count:,} {split}" for split, count in spec.rows.items())
+    say(f"version {spec.version} of “{spec.name}”, made from version {spec.made_from}: {rows}")
+    say(f"folder: {made.folder}")
