@@ -1,5 +1,6 @@
 """Another result over the same rows beside the one that is shown: what flipped."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,13 +17,16 @@ from app.widgets import buttons, numbers
 from app.widgets.data_texts import split_title
 from app.widgets.dialogs import Choice, ask
 from app.widgets.page import Card
+from app.widgets.run_texts import VALIDATION, metric_heading, metric_value
 from app.widgets.text import Text, plain_menu_text, visible
 from engine.record.opening import Record
 from engine.record.runs import all_runs
 from engine.results.comparing import Comparison, compare
 from engine.results.predictions import PredictionFacts, Predictions, read_predictions
-from engine.results.store import Kept, kept_in
+from engine.results.seeds import SeedsComparison, compare_runs
+from engine.results.store import Kept, kept_in, root_of
 from engine.runs.folder import RunFolder
+from engine.runs.groups import Aggregate, but_the_seed
 
 SOURCE = "comparison"
 
@@ -33,6 +37,15 @@ class Other:
 
     name: str
     file: Path
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two results row by row, what may be claimed, and the same over seeds where there are some."""
+
+    rows: Comparison
+    claim: str
+    seeds: SeedsComparison | None
 
 
 class ComparisonCard(QWidget):
@@ -47,6 +60,8 @@ class ComparisonCard(QWidget):
         self.better = buttons.plain(self.tr("Rows that &got better"), partial(self._choose, True))
         self.worse = buttons.plain(self.tr("Rows that got wors&e"), partial(self._choose, False))
         self.stop = buttons.quiet(self.tr("Stop co&mparing"), self.end, "x")
+        self.seeds_claim = Text("", "strong", selectable=True)
+        self.seeds_about = Text("", "muted", selectable=True)
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
         for button in (self.better, self.worse, self.stop):
@@ -57,6 +72,8 @@ class ComparisonCard(QWidget):
         for text in (self.claim, self.about):
             card.body.addWidget(text)
         card.body.addLayout(row)
+        for text in (self.seeds_claim, self.seeds_about):
+            card.body.addWidget(text)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(card)
@@ -78,11 +95,11 @@ class ComparisonCard(QWidget):
 
     def compare_with(self, other: Other) -> None:
         """Compare what is shown, the second result, with another one, the first."""
-        shown = self._state.predictions
+        shown, record, folder = self._state.predictions, self._studio.record, self._folder
         if shown is not None:
             background.run(
                 self,
-                lambda: measured(other, shown),
+                lambda: measured(other, shown, record, folder),
                 partial(self._on_compared, other.name),
                 self._studio.notices.show,
             )
@@ -123,10 +140,10 @@ class ComparisonCard(QWidget):
         choices.itemActivated.connect(lambda _: asked.buttons["compare"].click())
         choices.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _on_compared(self, name: str, compared: tuple[Comparison, str]) -> None:
-        self.found, claim = compared
-        found = self.found
-        self.claim.setText(translated(claim))
+    def _on_compared(self, name: str, compared: Compared) -> None:
+        self.found = found = compared.rows
+        self.claim.setText(translated(compared.claim))
+        self._show_seeds(compared.seeds)
         about = self.tr("First: {0}. Second: the one below. {1}.")
         self.about.setText(about.format(name, translated(found.matching.sentence)))
         better, worse = int(found.better.sum()), int(found.worse.sum())
@@ -144,6 +161,21 @@ class ComparisonCard(QWidget):
             button.setAccessibleName(text)
             button.setEnabled(bool(count))
         self.show()
+
+    def _show_seeds(self, seeds: SeedsComparison | None) -> None:
+        """What may be claimed where the settings of a side were run with several seeds."""
+        for text in (self.seeds_claim, self.seeds_about):
+            text.setVisible(seeds is not None)
+        if seeds is None:
+            return
+        self.seeds_claim.setText(self.tr("Over seeds: {0}").format(translated(seeds.claim)))
+        first, second = (
+            seeds_text(seeds.metric, scores, together)
+            for scores, together in zip(seeds.scores, seeds.together, strict=True)
+        )
+        said = self.tr("{0} of the best checkpoints. First: {1}. Second: {2}.")
+        heading = metric_heading(f"{VALIDATION}{seeds.metric}")
+        self.seeds_about.setText(said.format(heading, first, second))
 
     def _choose(self, better: bool) -> None:
         assert self.found is not None
@@ -166,10 +198,42 @@ def others(record: Record, folder: Path, facts: PredictionFacts) -> list[Other]:
     return [Other(_said(name, one), one.file) for name, one in found]
 
 
-def measured(other: Other, shown: Predictions) -> tuple[Comparison, str]:
-    """Both results side by side, and what may be claimed of them."""
+def measured(other: Other, shown: Predictions, record: Record, folder: Path) -> Compared:
+    """Both results side by side: the first is another one, the second stands in `folder`."""
     found = compare(read_predictions(other.file), shown)
-    return found, found.sentence
+    first, second = (runs_like(record, one) for one in (other.file.parent, folder))
+    seeds = None
+    if first and second and first != second and max(len(first), len(second)) > 1:
+        seeds = compare_runs([RunFolder(one) for one in first], [RunFolder(one) for one in second])
+    return Compared(found, found.sentence, seeds)
+
+
+def runs_like(record: Record, results: Path) -> list[Path]:
+    """The folders of the finished runs that differ in nothing but the seed from the one with this
+    folder of results, itself among them, the oldest first; none where that is of no run."""
+    with record.read() as session:
+        runs = [(RunFolder(one.folder), one.state, one.readable_job()) for one in all_runs(session)]
+    jobs = {run.results: job for run, _, job in runs}
+    asked = jobs.get(root_of(results))
+    if asked is None:
+        return []
+    same = but_the_seed(asked)
+    return [
+        run.path
+        for run, state, job in reversed(runs)
+        if state == "finished" and job is not None and but_the_seed(job) == same
+    ]
+
+
+def seeds_text(metric: str, scores: Mapping[int, float], together: Aggregate | None) -> str:
+    """“82.1 % ± 0.6 % (3 runs, seeds 1, 2, 3)”."""
+    if together is None:
+        return tr("no finished run")
+    mean = metric_value(metric, together.mean)
+    if together.deviation is not None:
+        mean = f"{mean} ± {metric_value(metric, together.deviation)}"
+    seeds = ", ".join(map(str, sorted(scores)))
+    return tr("{0} (%n run(s), seeds {1})", len(scores)).format(mean, seeds)
 
 
 def _is_over_same_rows(one: PredictionFacts, other: PredictionFacts) -> bool:

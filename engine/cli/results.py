@@ -8,14 +8,13 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from engine.cli.several import is_several, metrics_by_seed
-from engine.errors import StudioError
-from engine.phrases import phrase
-from engine.results.comparing import Comparison, compare, compare_seeds
+from engine.cli.several import is_several, runs_of
+from engine.results.comparing import Comparison, compare
 from engine.results.conditions import CONDITIONS
 from engine.results.intervals import Interval
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import text_columns
+from engine.results.seeds import compare_runs
 from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
@@ -76,27 +75,19 @@ def compare_results(
 
 def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
     """The metric of the task of two jobs with several seeds."""
-    (job, one), (other_job, other) = metrics_by_seed(first), metrics_by_seed(second)
-    metric = job.task.facts.best_metric
-    if metric != other_job.task.facts.best_metric:
-        raise StudioError(
-            phrase("The two jobs are of different tasks."),
-            phrase("Compare two jobs of the same task."),
-        )
-    name = f"validation_{metric}"
-    scores = [
-        {seed: found[name] for seed, found in side.items() if name in found}
-        for side in (one, other)
-    ]
-    found, claim = compare_seeds(metric, *scores)
+    found = compare_runs(runs_of(first), runs_of(second))
+    metric, scores = found.metric, found.scores
     if as_json:
-        ends = {n: v if math.isfinite(v) else None for n, v in found._asdict().items()}
-        say_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": ends,
-                  "claim": str(claim)})  # fmt: skip
+        ends = found.difference._asdict().items()
+        known = {name: value if math.isfinite(value) else None for name, value in ends}
+        say_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": known,
+                  "claim": str(found.claim)})  # fmt: skip
         return
-    for side in scores:
+    for side, together in zip(scores, found.together, strict=True):
         say(f"{metric}: " + ", ".join(f"{side[seed]:.4f} (seed {seed})" for seed in side))
-    say(claim)
+        if together is not None and together.deviation is not None:
+            say(f"  mean {together.mean:.4f} ± {together.deviation:.4f}")
+    say(found.claim)
 
 
 def kept(result: Path, part: SplitName) -> Predictions:

@@ -10,12 +10,18 @@ from typing import Any
 from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
-from engine.messages.events import Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.regular_file import read_json
 from engine.results.significance import seeds_interval
 from engine.runs.folder import RunFolder
-from engine.runs.groups import SUMMARY, aggregate, expand, folder_of
+from engine.runs.groups import (
+    SUMMARY,
+    aggregate,
+    best_metrics,
+    expand,
+    folder_of,
+    outcome_of,
+)
 from engine.spec.job import JobSpec
 from engine.terminal import remark, say
 
@@ -50,14 +56,14 @@ def resume(into: Path) -> int:
     code = 0
     for number, member in enumerate(names, start=1):
         run = RunFolder(into / member)
-        if _outcome(run) != "finished":
+        if outcome_of(run) != "finished":
             remark(f"{number} of {len(names)}: {member}")
             run.clear_stop()
             line = ProgressLine(sys.stderr, run)
             code = work(run.path, line.hear)
             line.end()
             _write(into, summarise(name, [RunFolder(into / one) for one in names]))
-        if code or _outcome(run) != "finished":
+        if code or outcome_of(run) != "finished":
             remark(f"Resume with: bert-studio resume {into}")
             break
     else:
@@ -130,16 +136,12 @@ def _written(found: dict[str, Any]) -> str:
     return f"{mean}, 95 % interval {low:.4f} to {high:.4f}"
 
 
-def metrics_by_seed(into: Path) -> tuple[JobSpec, dict[int, dict[str, float]]]:
-    """The job of the first run, and the metrics of each run that finished, by its seed.
+def runs_of(into: Path) -> list[RunFolder]:
+    """The runs of a folder that was made here.
 
     Raises StudioError where the summary is damaged, or names a folder elsewhere.
     """
-    runs = [RunFolder(into / name) for name in _members(into)[1]]
-    told = [_told(run) for run in runs]
-    return runs[0].job(), {
-        run["seed"]: run["metrics"] for run in told if run["outcome"] == "finished"
-    }
+    return [RunFolder(into / name) for name in _members(into)[1]]
 
 
 def _told(run: RunFolder) -> dict[str, Any]:
@@ -149,38 +151,10 @@ def _told(run: RunFolder) -> dict[str, Any]:
         "folder": run.path.name,
         "seed": job.training.seed,
         "vectors": job.features.vectors if job.group is not None and job.group.vectors else "",
-        "outcome": _outcome(run),
+        "outcome": outcome_of(run),
         "step": step,
         "metrics": metrics,
     }
-
-
-def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
-    """The step of the best checkpoint and what was measured on the validation rows there.
-
-    Without validation rows: the last step, and the last training loss.
-    """
-    best, last, loss = 0, 0, None
-    points: dict[int, dict[str, float]] = {}
-    for event in run.every_event():
-        match event:
-            case Saved(best=True, step=step):
-                best = step
-            case Measured(name="loss", step=step, value=value):
-                last, loss = step, value
-            case Measured(name=name, step=step, value=float(value)) if name.startswith(
-                "validation_"
-            ):
-                points.setdefault(step, {})[name] = value
-    if points:
-        return best, points.get(best, {})
-    return last, {} if loss is None else {"loss": loss}
-
-
-def _outcome(run: RunFolder) -> str:
-    """How the run ended last; empty where it has not."""
-    words = run.last_words()
-    return words[-1].outcome if words and isinstance(words[-1], Ended) else ""
 
 
 def _write(into: Path, summary: dict[str, Any]) -> None:

@@ -1,4 +1,5 @@
-"""One job that asks for several runs: one for each seed, or for each row of a layer sweep."""
+"""One job that asks for several runs: one for each seed, or for each row of a layer sweep; and what
+came of each."""
 
 import statistics
 import uuid
@@ -6,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.messages.events import Ended, Measured, Saved
 from engine.phrases import phrase
+from engine.runs.folder import RunFolder
 from engine.spec.features import LAYER_SWEEP, PAPER, Vectors
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec, RunGroup
 
@@ -64,6 +67,46 @@ def folder_of(job: JobSpec, seeds: int) -> str:
     is_row = job.group is not None and job.group.vectors
     parts = [job.features.vectors.replace(" ", "-")] if is_row else []
     return "-".join(parts + ([f"seed-{job.training.seed}"] if seeds > 1 else []))
+
+
+def but_the_seed(job: JobSpec) -> JobSpec:
+    """What the jobs of runs have in common that differ in nothing but the seed."""
+    return job.model_copy(
+        update={
+            "name": "",
+            "training": job.training.model_copy(update={"seed": 0, "seeds": 1}),
+            "features": job.features.model_copy(update={"cache": None}),
+            "group": None,
+        }
+    )
+
+
+def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
+    """The step of the best checkpoint and what was measured on the validation rows there.
+
+    Without validation rows: the last step, and the last training loss.
+    """
+    best, last, loss = 0, 0, None
+    points: dict[int, dict[str, float]] = {}
+    for event in run.every_event():
+        match event:
+            case Saved(best=True, step=step):
+                best = step
+            case Measured(name="loss", step=step, value=value):
+                last, loss = step, value
+            case Measured(name=name, step=step, value=float(value)) if name.startswith(
+                "validation_"
+            ):
+                points.setdefault(step, {})[name] = value
+    if points:
+        return best, points.get(best, {})
+    return last, {} if loss is None else {"loss": loss}
+
+
+def outcome_of(run: RunFolder) -> str:
+    """How the run ended last; empty where it has not."""
+    words = run.last_words()
+    return words[-1].outcome if words and isinstance(words[-1], Ended) else ""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from engine.cli import main, several
 from engine.errors import StudioError
 from engine.messages.events import Ended, Event, Measured, Saved, measured
 from engine.runs.folder import RunFolder
-from engine.runs.groups import SUMMARY, aggregate, expand
+from engine.runs.groups import SUMMARY, aggregate, best_metrics, expand
 from engine.spec.job import JobSpec
 from engine.worker import train as worker
 from tests.engine.training import small
@@ -80,10 +80,10 @@ def test_the_figures_are_those_of_the_best_checkpoint(job: JobSpec, tmp_path: Pa
         run.append(measured("validation_loss", step, float("nan")))
         run.append(Saved(step=step, folder="", best=step < 3))
     run.append(Ended(outcome="finished", step=3))
-    assert several.best_metrics(run) == (2, {"validation_accuracy": 0.9})
+    assert best_metrics(run) == (2, {"validation_accuracy": 0.9})
     bare = RunFolder.create(tmp_path / "bare", job)
     bare.append(measured("loss", 4, 0.25))
-    assert several.best_metrics(bare) == (4, {"loss": 0.25})
+    assert best_metrics(bare) == (4, {"loss": 0.25})
 
 
 def test_a_name_of_full_length_stays_a_valid_one(job: JobSpec) -> None:

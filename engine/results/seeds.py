@@ -1,0 +1,60 @@
+"""Two jobs that ran with several seeds: their scores side by side, and what may be claimed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.errors import StudioError
+from engine.phrases import Phrase, phrase
+from engine.results.comparing import compare_seeds
+from engine.results.significance import Difference
+from engine.runs.folder import RunFolder
+from engine.runs.groups import Aggregate, aggregate, best_metrics, outcome_of
+from engine.spec.job import JobSpec
+
+
+@dataclass(frozen=True)
+class SeedsComparison:
+    """A metric of the validation rows at the best checkpoint of each finished run, by its seed."""
+
+    metric: str
+    scores: tuple[Mapping[int, float], Mapping[int, float]]  # of the first job, and of the second
+    difference: Difference
+    claim: Phrase
+
+    @property
+    def together(self) -> tuple[Aggregate | None, Aggregate | None]:
+        """Mean and standard deviation of each side; None where no run has finished."""
+        first, second = (aggregate(list(side.values())) for side in self.scores)
+        return first, second
+
+
+def compare_runs(first: Sequence[RunFolder], second: Sequence[RunFolder]) -> SeedsComparison:
+    """Compare the runs of two jobs; those that have not finished are left out.
+
+    Raises StudioError where the jobs are of different tasks.
+    """
+    metric = _metric(first[0].job(), second[0].job())
+    one, other = (_scores(runs, f"validation_{metric}") for runs in (first, second))
+    difference, claim = compare_seeds(metric, one, other)
+    return SeedsComparison(metric, (one, other), difference, claim)
+
+
+def _metric(one: JobSpec, other: JobSpec) -> str:
+    """That by which both chose their best checkpoint, else the usual one of the task."""
+    if one.task.kind != other.task.kind:
+        raise StudioError(
+            phrase("The two jobs are of different tasks."),
+            phrase("Compare two jobs of the same task."),
+        )
+    chosen = one.training.best_metric
+    same = chosen if chosen == other.training.best_metric else ""
+    return same or one.task.facts.best_metric
+
+
+def _scores(runs: Iterable[RunFolder], name: str) -> dict[int, float]:
+    found = {
+        run.job().training.seed: best_metrics(run)[1].get(name)
+        for run in runs
+        if outcome_of(run) == "finished"
+    }
+    return {seed: score for seed, score in found.items() if score is not None}

@@ -1,0 +1,108 @@
+"""Two results of jobs that ran with several seeds: the window claims what the command claims."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.results.comparison import Other, runs_like
+from app.results.view import ResultsView
+from app.studio import Studio
+from engine.cli import main
+from engine.record.follow import take_in
+from engine.results.store import file_of
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, results_of
+from tests.engine.cli.test_results import of_seeds
+from tests.engine.results.made import classified
+from tests.engine.training import small
+
+FIRST, SECOND = {1: 0.70, 2: 0.72, 3: 0.71}, {1: 0.74, 2: 0.76, 3: 0.76}
+
+
+def slower(job: JobSpec) -> JobSpec:
+    training = job.training.model_copy(update={"learning_rate": job.training.learning_rate / 2})
+    return job.model_copy(update={"name": "Slower", "training": training})
+
+
+Runs = dict[tuple[str, int], Path]  # by the name of the job, and the seed
+
+
+@pytest.fixture
+def runs(studio: Studio, tmp_path: Path) -> Runs:
+    """Two jobs with three finished runs each, and a fourth one that was stopped.
+
+    They stand in the record, and as the command `train` leaves them in the folder of the test.
+    """
+    job = small.classifying(tmp_path, epochs=1)
+    of_seeds(tmp_path / "first", job, FIRST, unfinished=4)
+    of_seeds(tmp_path / "second", slower(job), SECOND, unfinished=4)
+    found: Runs = {}
+    with studio.record.session() as session:
+        for name in ("first", "second"):
+            for seed in (1, 2, 3, 4):
+                folder = studio.home.runs / f"{name}-{seed}"
+                shutil.copytree(tmp_path / name / f"seed-{seed}", folder)
+                take_in(session, RunFolder(folder), RunFolder(folder).job())
+                found[name, seed] = folder
+    for name, predicted in (("first", GOLD), ("second", PREDICTED)):
+        made = classified(GOLD, predicted, text=TEXTS)
+        made.write(file_of(found[name, 1] / "results", "validation"))
+    return found
+
+
+def compared(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsView:
+    view = ResultsView(studio, results_of(shown))
+    qtbot.addWidget(view)
+    view.show()
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
+    view.comparison.compare_with(Other("First", file_of(other / "results", "validation")))
+    qtbot.waitUntil(view.comparison.isVisible)
+    return view
+
+
+def test_a_comparison_says_what_may_be_claimed_over_seeds(
+    studio: Studio,
+    runs: Runs,
+    qtbot: QtBot,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    card = compared(studio, qtbot, runs["second", 1], runs["first", 1]).comparison
+    assert main(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1].startswith("The second result is better: accuracy 75.33 against 71 ")
+    assert card.seeds_claim.text() == f"Over seeds: {printed[-1]}"
+    assert card.seeds_about.text() == (
+        "Validation accuracy of the best checkpoints. "
+        "First: 71.0 % ± 1.0 % (3 run(s), seeds 1, 2, 3). "
+        "Second: 75.3 % ± 1.2 % (3 run(s), seeds 1, 2, 3)."
+    )
+    assert [line.strip() for line in printed if "mean" in line] == [
+        "mean 0.7100 ± 0.0100",
+        "mean 0.7533 ± 0.0115",
+    ]
+
+
+def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(
+    studio: Studio, runs: Runs, qtbot: QtBot
+) -> None:
+    made = classified(GOLD, PREDICTED, text=TEXTS)
+    made.write(file_of(runs["first", 2] / "results", "validation"))
+    card = compared(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
+    assert card.claim.isVisible()
+    assert not card.seeds_claim.isVisible()
+    assert not card.seeds_about.isVisible()
+
+
+def test_runs_that_differ_in_their_seed_alone_are_found(
+    studio: Studio, runs: Runs, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        results = runs[name, 2] / "results"
+        found = runs_like(studio.record, results)
+        assert set(found) == {runs[name, seed] for seed in (1, 2, 3)}
+        assert runs_like(studio.record, results / "step-00000001") == found
+    assert runs_like(studio.record, tmp_path / "elsewhere") == []
