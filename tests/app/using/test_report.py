@@ -17,6 +17,7 @@ import app.__main__
 from app import background
 from app.studio import Studio
 from app.tasks import part_of
+from app.using.report import as_html
 from app.using.tab import UseTab
 from engine import atomic_write
 from engine.documents.report import report_of
@@ -24,6 +25,7 @@ from engine.messages.events import Measured
 from engine.results.store import file_of
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
+from tests.app.pseudo import Pseudo, untranslated
 from tests.engine.fine_tuned import FineTuned, fine_tuned
 
 PAGES = re.compile(rb"/Type /Page\b")
@@ -168,6 +170,21 @@ def test_a_run_without_results_is_told_and_writes_nothing(
         file.write_bytes(kept)
     assert "no results to report" in str(told[0])
     assert not (tmp_path / "report.pdf").exists()
+
+
+def test_the_report_is_in_the_language_of_the_window(qapp, model):
+    report, _ = report_of(model.run)
+    language = Pseudo(qapp)
+    qapp.installTranslator(language)
+    try:
+        page = as_html(report, (), "xx").decode("utf-8")
+    finally:
+        qapp.removeTranslator(language)
+    said = re.findall(r"<(?:h\d|p(?: [^>]*)?|title)>(.*?)</", page, re.DOTALL)
+    said += re.findall(r"<th [^>]*>(.*?)</th>", page.partition('id="repeat"')[0])
+    assert len(said) > 30
+    names = re.compile(r"“[^”]*”|sentences.csv|BERT Studio|f1_macro|loss|^text$")
+    assert [one for one in said if untranslated(one, names)] == []
 
 
 def test_without_a_window_the_report_is_the_same(qtbot, tab, model, tmp_path, capsys):
