@@ -119,6 +119,9 @@ def _trained(run: RunFolder, job: JobSpec, info: CheckpointInfo, step: int) -> S
         (phrase("checkpoint"), phrase("step {step:,}, the best one", step=step)),
         *about_rows(info, job),
     ]
+    if job.group is not None:
+        group = phrase("one of {n} run(s) of “{name}”", n=job.group.runs, name=job.group.name)
+        rows.append((phrase("group"), group))
     prepared = next((one for one in reversed(run.milestones()) if isinstance(one, Prepared)), None)
     if prepared is not None:
         rows += [

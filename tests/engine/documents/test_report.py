@@ -20,6 +20,7 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.scores import score_of
 from engine.results.store import file_of, note_look
 from engine.runs.folder import RunFolder
+from engine.spec.job import RunGroup
 from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
 from tests.engine.results.made import classified
 
@@ -159,6 +160,18 @@ def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
         file.unlink()
     assert list(results) == ["validation", "test"]
     assert "scored 2 times" in " ".join(sections(report)["test"].sentences)
+
+
+def test_a_run_of_a_group_says_so(model: FineTuned) -> None:
+    kept = model.run.spec_file.read_bytes()
+    group = RunGroup(id="1", name="Seeds", runs=3)
+    job = model.run.job().model_copy(update={"group": group})
+    model.run.spec_file.write_text(job.model_dump_json(), encoding="utf-8")
+    try:
+        rows = sections(report_of(model.run)[0])[TRAINED].rows
+    finally:
+        model.run.spec_file.write_bytes(kept)
+    assert ("group", "one of 3 runs of “Seeds”") in rows
 
 
 def test_a_run_without_results_is_refused_in_words(model: FineTuned, tmp_path: Path) -> None:
