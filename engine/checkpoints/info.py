@@ -174,13 +174,13 @@ def _weights(folder: Path) -> tuple[list[Path], Tensors]:
             if published := published_name(name):
                 tensors[published] = (entry.dtype, list(entry.shape))
         return [folder / name for name in bundle.files], tensors
-    files = _weight_files(folder)
+    files = weight_files(folder)
     for file in files:
         tensors |= _header(folder, file)
     return files, tensors
 
 
-def _weight_files(folder: Path) -> list[Path]:
+def weight_files(folder: Path) -> list[Path]:
     """The safetensors of the folder; a shard has a plain name and lies in the folder itself."""
     if _has(folder, WEIGHTS):
         return [folder / WEIGHTS]

@@ -21,6 +21,7 @@ from engine.cli import (
     evaluating,
     exporting,
     jobs,
+    labels,
     predicting,
     reproducibility,
     results,
@@ -56,6 +57,8 @@ app.command("compare-results")(results.compare_results)
 app.command("slices")(results.slices)
 app.command("check", cls=GroupedHelp)(check.check_command)
 app.command("cure")(check.cure)
+app.command("label-errors")(labels.label_errors)
+app.command("relabel")(labels.relabel)
 app.command("predict", cls=GroupedHelp)(predicting.predict_command)
 app.command("evaluate", cls=GroupedHelp)(evaluating.evaluate_command)
 app.command("calibrate")(calibrating.calibrate)

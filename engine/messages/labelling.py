@@ -39,14 +39,15 @@ class FindLabelErrors(Question):
     """Which rows for training and validation are probably labelled wrong?
 
     With a checkpoint, the vectors of its frozen encoder are asked as well as the words. With
-    `fine_tune`, the checkpoint itself is fine-tuned once for each fold, which takes far longer.
+    `fine_tune_in`, the checkpoint itself is fine-tuned once for each fold, which takes far longer;
+    in this folder, what is finished is kept until all is, so the same question resumes it.
     """
 
     answered_by: ClassVar[type[Answer]] = LabelErrorsFound
     kind: Literal["find label errors"] = "find label errors"
     data: Path
     checkpoint: Path | None = None
-    fine_tune: bool = False
+    fine_tune_in: Path | None = None
 
 
 class SuggestLabels(Question):

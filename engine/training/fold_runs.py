@@ -1,21 +1,29 @@
 """Probabilities of labels from the model itself: one run for each fold, which never sees its rows.
 
+What is finished is kept in a folder, so a search that was ended in any way is resumed.
+
 Shapes: N rows, C classes.
 """
 
+import hashlib
+import io
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.checkpoints.info import checkpoint_info
+from engine.atomic_write import write_file
+from engine.checkpoints.info import checkpoint_info, weight_files
 from engine.data.columns.fit import likely_task
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.lengths import lengths_in_dataset
 from engine.messages.events import Event, Measured, Prepared
 from engine.phrases import phrase
+from engine.regular_file import regular
 from engine.results.out_of_sample import FOLDS, folds_of
 from engine.results.predictions import read_predictions
 from engine.results.store import file_of
@@ -28,6 +36,32 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 
 Tell = Callable[[str, int, int], None]
+Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.float64]]
+
+
+def fold_scorer(dataset: Dataset, base: Path, cache: Path, tell: Tell) -> Scorer:
+    """Asks the model in `base`, fine-tuned on five folds, for the probabilities of labels.
+
+    In `cache`, a folder for these rows and this model keeps what is finished until all is.
+    """
+
+    def score(
+        numbers: NDArray[np.int64], given: NDArray[np.int64], names: list[str]
+    ) -> NDArray[np.float64]:
+        folder = _folder(cache, dataset, base)
+        p = probabilities_of_fold_runs(dataset, base, numbers, given, names, folder, tell)
+        shutil.rmtree(folder)
+        return p
+
+    return score
+
+
+def _folder(cache: Path, dataset: Dataset, base: Path) -> Path:
+    facts = [
+        (file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in weight_files(base)
+    ]
+    known = json.dumps([dataset.spec.fingerprint, str(base), facts])
+    return cache / hashlib.sha256(known.encode()).hexdigest()[:32]
 
 
 def probabilities_of_fold_runs(
@@ -50,28 +84,54 @@ def probabilities_of_fold_runs(
     Args:
         numbers: int64 [N], the rows of the data set, in rising order.
         given: int64 [N], the number of their label among the `names`.
-        scratch: a folder for data and checkpoints, which is left as it is.
+        scratch: a folder for data and checkpoints, which is left as it is; what an earlier call
+            with the same arguments did there is not done again.
 
     Raises StudioError where a run cannot be trained.
     """
     fold_of, found = folds_of(given, folds), np.zeros((len(given), len(names)))
     for fold in range(folds):
-        held_out = np.flatnonzero(fold_of == fold)
-        data = _version(dataset, scratch / f"data-{fold}" / "1", numbers, set(held_out.tolist()))
-        job = _job(data, base, training)
-        run = RunFolder.create(scratch / f"run-{fold}", job)
-        train(job, run, _heard(run, tell, fold, folds))
-        said = read_predictions(file_of(run.results, "validation"))
-        columns = np.array([names.index(label) for label in said.facts.labels])
-        rows = held_out[said.numbers("row").astype(np.int64)]
-        found[np.ix_(rows, columns)] = said.scores
+        held_out, kept = np.flatnonzero(fold_of == fold), scratch / f"fold-{fold}.npy"
+        if not kept.exists():
+            place = scratch / f"data-{fold}" / "1"
+            data = _version(dataset, place, numbers, set(held_out.tolist()))
+            run = _run(scratch / f"run-{fold}", data, base, training)
+            with run.lock():
+                train(run.job(), run, _heard(run, tell, fold, folds))
+            _keep(kept, _scores(run, len(held_out), names))
+        found[held_out] = np.load(regular(kept), allow_pickle=False)
     return found
+
+
+def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -> RunFolder:
+    """The run that stands there, or a new one; one that was not made whole is made anew."""
+    if not RunFolder(path).spec_file.exists():
+        if path.exists():
+            shutil.rmtree(path)
+        return RunFolder.create(path, _job(data, base, training))
+    return RunFolder(path)
+
+
+def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
+    """What the best checkpoint of a run says of its validation rows, float64 [rows, C]."""
+    said, found = read_predictions(file_of(run.results, "validation")), np.zeros((rows, len(names)))
+    columns = np.array([names.index(label) for label in said.facts.labels])
+    found[np.ix_(said.numbers("row").astype(np.int64), columns)] = said.scores
+    return found
+
+
+def _keep(path: Path, scores: NDArray[np.float64]) -> None:
+    written = io.BytesIO()
+    np.save(written, scores)
+    write_file(path, written.getvalue())
 
 
 def _version(
     dataset: Dataset, into: Path, numbers: NDArray[np.int64], held_out: set[int]
 ) -> Dataset:
     """The rows alone; those that are held out are for validation."""
+    if into.exists():
+        return open_dataset(into)
     edits = Edits(
         dropped=set(range(len(dataset))) - set(numbers.tolist()),
         splits={
@@ -79,7 +139,7 @@ def _version(
             for place, number in enumerate(numbers.tolist())
         },
     )
-    into.parent.mkdir(parents=True)
+    into.parent.mkdir(parents=True, exist_ok=True)
     derive(dataset.folder, into, 1, dataset.spec.mapping, edits=edits)
     return open_dataset(into)
 

@@ -7,11 +7,9 @@ for, and loads libraries for a second, is imported when it is asked for.
 import time
 from collections.abc import Callable
 from functools import cache, partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.datasets.store import open_dataset
 from engine.explore import (
     attention,
     candidates,
@@ -184,26 +182,16 @@ def _batch_preview() -> "BatchPreview":
 def _find_label_errors(question: FindLabelErrors, desk: Desk) -> Answer:
     from engine.tasks.suggesting import find_label_errors
 
-    data, tell, base = (
-        open_dataset(question.data),
-        partial(_tell, desk, question),
-        question.checkpoint,
-    )
-    if base is None or not question.fine_tune:
+    data, tell = open_dataset(question.data), partial(_tell, desk, question)
+    base, folds = question.checkpoint, question.fine_tune_in
+    if base is None or folds is None:
         loaded = None if base is None else desk.models.take(base)
-        return find_label_errors(data, loaded, tell).model_copy(update={"to": question.number})
-    with TemporaryDirectory(prefix="folds-", dir=desk.scratch) as scratch:
-        scorer = partial(_fold_runs, data, base, Path(scratch), tell)
-        found = find_label_errors(data, None, tell, scorer)
+        found = find_label_errors(data, loaded, tell)
+    else:
+        from engine.training.fold_runs import fold_scorer
+
+        found = find_label_errors(data, None, tell, fold_scorer(data, base, folds, tell))
     return found.model_copy(update={"to": question.number})
-
-
-def _fold_runs(
-    data: Dataset, base: Path, scratch: Path, tell: Any, numbers: Any, given: Any, names: list[str]
-) -> Any:
-    from engine.training.fold_runs import probabilities_of_fold_runs
-
-    return probabilities_of_fold_runs(data, base, numbers, given, names, scratch, tell)
 
 
 def _suggest_labels(question: SuggestLabels, desk: Desk) -> Answer:

@@ -1,14 +1,16 @@
-"""Stored data sets by the headless commands: checked and cured."""
+"""Stored data sets by the headless commands: checked, cured, and their labels corrected."""
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
 
-from engine.data.datasets.store import open_dataset
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.home import Home
 from tests.engine.cli.test_commands import output, refusal
 from tests.engine.data.checks.test_checks import CASES, plain_rows, stored
+from tests.engine.fine_tuned import fine_tuned
 
 WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
 
@@ -67,3 +69,83 @@ def test_a_cure_that_cannot_be_is_refused(
     (films / "1").rename(tmp_path / "copy")
     said = refusal(capsys, "cure", str(tmp_path / "copy"), "leaked_rows", "drop")
     assert "not a version of a data set" in said
+
+
+def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:
+    """Rows of which some have the wrong label, and which these are; labels are clear."""
+    words = {"good": "a fine and lovely film", "bad": "a dull and awful film"}
+    rows = [(f"{words[label]} {n}", label, "train") for n in range(30) for label in words]
+    wrong = [4, 31, 58]
+    for n in wrong:
+        rows[n] = (rows[n][0], "bad" if rows[n][1] == "good" else "good", "train")
+    rows[7] = ("=a fine and lovely film", *rows[6][1:])
+    rows += [(f"{words['good']} of {n}", "good", "validation") for n in range(3)]
+    return stored(folder, rows), wrong
+
+
+def test_likely_label_errors_are_listed_and_corrected(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data, wrong = films_and_mistakes(tmp_path)
+    out, name = tmp_path / "errors.csv", str(data.folder.parent)
+    model = str(fine_tuned(tmp_path, "text_classification").checkpoint)
+    said = output(capsys, "label-errors", name, "--out", str(out), "--model", model, "--json")
+    assert json.loads(said)["rows"] == 63
+    with open(out, encoding="utf-8", newline="") as file:
+        listed = list(csv.DictReader(file))
+    assert sorted(int(row["row"]) for row in listed[:3]) == wrong
+    assert list(listed[0]) == ["row", "line", "text", "label", "new_label", "probability"]
+    keep = out.read_text(encoding="utf-8").splitlines()[:4]
+    out.write_text("\n".join(keep), encoding="utf-8")
+    said = output(capsys, "relabel", name, str(out), "--json")
+    made = json.loads(said)
+    assert (made["version"], made["made_from"]) == (2, 1)
+    assert sorted(one["row"] for one in made["labels"]) == wrong
+    assert made["changes"] == ["“label” edited in 3 rows."]
+    new = open_dataset(Path(made["folder"]))
+    for one in made["labels"]:
+        assert new.page(one["row"], 1)[0]["label"] == one["after"] != one["before"]
+    printed = output(capsys, "relabel", f"{name}/1", str(out))
+    assert "row 4: bad → good  a fine and lovely film 2" in printed
+
+
+def test_rows_of_a_part_are_those_of_results(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data, _ = films_and_mistakes(tmp_path)
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"row": 1, "text": "a fine and lovely film of 1", "label": "bad"}\n')
+    assert "another text" in refusal(capsys, "relabel", str(data.folder), str(file))
+    printed = output(capsys, "relabel", str(data.folder), str(file), "--part", "validation")
+    assert "row 61: good → bad" in printed
+
+
+@pytest.mark.parametrize(
+    "lines, says",
+    [
+        (["row,new_label", "99,good"], "line 2: “99” is the number of no row."),
+        (["row,new_label", "x,good"], "line 2: “x” is the number of no row."),
+        (["row,new_label", "3,good", "4,fine"], "line 3: no row has the label “fine”."),
+        (["row,new_label", "3,good", "3,bad"], "line 3: row 3 is also in line 2."),
+        (["row,note", "3,good", "4,bad"], "there is no column “label”."),
+        (["number,new_label", "3,good", "4,bad"], "there is no column “row”."),
+        (["row,new_label", "0,good", "1,"], "No label in new.csv differs from the data set."),
+        (["row,text,new_label", "0,another film,bad"], "the row has another text"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, lines: list[str], says: str
+) -> None:
+    data, _ = films_and_mistakes(tmp_path)
+    (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
+    assert says in refusal(capsys, "relabel", str(data.folder), str(tmp_path / "new.csv"))
+    assert not (data.folder.parent / "2").exists()
+
+
+def test_a_text_that_was_made_harmless_is_known_again(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    data, _ = films_and_mistakes(tmp_path)
+    file = tmp_path / "new.csv"
+    file.write_text("row,text,new_label\n7,'=a fine and lovely film,bad\n")
+    output(capsys, "relabel", str(data.folder), str(file))

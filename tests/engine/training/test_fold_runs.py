@@ -1,6 +1,10 @@
 """Each row is scored by a model that was fine-tuned without it."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +15,11 @@ from engine.results.out_of_sample import folds_of
 from engine.results.predictions import read_predictions
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
+from engine.runs.launch import environment
+from engine.shipped import minilm
 from engine.spec.dataset import Split
 from engine.spec.training import TrainingSpec
+from engine.training import fold_runs
 from engine.training.fold_runs import probabilities_of_fold_runs
 from tests.engine.fine_tuned import fine_tuned
 
@@ -51,3 +58,72 @@ def test_every_row_is_scored_by_a_run_that_did_not_see_it(tmp_path: Path) -> Non
         assert kept.cells("text").to_pylist() == [texts[n] for n in np.flatnonzero(folds == fold)]
         assert kept.facts.labels == tuple(names)
         assert np.allclose(p[folds == fold], kept.scores)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import numpy as np
+from tests.engine.training.test_fold_runs import arguments
+from engine.training import fold_runs
+from engine.training.fold_runs import probabilities_of_fold_runs
+
+def tell(stage, done, total):
+    if done > total // 2 + 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+given, options = arguments(*map(Path, sys.argv[1:]))
+probabilities_of_fold_runs(*given, tell, **options)
+"""
+
+
+def arguments(version: Path, base: Path, scratch: Path) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What two folds of a stored version are asked with, without the last one."""
+    data = open_dataset(version)
+    names = [name for name in data.spec.labels if name]
+    numbers = np.flatnonzero(data.splits != 2)
+    given = np.array([names.index(x) for x in data.column("label").take(numbers).to_pylist()])
+    training = TrainingSpec(epochs=2, max_length=16, batch_size=16)
+    return (data, base, numbers, given, names, scratch), {"folds": 2, "training": training}
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
+def test_folds_that_were_killed_are_resumed(tmp_path: Path) -> None:
+    made = fine_tuned(tmp_path, "text_classification")
+    into = tmp_path / "sentences" / "1"
+    split = Split(validation=0.2, test=0.1)
+    import_dataset("x", {"all": made.file}, made.reading, made.mapping, split, into)
+    folder = tmp_path / "folds"
+    given, options = arguments(into, made.checkpoint, folder)
+    names = [str(into), str(made.checkpoint), str(folder)]
+    command = [sys.executable, "-c", KILLED, *names]
+    killed = subprocess.run(command, env=environment(), check=False)
+    assert killed.returncode == -signal.SIGKILL
+    first = RunFolder(folder / "run-0").events_file
+    assert (folder / "fold-0.npy").exists() and not (folder / "fold-1.npy").exists()
+    before = first.read_bytes()
+    told: list[int] = []
+    found = probabilities_of_fold_runs(*given, lambda _, done, __: told.append(done), **options)
+    assert first.read_bytes() == before, "the finished fold is not trained again"
+    whole, _ = arguments(into, made.checkpoint, tmp_path / "whole")
+    assert np.array_equal(found, probabilities_of_fold_runs(*whole, lambda *_: None, **options))
+
+
+def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(tmp_path: Path) -> None:
+    made = fine_tuned(tmp_path, "text_classification")
+    into = tmp_path / "sentences" / "1"
+    import_dataset("x", {"all": made.file}, made.reading, made.mapping, Split(), into)
+    given, _ = arguments(into, made.checkpoint, tmp_path)
+    cache, asked = tmp_path / "cache", list[Path]()
+
+    def answer(*words: Any) -> Any:
+        asked.append(words[5])
+        words[5].mkdir(parents=True)
+        return words[3]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fold_runs, "probabilities_of_fold_runs", answer)
+        for base in (made.checkpoint, made.checkpoint, minilm()):
+            fold_runs.fold_scorer(given[0], base, cache, lambda *_: None)(*given[2:5])
+    assert asked[0] == asked[1] != asked[2] and asked[0].parent == cache
+    assert list(cache.iterdir()) == []

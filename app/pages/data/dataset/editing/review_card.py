@@ -14,6 +14,7 @@ from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text, tooltip
 from engine.messages.question import Working
+from engine.shipped import minilm
 from engine.spec.dataset import DatasetSpec
 
 
@@ -36,8 +37,8 @@ class ReviewCard(Card):
         self.fine_tune.setToolTip(
             tooltip(
                 self.tr(
-                    "Once for each of five folds. Otherwise two quick models are fitted: on the "
-                    "words, and on the vectors of the frozen model."
+                    "Once for each of five folds; resumes after Cancel. Otherwise two quick models "
+                    "are fitted: on the words, and on the vectors of the frozen model."
                 )
             )
         )
@@ -94,9 +95,10 @@ class ReviewCard(Card):
         self.show_state()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
-        """The models to choose from; the first usable one is taken."""
+        """The models to choose from; MiniLM is taken, or the first usable one."""
         self.model.set_models(list(models))
-        usable = next((one for one in models if one.info is not None), None)
+        readable = [one for one in models if one.info is not None]
+        usable = next((one for one in readable if one.path == minilm()), next(iter(readable), None))
         if self.model.chosen() is None and usable is not None:
             self.model.choose(usable.path)
         self.show_state()

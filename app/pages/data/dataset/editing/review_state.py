@@ -53,9 +53,13 @@ class ReviewState(QObject):
         return self._worker is not None or self._comparing is not None
 
     def find_errors(self, checkpoint: Path | None, fine_tune: bool = False) -> None:
-        """Look for labels that are probably wrong; `fine_tune` the model itself on folds."""
-        folder = self._data.folder
-        question = FindLabelErrors(data=folder, checkpoint=checkpoint, fine_tune=fine_tune)
+        """Look for labels that are probably wrong; `fine_tune` the model itself on folds.
+
+        Folds that are finished are kept in the cache until all are.
+        """
+        folder, cache = self._data.folder, self._studio.home.cache
+        folds = cache / "folds" if fine_tune else None
+        question = FindLabelErrors(data=folder, checkpoint=checkpoint, fine_tune_in=folds)
         self._ask(question, "errors")
 
     def suggest_labels(self, checkpoint: Path, order: Literal["uncertain", "diverse"]) -> None:

@@ -135,7 +135,8 @@ def test_a_search_for_errors_can_be_cancelled_and_refused(qtbot, view, worker) -
     assert worker.is_cancelled and card.look.isVisible() and not card.progress.isVisible()
     card.fine_tune.setChecked(True)
     qtbot.mouseClick(card.look, Qt.MouseButton.LeftButton)
-    assert [asked.fine_tune for asked in worker.asked] == [False, True]
+    folds = view._studio.home.cache / "folds"
+    assert [asked.fine_tune_in for asked in worker.asked] == [None, folds]
     worker.refused(Refused(problem="There is nothing.", advice="Try again."))
     assert card.look.isVisible()
     assert view._studio.notices.shown[-1].problem == "There is nothing."

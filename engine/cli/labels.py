@@ -1,0 +1,152 @@
+"""`bert-studio label-errors` and `relabel`: labels that are probably wrong, and corrected ones."""
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import typer
+
+from engine.cli.loading import remark_loading
+from engine.cli.options import Encoding
+from engine.cli.progress import ProgressLine
+from engine.cli.stored import make_version, needed_dataset, tell_version
+from engine.data.datasets.deriving import derive
+from engine.data.datasets.differences import RowDifference, differences
+from engine.data.datasets.relabelling import NEW_LABEL, ROW, read_corrections
+from engine.data.datasets.store import Dataset
+from engine.home import Home
+from engine.messages.labelling import LabelErrorsFound
+from engine.shipped import minilm
+from engine.spec.dataset import SPLITS, SplitName
+from engine.table_files import TABLE_WRITERS, known_suffix, write_table
+from engine.terminal import remark, say, say_json
+
+SHOWN = 20  # changed rows that are printed
+SHOWN_CHARACTERS = 80  # of their texts
+
+
+def label_errors(
+    data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
+    out: Annotated[
+        Path, typer.Option(help="Write the list: .csv, .tsv, .jsonl, .parquet or .xlsx.")
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="The encoder that reads the rows; without it, the included MiniLM."),
+    ] = None,
+    fine_tune: Annotated[
+        bool,
+        typer.Option(
+            "--fine-tune",
+            help="Fine-tune the model itself on five folds; resumes where it was cancelled.",
+        ),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List the rows whose label is probably wrong, the least credible first.
+
+    Delete the rows whose label is right, and give the list to `relabel`.
+    """
+    from engine.models import checkpoint
+    from engine.tasks.suggesting import find_label_errors
+    from engine.training.fold_runs import fold_scorer
+
+    known_suffix(out, TABLE_WRITERS)
+    dataset, base = needed_dataset(data), (model or minilm()).absolute()
+    line = ProgressLine(sys.stderr)
+
+    def tell(stage: str, done: int, total: int) -> None:
+        line.draw(f"{stage}: {done:,} of {total:,}")
+
+    try:
+        if fine_tune:
+            scorer = fold_scorer(dataset, base, Home().cache / "folds", tell)
+            found = find_label_errors(dataset, None, tell, scorer)
+        else:
+            loaded = checkpoint.load(base)
+            remark_loading(loaded.report)
+            found = find_label_errors(dataset, loaded, tell)
+    except KeyboardInterrupt:
+        if fine_tune:
+            remark("Finished folds are kept; the same command resumes.")
+        raise
+    finally:
+        line.end()
+    table = _table(dataset, found)
+    write_table(out, table.schema, [table])
+    facts = {"rows": found.rows, "likely": found.likely, "listed": len(table), "file": str(out)}
+    if as_json:
+        say_json(facts)
+        return
+    say(f"About {found.likely:,} of {found.rows:,} labels are probably wrong.")
+    say(f"The {len(table):,} least credible ones are written to {out}")
+
+
+def _table(dataset: Dataset, found: LabelErrorsFound) -> pa.Table:
+    """The suspicious rows as `relabel` reads them, each with the label that is suggested."""
+    mapping, numbers = dataset.spec.mapping, [one.row for one in found.suggestions]
+    assert mapping.label is not None  # or else nothing is found
+    columns = {ROW: pa.array(numbers, pa.int64()), "line": dataset.column("_line").take(numbers)}
+    for name in (*mapping.texts, mapping.label):
+        columns[name] = dataset.column(name).take(numbers)
+    columns[NEW_LABEL] = pa.array([one.label for one in found.suggestions], pa.string())
+    columns["probability"] = pa.array([one.probability for one in found.suggestions], pa.float32())
+    return pa.table(columns)
+
+
+def relabel(
+    data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
+    file: Annotated[
+        Path, typer.Argument(help="A table with the columns “row” and “new_label”, one row each.")
+    ],
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="The column with the new labels; without it, new_label or that of the data set."
+        ),
+    ] = None,
+    part: Annotated[
+        SplitName | None,
+        typer.Option(help="The rows are counted within this part, as exported from Results."),
+    ] = None,
+    encoding: Encoding = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Correct labels of a stored data set from a file, and print what is different.
+
+    The result is a new version; the one it was made from stays as it is. Rows count from 0.
+    """
+    old = needed_dataset(data)
+    edits = read_corrections(file, old, label, part, encoding).edits(old.spec)
+    write = partial(derive, old.folder, mapping=old.spec.mapping, edits=edits)
+    made = make_version(old, write)
+    changed = differences(old, made)
+    if as_json:
+        tell_version(made, as_json, {"labels": [_change(old, one) for one in changed]})
+        return
+    for one in changed[:SHOWN]:
+        facts = _change(old, one)
+        text = " ".join(str(facts["text"]).split())
+        short = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+        say(f"row {facts['row']}: {facts['before']} → {facts['after']}  {short}")
+    if len(changed) > SHOWN:
+        say(f"… and {len(changed) - SHOWN:,} more rows")
+    tell_version(made, as_json)
+
+
+def _change(old: Dataset, one: RowDifference) -> dict[str, object]:
+    """What is different in a row, whose labels alone are."""
+    mapping = old.spec.mapping
+    assert mapping.label is not None and one.before is not None
+    before, after = one.cells[mapping.label]
+    row = old.page(one.before, 1)[0]
+    return {
+        "row": one.before,
+        "line": one.line,
+        "part": SPLITS[old.splits[one.before]],
+        "text": row[mapping.text],
+        "before": before,
+        "after": after,
+    }

@@ -1,0 +1,176 @@
+"""Labels that were corrected elsewhere: a table of rows and their new labels, made into edits."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.columns.label_sets import counted, sets_in
+from engine.data.columns.numbers import is_scale, number_in
+from engine.data.datasets.editing import PendingEdits, RowEdit
+from engine.data.datasets.store import Dataset
+from engine.data.formats.reading import read, recognise
+from engine.errors import BadFile, StudioError
+from engine.phrases import phrase
+from engine.spec.dataset import SPLITS, SplitName
+from engine.spreadsheet import escaped
+
+ROW, NEW_LABEL = "row", "new_label"
+MAX_DIGITS = 18
+SHOWN = 20  # labels that a refusal names
+
+
+def read_corrections(
+    file: Path,
+    dataset: Dataset,
+    column: str | None = None,
+    part: SplitName | None = None,
+    encoding: str | None = None,
+) -> PendingEdits:
+    """The labels of a file that differ from those of a version.
+
+    The file has a column “row” with the number of the row, from 0, in the version or in its
+    `part`; and the new label in `column`, else in “new_label”, else in the column of the labels.
+    An empty cell leaves the row as it is. Where the file has the texts of the rows too, they must
+    be those of the version.
+
+    Raises:
+        BadFile: with the line, for a row that is not there, is named twice or has another text,
+            and for a label that no row has.
+        StudioError: where a column is missing, or no label differs.
+    """
+    label = dataset.spec.mapping.label
+    if label is None:
+        raise StudioError(
+            phrase("The rows have no column of labels."),
+            phrase("Choose a data set in which each row has one label."),
+        )
+    reading = recognise(file, encoding=encoding).reading.model_copy(update={"header": True})
+    table = read(file, reading)
+    chosen = column or (NEW_LABEL if NEW_LABEL in table.columns else label)
+    for name in (ROW, chosen):
+        if name not in table.columns:
+            raise BadFile(
+                file,
+                phrase("there is no column “{column}”.", column=name[:60]),
+                phrase("Its columns are {columns}.", columns=", ".join(table.columns[:20])),
+            )
+    row_at, label_at = table.columns.index(ROW), table.columns.index(chosen)
+    rows, labels = _Rows(file, dataset, part), _Labels(file, dataset)
+    texts = [
+        name for name in dataset.spec.mapping.texts if name in table.columns and name != chosen
+    ]
+    new: dict[int, str] = {}
+    numbers, cells, lines = [], [], []
+    for row in table:
+        numbers.append(rows.number(row.cells[row_at], row.line))
+        cells.append([row.cells[table.columns.index(name)] for name in texts])
+        lines.append(row.line)
+        if row.cells[label_at].strip():
+            new[numbers[-1]] = labels.known(row.cells[label_at].strip(), row.line)
+    _refuse_other_texts(file, dataset, texts, numbers, cells, lines)
+    places = np.array(list(new), dtype=np.int64)
+    before = dataset.column(label).take(places).to_pylist()
+    edits = {
+        number: RowEdit(cells={label: name})
+        for (number, name), old in zip(new.items(), before, strict=True)
+        if name != (old or "")
+    }
+    if not edits:
+        raise StudioError(
+            phrase("No label in {name} differs from the data set.", name=file.name),
+            phrase("Write the new labels into the column “{column}”.", column=chosen),
+        )
+    return PendingEdits(fingerprint=dataset.spec.fingerprint, rows=edits)
+
+
+class _Rows:
+    """Numbers of rows as a file names them; each may be named once."""
+
+    def __init__(self, file: Path, dataset: Dataset, part: SplitName | None) -> None:
+        self._file, self._part = file, part
+        self._numbers: NDArray[np.int64] = (
+            np.arange(len(dataset), dtype=np.int64)
+            if part is None
+            else np.flatnonzero(dataset.splits == SPLITS.index(part))
+        )
+        self._seen: dict[int, int] = {}  # the line of each row
+
+    def number(self, cell: str, line: int) -> int:
+        """Of the row in the version."""
+        said = cell.strip()
+        is_number = said.isascii() and said.isdecimal() and len(said) <= MAX_DIGITS
+        if not (is_number and int(said) < len(self._numbers)):
+            where = phrase("the data set") if self._part is None else self._part
+            raise BadFile(
+                self._file,
+                phrase("“{cell}” is the number of no row.", cell=said[:60]),
+                phrase(
+                    "Rows of {where} have the numbers 0 to {last}.",
+                    where=where,
+                    last=len(self._numbers) - 1,
+                ),
+                line,
+            )
+        place = int(said)
+        if place in self._seen:
+            raise BadFile(
+                self._file,
+                phrase("row {n} is also in line {line}.", n=place, line=self._seen[place]),
+                phrase("Name each row once."),
+                line,
+            )
+        self._seen[place] = line
+        return int(self._numbers[place])
+
+
+class _Labels:
+    """The labels that rows of a version have; numbers on a scale may be any."""
+
+    def __init__(self, file: Path, dataset: Dataset) -> None:
+        self._file, cells = file, dataset.spec.labels
+        sets = counted(cells)
+        self._are_sets, self._are_numbers = sets is not None, is_scale(cells)
+        self._names = [name for name in (cells if sets is None else sets) if name]
+
+    def known(self, cell: str, line: int) -> str:
+        """The cell as it is; raises BadFile where its label is unknown."""
+        if self._are_numbers:
+            if number_in(cell) is not None:
+                return cell
+            advice = phrase("Write a number.")
+        else:
+            names = sets_in([cell], self._names)[0] if self._are_sets else (cell,)
+            if set(names) <= set(self._names):
+                return cell
+            some = ", ".join(name[:60] for name in self._names[:SHOWN])
+            more = ", …" if len(self._names) > SHOWN else ""
+            advice = phrase("Use one of {names}.", names=f"{some}{more}")
+        raise BadFile(
+            self._file, phrase("no row has the label “{cell}”.", cell=cell[:60]), advice, line
+        )
+
+
+def _refuse_other_texts(
+    file: Path,
+    dataset: Dataset,
+    names: list[str],
+    numbers: list[int],
+    cells: list[list[str]],
+    lines: list[int],
+) -> None:
+    """Raises BadFile where the file is about other rows than it says."""
+    places = np.array(numbers, dtype=np.int64)
+    for at, name in enumerate(names):
+        ours = dataset.column(name).take(places).to_pylist()
+        for text, theirs, line in zip(ours, cells, lines, strict=True):
+            if theirs[at] not in (text or "", escaped(text or "")):
+                raise BadFile(
+                    file,
+                    phrase("the row has another text in the data set."),
+                    phrase(
+                        "Name the version that the file was made from, and --part where its rows"
+                        " are counted within one."
+                    ),
+                    line,
+                )
