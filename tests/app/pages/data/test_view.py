@@ -10,6 +10,7 @@ from app.pages.data.state import source_state
 from engine.data.datasets.store import open_dataset
 from engine.shipped import sample_data
 from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.data.dataset.test_view import opened, stored
 
 PATIENCE = 20_000  # ms
@@ -24,6 +25,7 @@ def test_an_empty_page_names_the_next_action(page) -> None:
     assert page.list.empty.isVisible()
     assert page.list.first_sample.isVisible()
     assert_accessible(page)
+    assert_distinct_keys(page)
 
 
 def test_the_sample_is_one_click_away(qtbot, page, studio) -> None:
@@ -51,6 +53,7 @@ def test_the_list_tells_each_in_one_sentence(qtbot, page, studio, reviews, qtmod
     stored(page, reviews)
     studio.datasets_changed.emit()
     qtbot.waitUntil(page.list.list.isVisible, timeout=PATIENCE)
+    assert_distinct_keys(page)
     model = page.list.list.cards
     said = model.index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
     assert "reviews" in said

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QComboBox, QFileDialog
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog
 
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.sections.columns import SeveralColumns
@@ -14,6 +14,7 @@ from app.pages.data.view import DataPage
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import FirstRows, Row
 from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import assert_distinct_keys
 from tests.engine.data.formats.hostile import CASES
 from tests.often import times
 
@@ -297,6 +298,7 @@ def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, look
     view = begin(qtbot, page, reviews)
     qtbot.waitUntil(lambda: bool(view.state.examples.examples))
     assert_accessible(page)
+    assert_distinct_keys(page, QCheckBox)
     picture = screen(page, f"data-import-{look}")
     assert picture.stat().st_size > 10_000
     assert view.side.widget().minimumSizeHint().width() <= view.side.viewport().width()
