@@ -33,6 +33,7 @@ from app.widgets.page import EmptyState, Stack
 from app.widgets.progress import ProgressLine
 from engine.data.columns.words import words_of
 from engine.errors import StudioError
+from engine.results.labels import doubtful_label
 from engine.results.predictions import Predictions
 from engine.results.store import Kept, kept_in
 
@@ -268,8 +269,8 @@ class ResultsView(QWidget):
         predictions, checkpoint = self.state.predictions, self._checkpoint()
         if predictions is None or checkpoint is None:
             return
-        texts = texts_of(predictions, place)
-        wanted = {"model": checkpoint, "panel": "predictions", **texts}
+        texts, label = texts_of(predictions, place), doubtful_label(predictions, place)
+        wanted = {"model": checkpoint, "panel": "predictions", "label": label, **texts}
         self._studio.go.emit("explore", wanted)
 
 

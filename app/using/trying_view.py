@@ -7,8 +7,8 @@ from app.tasks import view_of
 from app.tasks.prediction_view import Given
 from app.theme import SPACE
 from app.using.trying_state import TryingState
-from app.using.words import Words
 from app.widgets.text import Text
+from app.widgets.word_effects import Words
 from engine.spec.tasks import TASKS
 
 TYPING_PAUSE_MS = 150  # as on the Explore page

@@ -87,6 +87,13 @@ def _explained(checkpoint: Checkpoint, question: Occlude) -> Explained:
     given = typed(checkpoint, question.text, question.pair, question.masked)
     logits = _logits(checkpoint, given.tokens, given.segments)[0]  # [C]
     output = int(logits.argmax())
+    if question.label:
+        if question.label not in learner.labels:
+            raise StudioError(
+                phrase("This model does not know the class “{label}”.", label=question.label),
+                phrase("Choose one of its classes."),
+            )
+        output = learner.labels.index(question.label)
     label = learner.labels[output] if learner.labels else ""
     texts = question.text, question.pair or ""
     return Explained(given, texts, output, label, float(logits[output]))

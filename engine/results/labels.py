@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from engine.results.predictions import Predictions
 from engine.results.row_figures import once
+from engine.spec.tasks import head_of
 
 Side = Literal["gold", "predicted"]
 MULTI_LABEL = "multi_label"
@@ -101,3 +102,23 @@ def labelled(predictions: Predictions) -> NDArray[np.bool_]:
     """Which rows have gold, bool [rows]."""
     found: NDArray[np.bool_] = pc.is_valid(predictions.table["gold"]).to_numpy()
     return found
+
+
+def doubtful_label(predictions: Predictions, place: int) -> str | None:
+    """The label of a row that is wrong: predicted and not gold; of several, else a missed one.
+
+    Of a row that is right, the predicted one; None where the task has no labels of whole rows.
+    """
+    if head_of(predictions.facts.task).reads_tokens:
+        return None
+    known = set(predictions.facts.labels)
+    if predictions.facts.task == MULTI_LABEL:
+        sets, kinds = _sets(predictions)
+        one = sets[kinds[place]]
+    else:
+        sides: tuple[Side, ...] = ("gold", "predicted")
+        one = {side: [predictions.table[side][place].as_py()] for side in sides}
+    gold, predicted = one["gold"], one["predicted"]
+    wrong = [label for label in predicted if label not in gold]
+    missed = [label for label in gold if label not in predicted]
+    return next((label for label in (*wrong, *missed, *predicted) if label in known), None)

@@ -30,6 +30,7 @@ class Study(QObject):
         target_changed: likewise for the other token of a pair: the one that the picked attends to.
         pointed_changed: likewise for the token under the mouse.
         head_changed: layer and head, from 0; a panel whose model has fewer takes its last.
+        label_changed: another class is to be explained.
         problem_changed: the sentence that says why there are no tokens, or nothing.
         model_wanted: a panel asks for the model in this folder.
         input_wanted: a panel asks to show this Input.
@@ -43,6 +44,7 @@ class Study(QObject):
     target_changed = Signal(int)
     pointed_changed = Signal(int)
     head_changed = Signal(int, int)
+    label_changed = Signal()
     problem_changed = Signal(str)
     model_wanted = Signal(object)
     input_wanted = Signal(object)
@@ -56,6 +58,7 @@ class Study(QObject):
         self._marks: dict[str, Mark | None] = {"picked": None, "target": None}
         self.layer = 0
         self.head = 0
+        self.label: str | None = None  # class to be explained; "": the predicted one, None: none
         self.pinned: Input | None = None  # what the second side reads, if not the same text
         self.both = (Side(0, self), Side(1, self))  # the second without a model: not compared
         self._first, self._second = self.both
@@ -255,6 +258,12 @@ class Study(QObject):
         if (layer, head) != (self.layer, self.head):
             self.layer, self.head = layer, head
             self.head_changed.emit(layer, head)
+
+    def choose_label(self, label: str | None) -> None:
+        """Let a class be explained; “” is whatever is predicted, None nothing."""
+        if label != self.label:
+            self.label = label
+            self.label_changed.emit()
 
     def point(self, number: int) -> None:
         if number != self.pointed:

@@ -175,13 +175,16 @@ class ExplorePage(Page):
     def arrive(self, argument: Any) -> None:
         """Come with a model, as its folder or as {"model": folder, "text": text, "pair": text}.
 
-        {"panel": id} opens a panel where it is offered, {"compare": True} a second model.
+        {"panel": id} opens a panel where it is offered, {"compare": True} a second model,
+        {"label": class} is the class whose words are shown.
         """
         given = argument if isinstance(argument, dict) else {"model": argument}
         if given.get("text") is not None:
             self.text.set_text(given["text"])
             self.set_pair_shown(bool(given.get("pair")))
             self.pair.set_text(given.get("pair") or "")
+        if given.get("label") is not None:
+            self.study.choose_label(given["label"])
         if given.get("model") is not None:
             self.choose(Path(given["model"]))
         panel = self.bench.docks.get(str(given.get("panel")))

@@ -12,7 +12,7 @@ from engine.messages.question import Answer
 class WordEffect(Message):
     """A word of a text, in characters, and what the score loses without it.
 
-    Above 0 the word speaks for what is predicted, below 0 against it.
+    Above 0 the word speaks for what is explained, below 0 against it.
     """
 
     text: str
@@ -36,7 +36,7 @@ class Occluded(Answer):
 
 
 class Occlude(TextQuestion):
-    """How does the score of what is predicted change where a word is masked?
+    """How does the score of what is predicted, or of another class, change where a word is masked?
 
     Occlusion (Zeiler and Fergus 2014) of one word at a time: all its tokens become [MASK]. A long
     text takes long; so an answer covers some words, and says where to continue.
@@ -45,4 +45,5 @@ class Occlude(TextQuestion):
     answered_by: ClassVar[type[Answer]] = Occluded
     kind: Literal["occlude"] = "occlude"
     endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
+    label: str = Field("", description="The class to be explained; empty: what is predicted.")
     start: int = Field(0, ge=0, description="The first word that is not yet known.")

@@ -152,6 +152,7 @@ def test_enter_opens_the_row_in_explore_with_its_model(
     assert argument["model"] == tmp_path
     assert (argument["text"], argument["pair"]) == ("poor", None)
     assert argument["panel"] == "predictions"
+    assert argument["label"] == "good"  # the wrong one
 
 
 def test_the_selected_row_is_read_in_full_and_copied(show: Show) -> None:

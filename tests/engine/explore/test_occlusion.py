@@ -100,3 +100,24 @@ def test_a_model_without_one_score_says_why_there_is_nothing(tmp_path, kind) -> 
 def test_an_empty_text_has_no_words(tiny) -> None:
     answer = occlude(tiny, asked(""))
     assert answer.words == () and answer.next is None and answer.total == 0
+
+
+def test_another_class_than_the_predicted_one_is_explained(tmp_path) -> None:
+    place = folder(tmp_path / "model", Heads(outputs=3, kind="text_classification"))
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(place).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+    ours = load(place)
+    given = tokenizer(TEXT, return_tensors="pt")
+    with torch.no_grad():
+        logits = model(**given).logits[0]
+        other = int(logits.argmin())
+        without = given.input_ids.clone()
+        first = [n for n, word in enumerate(given.word_ids(0)) if word == 0]
+        without[0, first] = tokenizer.mask_token_id
+        lost = float(logits[other] - model(**{**given, "input_ids": without}).logits[0, other])
+    answer = occlude(ours, asked(label=ours.labels[other]))
+    assert answer.label == ours.labels[other]
+    assert answer.score == pytest.approx(float(logits[other]), abs=CLOSE)
+    assert answer.words[0].effect == pytest.approx(lost, abs=CLOSE)
+    with pytest.raises(StudioError, match="does not know the class “none of them”"):
+        occlude(ours, asked(label="none of them"))

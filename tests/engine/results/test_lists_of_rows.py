@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from engine.results.labels import doubtful_label
 from engine.results.ordering import mistakes_first, sorted_by
 from engine.results.plain_table import plain_table
 from engine.results.predictions import Predictions
 from engine.results.scores import metric_of, score_of
 from engine.results.searching import rows_with
-from tests.engine.results.made import classified, facts
+from tests.engine.results.made import classified, facts, labelled_sets, tagged
 
 
 def mixed() -> Predictions:
@@ -97,3 +98,11 @@ def test_the_score_of_tags_that_name_no_spans_is_the_accuracy() -> None:
     found = Predictions.of(tags, record, {"text": ["a b"]})
     assert metric_of(found).name == "accuracy"
     assert score_of(found).value == 0.5
+
+
+def test_the_label_to_doubt_is_the_wrong_one_of_a_row() -> None:
+    made = classified(["good", "bad", None], ["bad", "bad", "good"])
+    assert [doubtful_label(made, place) for place in range(3)] == ["bad", "bad", "good"]
+    several = labelled_sets([["a"], ["a", "b"], ["a"], []], [["a", "c"], ["a"], ["a"], []], "abc")
+    assert [doubtful_label(several, place) for place in range(4)] == ["c", "b", "a", None]
+    assert doubtful_label(tagged([("Ann", "B-PER", "O")]), 0) is None

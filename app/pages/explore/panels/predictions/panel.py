@@ -3,6 +3,7 @@
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.predictions.deciding import DecidingState
 from app.pages.explore.panels.predictions.state import PredictionsState
 from app.pages.explore.panels.predictions.view import PredictionsView
 from app.pages.explore.study import Study
@@ -22,7 +23,8 @@ def panel() -> PanelDescription:
 
 def _make(context: PanelContext) -> Panel:
     first, second = (PredictionsState(context.study, context.explorer, side) for side in (0, 1))
-    return PredictionsView((first, second), context.notices)
+    one, other = (DecidingState(context.study, context.explorer, side) for side in (0, 1))
+    return PredictionsView((first, second), (one, other), context.notices)
 
 
 def _has_task_head(study: Study) -> bool:

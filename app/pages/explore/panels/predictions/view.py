@@ -6,6 +6,11 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
+from app.pages.explore.panels.predictions.deciding import (
+    DecidingState,
+    DecidingView,
+    is_explained,
+)
 from app.pages.explore.panels.predictions.figure import differences, figure_of
 from app.pages.explore.panels.predictions.state import PredictionsState
 from app.tasks import view_of
@@ -22,12 +27,13 @@ class PredictionsView(Panel):
     def __init__(
         self,
         states: tuple[PredictionsState, PredictionsState],
+        deciding: tuple[DecidingState, DecidingState],
         notices: Notices,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__([state.query for state in states], parent)
+        super().__init__([state.query for state in (*states, *deciding)], parent)
         self._states = states
-        self.sides = (OneSide(states[0]), OneSide(states[1]))
+        self.sides = (OneSide(states[0], deciding[0]), OneSide(states[1], deciding[1]))
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))
         self.difference = Text("", "muted")
         self.keep: list[FigureButton] = []
@@ -87,12 +93,15 @@ class PredictionsView(Panel):
 
 
 class OneSide(QWidget):
-    """Shows a PredictionsState with the view of the model's task."""
+    """Shows a PredictionsState with the view of the model's task, and the words that decided."""
 
-    def __init__(self, state: PredictionsState, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, state: PredictionsState, deciding: DecidingState, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self._state = state
+        self._state, self._deciding = state, deciding
         self.views: dict[str, PredictionView] = {}
+        self.deciding: dict[str, DecidingView] = {}
         self._areas: dict[str, QWidget] = {}
         self.waiting = Text(self.tr("Running the model …"), "muted")
         self.problem = EmptyState("circle-alert", self.tr("No result"), "")
@@ -132,6 +141,14 @@ class OneSide(QWidget):
         if task not in self.views:
             view = self.views[task] = view_of(task)()
             view.choices_typed.connect(self._state.set_endings)
-            self._areas[task] = scrolling(view)
+            content = QWidget()
+            column = QVBoxLayout(content)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.addWidget(view)
+            if is_explained(task):
+                self.deciding[task] = DecidingView(self._deciding)
+                column.addWidget(self.deciding[task])
+            column.addStretch(1)
+            self._areas[task] = scrolling(content)
             self.stack.addWidget(self._areas[task])
         return self.views[task]

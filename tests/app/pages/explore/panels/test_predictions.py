@@ -1,18 +1,25 @@
 """What a fine-tuned model says, in the window."""
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCursor
+from PySide6.QtTest import QTest
 
 from app.library import describe_model
 from app.pages.explore.panels.predictions.figure import figure_of
 from app.pages.explore.view import ExplorePage
+from app.results.evaluating import ResultsOf
+from app.results.view import ResultsView
 from app.tasks.prediction_view import Given
 from app.widgets import figure
+from engine.messages.explore.occlusion import Occluded, WordEffect
 from engine.messages.explore.prediction import Predicted, SpanPrediction
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.heads import Heads
+from engine.results.predictions import Predictions
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
+from tests.engine.results.made import classified
 
 CLASSES = "text_classification"
 PASSAGE = "the 😀 cat sat on the mat ."
@@ -247,3 +254,89 @@ def test_an_answer_is_kept_as_a_figure(page, home, explorer, wait):
     assert "75.0 %" in drawing
     assert "&lt;b&gt;bad&lt;/b&gt;" in drawing
     assert "Model: a-first." in made.caption
+
+
+def test_the_words_of_a_chosen_class_are_shown(page, home, explorer, wait, screen):
+    folder = make_model(home.models / "a-first", Heads(outputs=3))
+    page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
+    wait(lambda: bool(explorer.of_kind("occlude")))
+    asked = explorer.of_kind("occlude")[-1]
+    assert (asked.label, asked.text) == ("label 1", "the cat sat")
+    explorer.truly(explorer.of_kind("predict")[-1])
+    shown = page.panels["predictions"].sides[0].deciding[CLASSES]
+    assert shown.choice.currentText() == "label 1"
+    last = explorer.truly(asked)
+    assert shown.words.shown == last.words != ()
+    assert "the logit of “label 1” falls" in shown.note.text()
+    assert_accessible(page)
+    screen(page, "explore words that decided")
+    shown.choice.setFocus()
+    QTest.keyClick(shown.choice, Qt.Key.Key_Down)
+    wait(lambda: explorer.of_kind("occlude")[-1].label == "label 2")
+    QTest.keyClick(shown.choice, Qt.Key.Key_Home)
+    assert page.study.label is None
+    assert shown.words.shown == ()
+    count = len(explorer.of_kind("occlude"))
+    page.text.set_text("a dog sat")
+    wait(lambda: explorer.asked[-1].text == "a dog sat")
+    assert len(explorer.of_kind("occlude")) == count
+
+
+def test_words_come_some_at_a_time_and_a_refusal_is_said(page, home, explorer, wait):
+    folder = make_model(home.models / "a-first", Heads(outputs=3))
+    page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
+    wait(lambda: bool(explorer.of_kind("occlude")))
+    state = page.panels["predictions"].sides[0]._deciding
+    words = [
+        WordEffect(text=w, segment=0, start=n, end=n + 1, effect=n) for n, w in enumerate("abc")
+    ]
+
+    def tell(*some: WordEffect, left: int | None) -> None:
+        to = explorer.of_kind("occlude")[-1].number
+        told = {"label": "label 1", "score": 1.0, "total": 3, "tokens": ()}
+        explorer.answered.emit(Occluded(to=to, words=some, next=left, **told))
+
+    tell(*words[:2], left=2)
+    assert (state.words, state.left) == (tuple(words[:2]), 1)
+    assert explorer.of_kind("occlude")[-1].start == 2
+    tell(words[2], left=None)
+    assert (state.words, state.left) == (tuple(words), 0)
+    page.text.set_text("a dog")
+    wait(lambda: explorer.of_kind("occlude")[-1].text == "a dog")
+    assert explorer.of_kind("occlude")[-1].start == 0
+    explorer.refuse(explorer.of_kind("occlude")[-1], "No words are shown.")
+    assert state.words == ()
+    assert "No words are shown." in state.problem
+
+
+def test_enter_on_a_result_opens_both_texts_and_explains_the_wrong_class(
+    page, qtbot, home, workshop, explorer, wait, tmp_path
+):
+    folder = make_model(home.models / "a-first", Heads(outputs=3, kind="pair_classification"))
+    names = ("label 0", "label 1", "label 2")
+    said = classified(
+        ["label 0"] * 2,
+        ["label 2", "label 0"],
+        names,
+        task="pair_classification",
+        text=["the cat sat", "a mat"],
+        other=["a dog sat", "the mat"],
+    )
+    mapping = said.facts.mapping.model_copy(update={"pair": "other"})
+    facts = said.facts.model_copy(update={"mapping": mapping})
+    Predictions(facts, said.table).write(tmp_path / "results" / "validation.parquet")
+    results = ResultsView(workshop, ResultsOf(tmp_path / "results", lambda _: folder, None))
+    qtbot.addWidget(results)
+    results.show()
+    workshop.go.connect(lambda name, argument: page.arrive(argument))
+    wait(lambda: results.rows.model.rowCount() == 2)
+    QTest.keyClick(results.rows.table, Qt.Key.Key_Return)
+    wait(lambda: bool(explorer.of_kind("occlude")))
+    asked = explorer.of_kind("occlude")[-1]
+    assert (asked.checkpoint, asked.label) == (folder, "label 2")
+    assert (asked.text, asked.pair) == ("the cat sat", "a dog sat")
+    explorer.truly(explorer.of_kind("predict")[-1])
+    explorer.truly(asked)
+    shown = page.panels["predictions"].sides[0].deciding["pair_classification"]
+    assert shown.choice.currentText() == "label 2"
+    assert [word.text for word in shown.words.shown] == ["the", "cat", "sat", "a", "dog", "sat"]
