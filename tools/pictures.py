@@ -285,12 +285,12 @@ def runs_of(studio: Studio) -> dict[str, Run]:
     return found
 
 
-def jobs(home: Home) -> dict[str, JobSpec]:
+def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
     """What the runs of the pictures are asked for, in the order in which they are trained."""
     entry = sample_entry(home)
     assert entry.spec is not None
     sample = StoredData(folder=entry.folder, fingerprint=entry.spec.fingerprint)
-    model = FromCheckpoint(path=minilm())
+    model = FromCheckpoint(path=base)
     first = TrainingSpec.model_validate({**FIRST_TRAINING, "learning_rate": 1e-4, "max_length": 80})
     gone = StoredData(folder=home.datasets / "reviews" / "1")
     fresh = FromScratch(model=bert(2, 128, vocabulary=4000))
@@ -331,7 +331,7 @@ def prepare(home: Home, app: QApplication) -> None:
     """Train the runs that are not there yet, and leave the live one training."""
     studio = opened(home, app)
     studio.dispatcher.begin()
-    for name, job in jobs(home).items():
+    for name, job in jobs(home, minilm()).items():
         if name not in runs_of(studio):
             print(f"training “{name}”")
             studio.dispatcher.start(job)

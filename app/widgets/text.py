@@ -128,7 +128,11 @@ def tooltip(text: str) -> str:
     the tooltip of a widget that has no other description.
     """
     shown = visible(text)[:1000]
-    lines = [part for line in shown.split("\n") for part in wrap(line, TOOLTIP_WIDTH) or [""]]
+    lines = [
+        part
+        for line in shown.split("\n")
+        for part in wrap(line, TOOLTIP_WIDTH, break_on_hyphens=False) or [""]
+    ]
     if not RichQt.mightBeRichText(shown):
         return "\n".join(lines)
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\n", "<br>")):

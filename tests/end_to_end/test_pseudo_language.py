@@ -27,7 +27,7 @@ from app.window import MainWindow
 from engine.cores import processor_and_cores
 from engine.home import Home
 from engine.runs import launch
-from engine.shipped import sample_data, starter_model
+from engine.shipped import included_models, sample_data, starter_model
 from tests.app.pseudo import Pseudo, cut_off, faults, texts_of
 from tools import pictures
 from tools.pictures import (
@@ -121,16 +121,19 @@ PATTERNS = (  # paths, versions, checksums, and what is quoted: names and texts 
     r"“[^”⟦⟧]*”",
     r": (?:text|topic|article)\b",
 )
-NOT_TRANSLATED = sorted((*THEIRS, *NAMES, *HERE, *ENCODINGS), key=len, reverse=True)
+with sample_data().open(encoding="utf-8", newline="") as sample:
+    ROWS = list(csv.DictReader(sample))
+TOPICS = {row["topic"] for row in ROWS}
+NOT_TRANSLATED = sorted((*THEIRS, *NAMES, *HERE, *ENCODINGS, *TOPICS), key=len, reverse=True)
 KNOWN = re.compile("|".join((*PATTERNS, *map(re.escape, NOT_TRANSLATED))))
 
 
 @cache
 def theirs() -> frozenset[str]:
-    """Whole texts that belong to the user: cells of the sample, and tokens of the starter."""
-    with sample_data().open(encoding="utf-8", newline="") as file:
-        cells = {" ".join(cell.split()) for row in csv.reader(file) for cell in row}
-    tokens = (starter_model() / "vocab.txt").read_text("utf-8").split("\n")
+    """Whole texts that belong to the user: cells of the sample, and tokens of the models."""
+    cells = {" ".join(cell.split()) for row in ROWS for cell in row.values()}
+    vocabularies = [folder / "vocab.txt" for folder in included_models().values()]
+    tokens = [token for file in vocabularies for token in file.read_text("utf-8").split("\n")]
     return frozenset({*cells, *tokens, *(token.removeprefix("##") for token in tokens)})
 
 
@@ -148,7 +151,7 @@ def trained(qapp: QApplication) -> Iterator[Home]:
         patch.setenv("BERT_STUDIO_HOME", str(home.root))
         studio = pictures.opened(home, qapp)
         studio.dispatcher.begin()
-        for name, job in pictures.jobs(home).items():
+        for name, job in pictures.jobs(home, starter_model()).items():
             few = job.training.model_copy(update={"steps": STEPS})
             studio.dispatcher.start(job.model_copy(update={"training": few}))
             pictures.until(partial(_is_over, studio, name), 200, f"the end of {name}")
