@@ -103,7 +103,7 @@ class HomePage(Page):
                 self.tr(
                     "BERT Studio includes MiniLM, a small English model, and a table of passages "
                     "of Wikipedia. In about a minute, the model learns to classify a passage by "
-                    "topic, better than a count of words can, while you watch."
+                    "topic while you watch, far better than a baseline that counts words."
                 ),
                 "muted",
             )
