@@ -1,6 +1,7 @@
 """Make the pictures of every page, light and dark, sharp at 1x and 2x, for docs/pictures/.
 
     python3 dev.py pictures [--only NAME …] [--out FOLDER] [--home FOLDER] [--scale 1 --scale 2]
+                               [--size 1280x800]
 
 Uses the real window, offscreen, with real workers and a home of its own: the sample is imported,
 one run has finished, one was stopped, one failed and one trains while the pictures are taken.
@@ -44,7 +45,7 @@ from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-SIZE = (1280, 800)
+SIZE = "1280x800"
 THEMES = ("light", "dark")
 FINISHED, STOPPED, FAILED, LIVE = "Topics", "A slower rate", "Reviews", "Words of passages"
 TEXT = "He was elected [MASK] of the United States in 1860."
@@ -363,11 +364,11 @@ def _bring(studio: Studio, name: str) -> None:
 # ── the pictures ─────────────────────────────────────────────────────────────────────────────
 
 
-def take(home: Home, app: QApplication, out: Path, names: list[str]) -> None:
-    """Take the pictures of these scenes at the scale of this process."""
+def take(home: Home, app: QApplication, out: Path, names: list[str], size: str) -> None:
+    """Take the pictures of these scenes at the scale of this process; `size` is 1280x800, or so."""
     studio = opened(home, app)
     window = MainWindow(studio)
-    window.resize(*SIZE)
+    window.resize(*map(int, size.split("x")))
     window.show()
     window.begin()
     settle()
@@ -405,6 +406,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "pictures")
     parser.add_argument("--home", type=Path, help="a home folder that is kept")
     parser.add_argument("--scale", action="append", help="1 and 2 if none is given")
+    parser.add_argument("--size", default=SIZE, help="of the window, as 1280x800")
     parser.add_argument("--inner", choices=("prepare", "take"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
@@ -413,12 +415,15 @@ def main() -> None:
         home, app = Home(asked.home), make_application(sys.argv[:1])
         home.make()
         theme.apply(app, "light")
-        prepare(home, app) if asked.inner == "prepare" else take(home, app, asked.out, names)
+        if asked.inner == "prepare":
+            prepare(home, app)
+        else:
+            take(home, app, asked.out, names, asked.size)
         return
     with tempfile.TemporaryDirectory(prefix="bert-studio-pictures-") as temporary:
         home = Home(asked.home or Path(temporary) / "home")
         inner(home, "prepare", "1")
-        chosen = [word for name in names for word in ("--only", name)]
+        chosen = ["--size", asked.size, *(word for name in names for word in ("--only", name))]
         try:
             for scale in asked.scale or ["1", "2"]:
                 inner(home, "take", scale, "--out", str(asked.out.absolute()), *chosen)

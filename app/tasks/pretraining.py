@@ -2,10 +2,16 @@
 
 from app.tasks.part import Plan, TaskPart, translate
 from app.tasks.picture import Scene
+from app.widgets.results.group_table import (
+    FrequencyPicture,
+    TokenPositionPicture,
+    WorstTokensPicture,
+)
 
 
 class PretrainingPart(TaskPart):
     kind = "pretraining"
+    pictures = (FrequencyPicture, TokenPositionPicture, WorstTokensPicture)
 
     def card_title(self, from_scratch: bool = False) -> str:
         if from_scratch:

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from engine.messages.question import Answer, Question
 from engine.spec.dataset import DataSource, SplitName
+from engine.spec.tasks.pretraining import Pretraining
 
 Part = SplitName | Literal["file"]
 
@@ -48,6 +49,10 @@ class Evaluate(Question):
     max_length: int = 512
     batch_size: int = 32
     exact: bool = True
+    pretraining: Pretraining | None = Field(
+        None, description="Predict masked tokens that are drawn as this says; None: the task head."
+    )
+    seed: int = Field(0, description="Of what is drawn: that of the run gives its own rows.")
 
 
 class BaselinesFitted(Answer):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from engine.phrases import Phrase, phrase
 from engine.results.conditions import (
     Between,
+    CellBetween,
     CellHasWord,
     CellIs,
     Conditions,
@@ -25,7 +26,14 @@ from engine.results.conditions import (
 from engine.results.intervals import Interval, mean_interval
 from engine.results.labels import labels
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Figure, Numbers, figure, once, quantile_starts
+from engine.results.row_figures import (
+    Figure,
+    Numbers,
+    figure,
+    numbers_in,
+    once,
+    quantile_starts,
+)
 
 FEW_VALUES = 20  # of a column whose values are groups
 FIRST_WORDS = 8  # of questions that are groups
@@ -117,6 +125,40 @@ def by_column(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
         return ()
     ranked = sorted(counts, key=lambda value: (-counts[value], value))
     return tuple((CellIs(column=column, value=value),) for value in ranked)
+
+
+def by_powers(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
+    """Groups by the power of ten of the number in a column's cells: 0, 1 to 9, 10 to 99, …"""
+    most = np.nanmax(numbers_in(predictions.cells(column)), initial=0)
+    edges = [10.0**power for power in range(len(str(int(most))))]
+    return (
+        (CellBetween(column=column, most=1),),
+        *((CellBetween(column=column, least=edge, most=edge * 10),) for edge in edges),
+    )
+
+
+def by_quantile(predictions: Predictions, column: str, parts: int = 8) -> tuple[Conditions, ...]:
+    """Groups of about as many rows each, by the number in a column's cells."""
+    starts = quantile_starts(numbers_in(predictions.cells(column)), parts)
+    ends = [*starts[1:], None]
+    return tuple(
+        (CellBetween(column=column, least=start, most=end),)
+        for start, end in zip(starts, ends, strict=True)
+    )
+
+
+def worst_values(
+    predictions: Predictions, column: str, min_rows: int, most: int
+) -> tuple[Conditions, ...]:
+    """The values of a column whose rows have the highest mean loss, the worst first."""
+    cells = predictions.cells(column).combine_chunks().dictionary_encode()
+    codes = cells.indices.to_numpy()
+    counts = np.bincount(codes, minlength=len(cells.dictionary))
+    sums = np.bincount(codes, figure(predictions, "loss"), minlength=len(counts))
+    often = np.flatnonzero(counts >= min_rows)
+    ranked = often[np.argsort(-(sums[often] / counts[often]), kind="stable")][:most]
+    names = cells.dictionary.take(ranked).to_pylist()
+    return tuple((CellIs(column=column, value=name),) for name in names)
 
 
 def by_first_word(

@@ -19,6 +19,7 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, details, figure
 from engine.results.span_figures import row_parts
 from engine.results.spans import name_spans
+from engine.results.token_columns import in_top_5
 
 Sums = NDArray[np.float64]  # [B, K]
 
@@ -66,6 +67,8 @@ def measures(predictions: Predictions) -> tuple[Measure, ...]:
             return (_mean("f1", f1), _mean("exact_match", exact))
         case "multiple_choice":
             return (_mean("accuracy", figure(predictions, "score")),)
+        case "pretraining":
+            return _of_tokens(predictions)
     return (_mean("accuracy", figure(predictions, "score")), _macro_of_classes(predictions))
 
 
@@ -162,6 +165,16 @@ def _of_tags(predictions: Predictions) -> tuple[Measure, ...]:
     if not name_spans(predictions):
         return (accuracy,)
     return (_measure("f1", row_parts(predictions), usable, _f1_or_0), accuracy)
+
+
+def _of_tokens(predictions: Predictions) -> tuple[Measure, ...]:
+    """Of masked tokens; where there is a loss of next sentence, theirs is not the whole loss."""
+    loss = "loss_mlm" if "loss_mlm" in predictions.facts.metrics else "loss"
+    return (
+        _mean(loss, figure(predictions, "loss"), more_is_better=False),
+        _mean("accuracy", figure(predictions, "score")),
+        _mean("top5", in_top_5(predictions)),
+    )
 
 
 def _centred(values: Numbers, usable: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -65,6 +65,10 @@ def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
     yield "length", by_figure(some, length_figure(some))
     if task == "question_answering" and mapping.text in some.columns:
         yield "first word", by_first_word(some, mapping.text)
+    if task == "pretraining":
+        yield "frequency", by_powers(some, OCCURRENCES)
+        yield "position", by_quantile(some, POSITION)
+        return
     if task == "token_classification":
         types = span_table(some).types
         yield "type", tuple((HasSpan(gold=name),) for name in types)

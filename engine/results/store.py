@@ -27,6 +27,7 @@ from engine.runs.folder import STEP, RunFolder
 from engine.runs.lock import open_here
 from engine.spec import Spec
 from engine.spec.dataset import SPLITS, SplitName, StoredData
+from engine.spec.tasks.pretraining import Pretraining
 
 SUFFIX = ".parquet"
 LOOKS = "test-looks.jsonl"
@@ -152,6 +153,8 @@ def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) 
         best_metric=job.training.best_metric,
         max_length=job.training.max_length,
         batch_size=job.training.batch_size,
+        pretraining=job.task if isinstance(job.task, Pretraining) else None,
+        seed=job.training.seed,
     )
 
 

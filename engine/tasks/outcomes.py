@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.data.datasets.store import Rows
 from engine.results.predictions import PredictionFacts, Predictions
 from engine.spec.dataset import Mapping as ColumnMapping
 from engine.spec.dataset import SplitName
@@ -67,7 +66,7 @@ class Origin(NamedTuple):
 
 def kept(
     outcomes: Outcomes,
-    rows: Rows,
+    lines: Sequence[int] | None,
     cells: Mapping[str, Sequence[str]],
     origin: Origin,
     task: str,
@@ -76,7 +75,8 @@ def kept(
 ) -> Predictions:
     """The predictions for the rows of a part, or of a file, with the cells of all their columns.
 
-    A metric that is not finite, as of a network that blew up, is left out.
+    `lines` are those of the file that the rows were read from; None where they are not known. A
+    metric that is not finite, as of a network that blew up, is left out.
     """
     facts = PredictionFacts(
         task=task,
@@ -86,7 +86,8 @@ def kept(
         metrics={name: value for name, value in metrics.items() if np.isfinite(value)},
         settings=dict(outcomes.settings),
     )
-    places = {"row": np.arange(len(rows)), "line": rows.lines or np.zeros(len(rows), np.int64)}
+    count = len(outcomes.predicted)
+    places = {"row": np.arange(count), "line": lines or np.zeros(count, np.int64)}
     return Predictions.of(facts, places | outcomes.record(), cells)
 
 

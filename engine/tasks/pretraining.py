@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.data.datasets.store import Dataset, Rows
 from engine.data.packing.packed import pack_stream
 from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
-from engine.evaluation.pretraining import report
+from engine.evaluation.pretraining import PretrainingReport, report
 from engine.models.encoder import Encoded
 from engine.models.heads import Heads
 from engine.models.network import Network
@@ -33,6 +33,7 @@ from engine.tasks.learner import (
     share_of_mean,
     special_ids,
 )
+from engine.tasks.token_rows import TokenRows
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAIRS, STATIC = 11, 12  # seeds of what stays the same for a data set: its pairs, static masks
@@ -199,7 +200,8 @@ class PretrainingLearner(Learner):
         return found
 
     def metrics(self, examples: Examples) -> "PretrainingMetrics":
-        return PretrainingMetrics()
+        rows = None if self.causal else TokenRows(examples, self.task.mlm_probability)
+        return PretrainingMetrics(rows)
 
 
 def _next_tokens(padded: Padded) -> Batch:
@@ -216,14 +218,20 @@ def _next_tokens(padded: Padded) -> Batch:
 
 
 class PretrainingMetrics(Metrics):
-    """Sums over the predicted tokens, and over the pairs where there are some."""
+    """Sums over the predicted tokens, and over the pairs where there are some.
 
-    def __init__(self) -> None:
+    `rows` are what is said of masked tokens; None where each next one is predicted.
+    """
+
+    def __init__(self, rows: TokenRows | None) -> None:
+        self.rows = rows
         self._sums: dict[int, NDArray[np.float64]] = {}  # [7] of each batch, by its first example
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
         tokens, follows = predictions(network, batch)  # [N, V], [B, 2]
+        if self.rows is not None:
+            self.rows.add(batch, tokens)
         loss = float(F.cross_entropy(tokens, batch.targets, reduction="sum"))
         best = tokens.topk(min(5, tokens.size(1)), dim=1).indices  # [N, 5]
         hits = best == batch.targets[:, None]
@@ -235,10 +243,13 @@ class PretrainingMetrics(Metrics):
             pairs = [len(follows), loss, int((follows.argmax(1) == batch.follows).sum())]
         self._sums[int(batch.numbers[0])] = np.array([*sums, *pairs])
 
-    def compute(self) -> dict[str, float]:
+    def report(self) -> PretrainingReport:
         in_order = (self._sums[number] for number in sorted(self._sums))
         sums = sum(in_order, start=np.zeros(7))
-        return report(*sums.tolist()).metrics()
+        return report(*sums.tolist())
+
+    def compute(self) -> dict[str, float]:
+        return self.report().metrics()
 
 
 def mask_tokens(

@@ -11,18 +11,26 @@ from engine.evaluation.report import Report
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines, Part
 from engine.messages.question import Question, Working
 from engine.messages.reports import LoadReport
+from engine.models import checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.results.predictions import Predictions
+from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of, note_look, root_of
+from engine.results.unigram import unigram
 from engine.spec.dataset import DataSource, FileData, Split, SplitName
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import task_of
+from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.baselines import baselines, predicted
+from engine.tasks.evaluating import evaluate as evaluate_network
+from engine.tasks.learner import Learner
 from engine.tasks.outcomes import Origin, kept
 from engine.tasks.predicting import Predictor
+from engine.tasks.pretraining import PretrainingLearner, PretrainingMetrics
+from engine.tasks.token_rows import MAPPING
 
 Tell = Callable[[Working], object]
+Stages = Callable[[str], ProgressCallback]
 
 
 def evaluate(
@@ -64,6 +72,8 @@ def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: 
     """
     stage = _stages(wanted, tell)
     stage(phrase("Loading the model"))(0, 0)
+    if wanted.pretraining is not None:
+        return _score_tokens(wanted, wanted.pretraining, scratch, stage)
     predictor = Predictor(wanted.checkpoint, wanted.max_length, wanted.batch_size, wanted.exact)
     with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
         reading = stage(phrase("Reading the data set"))
@@ -71,17 +81,51 @@ def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: 
         dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         part: SplitName = "train" if wanted.part == "file" else wanted.part
         check_rows(dataset, part)
-        origin = Origin(
-            part=wanted.part,
-            source=wanted.source or wanted.data.name,
-            mapping=dataset.spec.mapping,
-            model=wanted.model,
-            step=wanted.step,
-            fingerprint=dataset.spec.fingerprint,
-            best_metric=wanted.best_metric or predictor.learner.best_metric,
-        )
+        origin = _origin(wanted, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
         return scored_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
+
+
+def _score_tokens(
+    wanted: Evaluate, task: Pretraining, scratch: Path | None, stage: Stages
+) -> Scored:
+    """What a checkpoint says of masked tokens, as while its run trained."""
+    learner = PretrainingLearner(task)
+    loaded = checkpoint.load(wanted.checkpoint, learner.heads)
+    longest = min(wanted.max_length, loaded.spec.max_positions)
+    with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
+        reading = stage(phrase("Reading the data set"))
+        dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        part: SplitName = "train" if wanted.part == "file" else wanted.part
+        check_rows(dataset, part)
+        packing = stage(phrase("Tokenising"))
+        parts: tuple[SplitName, ...] = (part, "train")
+        examples, train = (
+            learner.pack(
+                learner.rows(dataset, one),
+                loaded.tokenizer,
+                longest,
+                Path(aside) / one / "tokens",  # sentences are kept beside it
+                packing,
+            )
+            for one in parts
+        )
+        found = evaluate_network(
+            loaded.network,
+            learner,
+            loaded.tokenizer,
+            examples,
+            wanted.batch_size,
+            wanted.seed,
+            report=stage(phrase("Predicting")),
+        )
+        counts = train.packed.counts(loaded.tokenizer.size)
+        assert isinstance(found, PretrainingMetrics) and found.rows is not None
+        outcomes, cells = found.rows.rows(loaded.tokenizer, counts)
+    report = found.report()
+    origin = _origin(wanted, dataset, learner)._replace(mapping=MAPPING)
+    predictions = kept(outcomes, None, cells, origin, task.kind, (), report.metrics())
+    return Scored(predictions, report, "float32", loaded.report)
 
 
 def scored_rows(
@@ -97,7 +141,7 @@ def scored_rows(
     learner = predictor.learner
     found = kept(
         collected.outcomes(),
-        rows,
+        rows.lines,
         cells,
         origin,
         learner.task.kind,
@@ -107,6 +151,18 @@ def scored_rows(
     return Scored(found, report, predictor.computed, predictor.loading)
 
 
+def _origin(wanted: Evaluate, dataset: Dataset, learner: Learner) -> Origin:
+    return Origin(
+        part=wanted.part,
+        source=wanted.source or wanted.data.name,
+        mapping=dataset.spec.mapping,
+        model=wanted.model,
+        step=wanted.step,
+        fingerprint=dataset.spec.fingerprint,
+        best_metric=wanted.best_metric or learner.best_metric,
+    )
+
+
 def fit_baselines(
     wanted: FitBaselines, scratch: Path | None = None, tell: Tell = lambda _: None
 ) -> BaselinesFitted:
@@ -114,6 +170,8 @@ def fit_baselines(
 
     Raises StudioError where the data and the task do not fit, or there are no rows.
     """
+    if isinstance(task_of(wanted.task), Pretraining):
+        return _unigram(wanted)
     stage = _stages(wanted, tell)
     task = task_of(wanted.task).with_labels(wanted.labels)
     files: list[Path] = []
@@ -135,10 +193,20 @@ def fit_baselines(
             )
             metrics = collected.report().metrics() if rows.is_labelled else {}
             cells = dataset.cells(wanted.part)
-            found = kept(collected.outcomes(), rows, cells, origin, task.kind, labels, metrics)
+            found = kept(
+                collected.outcomes(), rows.lines, cells, origin, task.kind, labels, metrics
+            )
             files.append(file_of(wanted.into, wanted.part, baseline=baseline.key))
             found.write(files[-1])
     return BaselinesFitted(to=wanted.number, files=tuple(files))
+
+
+def _unigram(wanted: FitBaselines) -> BaselinesFitted:
+    """How often each token stands in the training text, held against the rows that are kept."""
+    found = unigram(read_predictions(file_of(wanted.into, wanted.part)))
+    file = file_of(wanted.into, wanted.part, baseline="unigram")
+    found.write(file)
+    return BaselinesFitted(to=wanted.number, files=(file,))
 
 
 def opened(
@@ -164,7 +232,7 @@ def check_rows(dataset: Dataset, part: SplitName) -> None:
     )
 
 
-def _stages(wanted: Question, tell: Tell) -> Callable[[str], ProgressCallback]:
+def _stages(wanted: Question, tell: Tell) -> Stages:
     def stage(name: str) -> ProgressCallback:
         def report(done: int, total: int) -> None:
             tell(Working(to=wanted.number, stage=name, done=done, total=total))

@@ -185,6 +185,11 @@ class Tokenizer:
                     found.append(one.ids)
         return found
 
+    def decode_many(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """The texts of token ids, special tokens among them by their names, on all cores."""
+        with _guarded():
+            return list(self._library.decode_batch(rows, skip_special_tokens=False))
+
     def placed(self, text: str) -> Placed:
         """The ids of a text without [CLS] and [SEP], and the characters that each stands for."""
         return self.placed_many([text])[0]

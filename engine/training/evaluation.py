@@ -13,7 +13,8 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.evaluating import evaluate as evaluate_network
 from engine.tasks.learner import PredictionCollector
-from engine.training.predictions import keep_predictions
+from engine.tasks.pretraining import PretrainingMetrics
+from engine.training.predictions import Predicted, keep_predictions
 from engine.training.progress import TrainingProgress
 from engine.training.sharding import is_sharded
 from engine.training.training_run import TrainingRun
@@ -79,7 +80,7 @@ def _breaks_tie(progress: TrainingProgress, score: float, loss: float) -> bool:
     return score == progress.best_score and (best is None or math.isnan(best) or loss < best)
 
 
-def _metrics(run: TrainingRun) -> tuple[dict[str, float], PredictionCollector | None]:
+def _metrics(run: TrainingRun) -> tuple[dict[str, float], Predicted | None]:
     """The metrics on the validation set, by name, and the predictions where the task makes some.
 
     Labels that are never predicted are warned of.
@@ -99,8 +100,9 @@ def _metrics(run: TrainingRun) -> tuple[dict[str, float], PredictionCollector | 
         at_once=run.micro_batch_size,
         together=is_sharded(run.network),
     )
-    if not isinstance(found, PredictionCollector):
-        return found.compute(), None
+    if isinstance(found, PretrainingMetrics):
+        return found.compute(), found if found.rows is not None else None
+    assert isinstance(found, PredictionCollector)
     report = found.report()
     _warn_of_labels(run, report)
     return report.metrics(), found

@@ -6,19 +6,22 @@ nothing is computed twice, a stop waits for nothing, and after a crash the file 
 
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 
 from engine.phrases import phrase
 from engine.results.store import file_of
 from engine.system_errors import explained
 from engine.tasks.learner import PredictionCollector
 from engine.tasks.outcomes import Origin, kept
+from engine.tasks.pretraining import PretrainingMetrics
+from engine.tasks.token_rows import MAPPING
 from engine.terminal import remark
 from engine.training.training_run import TrainingRun
 
+Predicted = PredictionCollector | PretrainingMetrics
 
-def keep_predictions(
-    run: TrainingRun, predicted: PredictionCollector, metrics: Mapping[str, float]
-) -> None:
+
+def keep_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
     """Write the predictions for the validation rows at the present step.
 
     The run goes on where that fails: a note says so, and no older predictions stay.
@@ -26,7 +29,8 @@ def keep_predictions(
     try:
         _write(run, predicted, metrics)
     except Exception as error:  # noqa: BLE001 (no run ends for what can be made again)
-        file_of(run.context.folder.results, "validation").unlink(missing_ok=True)
+        with suppress(OSError):  # the note below says what went wrong
+            file_of(run.context.folder.results, "validation").unlink(missing_ok=True)
         understood = explained(error)
         if understood is None:
             remark(*traceback.format_exc().splitlines())
@@ -40,7 +44,7 @@ def keep_predictions(
         )
 
 
-def _write(run: TrainingRun, predicted: PredictionCollector, metrics: Mapping[str, float]) -> None:
+def _write(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
     data, job = run.setup.data, run.job
     origin = Origin(
         part="validation",
@@ -51,7 +55,14 @@ def _write(run: TrainingRun, predicted: PredictionCollector, metrics: Mapping[st
         fingerprint=data.dataset.spec.fingerprint,
         best_metric=run.setup.best_metric.name,
     )
-    rows, cells = data.dataset.rows("validation"), data.dataset.cells("validation")
     task, labels = data.learner.task.kind, data.learner.labels
-    found = kept(predicted.outcomes(), rows, cells, origin, task, labels, metrics)
-    found.write(file_of(run.context.folder.results, "validation"))
+    file = file_of(run.context.folder.results, "validation")
+    if isinstance(predicted, PretrainingMetrics):
+        assert predicted.rows is not None
+        counts = data.phases[0].examples.packed.counts(data.tokenizer.size)
+        outcomes, tokens = predicted.rows.rows(data.tokenizer, counts)
+        origin = origin._replace(mapping=MAPPING)
+        kept(outcomes, None, tokens, origin, task, labels, metrics).write(file)
+        return
+    lines, cells = data.dataset.rows("validation").lines, data.dataset.cells("validation")
+    kept(predicted.outcomes(), lines, cells, origin, task, labels, metrics).write(file)

@@ -38,7 +38,7 @@ class Said:
         rows, cells = self.dataset.rows("validation"), self.dataset.cells("validation")
         origin = Origin("validation", "Data", self.dataset.spec.mapping, "Run", 3, "abc")
         labels, metrics = self.learner.labels, found.report().metrics()
-        self.found = kept(found.outcomes(), rows, cells, origin, kind, labels, metrics)
+        self.found = kept(found.outcomes(), rows.lines, cells, origin, kind, labels, metrics)
 
     def details(self) -> list[dict[str, list[str]]]:
         return [json.loads(one) for one in self.found.table["details"].to_pylist()]
@@ -104,7 +104,7 @@ def test_rows_without_labels_are_kept_as_well(said: Said) -> None:
     assert list(bare.predicted) == said.found.table["predicted"].to_pylist()
     rows = said.dataset.rows("validation").unlabelled()
     origin = Origin("file", "some.csv", Mapping(text="text"), "Run")
-    found = kept(bare, rows, {"text": list(rows.texts)}, origin, "any", (), {})
+    found = kept(bare, rows.lines, {"text": list(rows.texts)}, origin, "any", (), {})
     assert not found.is_labelled and np.isnan(found.numbers("score")).all()
 
 

@@ -22,36 +22,45 @@ from app.widgets.results.label_table import value_text
 from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
-from engine.results.conditions import Conditions
+from engine.results.conditions import Conditions, mask
 from engine.results.groups import (
     Group,
     RowScores,
     by_figure,
     by_first_word,
     by_label,
+    by_powers,
+    by_quantile,
     groups,
     row_scores,
+    worst_values,
 )
 from engine.results.intervals import UNKNOWN, Interval
 from engine.results.predictions import Predictions
-from engine.results.row_figures import text_columns
+from engine.results.row_figures import figure, text_columns
 from engine.results.span_figures import kind_conditions, kind_counts
 from engine.results.spans import ERROR_NAMES
+from engine.results.token_columns import OCCURRENCES, POSITION, TOKEN
 
-NAME, SCORE, COUNT = range(3)
+NAME, SCORE, LOSS, COUNT = range(4)
 SHARE = Qt.ItemDataRole.UserRole
 ROW, NAME_WIDTH, CELL_WIDTH = 22, 320, 120  # px of a figure
 MAX_DRAWN_ROWS = 60
+LEAST_OF_A_TOKEN, SHOWN_TOKENS = 5, 50
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: what the rows have in common, how many there are, and how good they are."""
+    """One line: what the rows have in common, how many there are, and how good they are.
+
+    `loss` is the mean of the rows; NaN where it is not shown.
+    """
 
     name: str
     count: int
     score: Interval
     conditions: Conditions
+    loss: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -62,12 +71,28 @@ class Lines:
     score_name: str = ""
     is_share: bool = True
 
+    @property
+    def has_losses(self) -> bool:
+        return any(not math.isnan(line.loss) for line in self.lines)
 
-def lines_of(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:
-    """The groups that `by` parts the rows into."""
+
+def lines_of(
+    predictions: Predictions, by: Callable[[Predictions], Any], with_loss: bool = False
+) -> Lines:
+    """The groups that `by` parts the rows into; `with_loss`, also the mean loss of each."""
     scores: RowScores = row_scores(predictions)
     found: tuple[Group, ...] = groups(predictions, by(predictions))
-    lines = tuple(Line(one.name, one.count, one.score, one.conditions) for one in found)
+    losses = figure(predictions, "loss")
+    lines = tuple(
+        Line(
+            one.name,
+            one.count,
+            one.score,
+            one.conditions,
+            float(losses[mask(predictions, one.conditions)].mean()) if with_loss else math.nan,
+        )
+        for one in found
+    )
     return Lines(lines, scores.name, scores.more_is_better)
 
 
@@ -99,6 +124,7 @@ class GroupPicture(ResultPicture):
     def show_measured(self, measured: Lines) -> None:
         self.model.show_lines(measured)
         self.table.setColumnHidden(SCORE, not measured.score_name)
+        self.table.setColumnHidden(LOSS, not measured.has_losses)
         self.note.setText(self.said(measured))
 
     def said(self, measured: Lines) -> str:
@@ -141,13 +167,14 @@ class GroupModel(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.measured.lines)
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else 3
+        return 0 if parent.isValid() else 4
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (self.tr("Where"), self.tr("Score"), in_language(self._count_title))[section]
+            titles = (self.tr("Where"), self.tr("Score"), self.tr("Loss"))
+            return (*titles, in_language(self._count_title))[section]
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -159,11 +186,13 @@ class GroupModel(QAbstractTableModel):
                 return visible(translated(line.name)).replace("\n", " ")
             case Qt.ItemDataRole.DisplayRole if column == SCORE:
                 return score_text(line.score, self.measured.is_share)
+            case Qt.ItemDataRole.DisplayRole if column == LOSS:
+                return "" if math.isnan(line.loss) else numbers.decimal(line.loss, 3)
             case Qt.ItemDataRole.DisplayRole if column == COUNT:
                 return numbers.count(line.count)
             case Qt.ItemDataRole.ToolTipRole if column == NAME:
                 return tooltip(translated(line.name))
-            case Qt.ItemDataRole.TextAlignmentRole if column == SCORE:
+            case Qt.ItemDataRole.TextAlignmentRole if column in (SCORE, LOSS):
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             case _ if role == SHARE:
                 return line.count / max(one.count for one in self.measured.lines or (line,))
@@ -213,7 +242,9 @@ def figure_of(key: str, title: str, measured: Lines) -> Figure:
             painter.drawText(
                 QRectF(0, top, NAME_WIDTH, ROW), middle | Qt.AlignmentFlag.AlignLeft, shown
             )
-            cells = (score_text(line.score, measured.is_share), numbers.count(line.count))
+            cells = [score_text(line.score, measured.is_share), numbers.count(line.count)]
+            if measured.has_losses:
+                cells.insert(1, numbers.decimal(line.loss, 3))
             for place, cell in enumerate(cells):
                 box = QRectF(NAME_WIDTH + place * CELL_WIDTH, top, CELL_WIDTH, ROW)
                 painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, cell)
@@ -222,11 +253,13 @@ def figure_of(key: str, title: str, measured: Lines) -> Figure:
         name=key,
         title=title,
         caption=translated(measured.score_name),
-        size=QSize(NAME_WIDTH + 2 * CELL_WIDTH, max(1, len(rows)) * ROW),
+        size=QSize(
+            NAME_WIDTH + (2 + measured.has_losses) * CELL_WIDTH, max(1, len(rows)) * ROW
+        ),
         paint=draw,
         table=lambda: Table(
-            ("where", "score", "low", "high", "rows"),
-            [(str(one.name), *one.score, one.count) for one in measured.lines],
+            ("where", "score", "low", "high", "loss", "rows"),
+            [(str(one.name), *one.score, one.loss, one.count) for one in measured.lines],
         ),
     )
 
@@ -270,6 +303,40 @@ class MarginPicture(GroupPicture):
     key = "margin"
     title = marked("By margin")
     measure: ClassVar[Any] = _measure(lambda predictions: by_figure(predictions, "margin"))
+
+
+class FrequencyPicture(GroupPicture):
+    """By how often the masked token stands in the training text."""
+
+    key = "frequency"
+    title = marked("By frequency in the training text")
+    measure: ClassVar[Any] = staticmethod(
+        lambda found: lines_of(found, lambda one: by_powers(one, OCCURRENCES), with_loss=True)
+    )
+
+
+class TokenPositionPicture(GroupPicture):
+    """By where in its input the masked token stands."""
+
+    key = "token-position"
+    title = marked("By position in the input")
+    measure: ClassVar[Any] = staticmethod(
+        lambda found: lines_of(found, lambda one: by_quantile(one, POSITION), with_loss=True)
+    )
+
+
+class WorstTokensPicture(GroupPicture):
+    """The tokens with the highest loss, of those that are there several times."""
+
+    key = "worst-tokens"
+    title = marked("Tokens with the highest loss")
+    measure: ClassVar[Any] = staticmethod(
+        lambda found: lines_of(
+            found,
+            lambda one: worst_values(one, TOKEN, LEAST_OF_A_TOKEN, SHOWN_TOKENS),
+            with_loss=True,
+        )
+    )
 
 
 def _kinds(predictions: Predictions) -> Lines:

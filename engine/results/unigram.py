@@ -1,0 +1,46 @@
+"""The baseline of masked tokens: how often each stands in the training text."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+
+from engine.phrases import phrase
+from engine.results.predictions import RECORD, Predictions
+from engine.results.token_columns import occurrences
+
+SMOOTHING = 0.5  # added to each count, so that no token is impossible
+
+
+def unigram(predictions: Predictions) -> Predictions:
+    """The same tokens, predicted by frequency alone: each time the most frequent one.
+
+    The probability of a token is (occurrences + ½) / (all tokens + ½ × vocabulary).
+    """
+    settings, counts = predictions.facts.settings, occurrences(predictions)
+    total = settings["training_tokens"] + SMOOTHING * settings["vocabulary"]
+    shares = (counts + SMOOTHING) / total
+    gold = np.array(predictions.table["gold"].to_pylist(), dtype=object)
+    most = int(np.argmax(counts))
+    right, loss = (gold == gold[most]).astype(np.float64), -np.log(shares)
+    table = predictions.table
+    for name, values in {
+        "predicted": [gold[most]] * len(gold),
+        "probability": np.full(len(gold), shares[most]),
+        "loss": loss,
+        "score": right,
+        "details": [""] * len(gold),
+    }.items():
+        field = RECORD.field(name)
+        table = table.set_column(
+            table.column_names.index(name), field, pa.array(values, field.type)
+        )
+    facts = predictions.facts.model_copy(
+        update={
+            "model": phrase("Most frequent token"),
+            "step": None,
+            "made": datetime.now(UTC),
+            "metrics": {"loss": float(loss.mean()), "accuracy": float(right.mean())},
+        }
+    )
+    return Predictions(facts, table)

@@ -1,0 +1,108 @@
+"""What a network says of masked tokens: a row for each of some that are drawn.
+
+Of many, those of so many inputs are kept that there are about MOST_TOKENS of them, always of the
+same ones. N tokens.
+"""
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine.results.token_columns import OCCURRENCES, POSITION, TEXT, TOKEN
+from engine.spec.dataset import Mapping
+from engine.tasks.learner import Batch, Examples
+from engine.tasks.outcomes import Outcomes
+from engine.tokenizers.tokenizer import Tokenizer
+
+MOST_TOKENS = 20_000  # the share that is right is then known to 0.7 points
+CONTEXT = 24  # tokens on either side that a row shows
+DRAW = 13  # seed of the inputs whose tokens are kept
+MAPPING = Mapping(text=TEXT)
+
+Found = tuple[NDArray[np.int64], NDArray[np.float32]]
+"""int64 [N, 5]: input, position, gold, predicted, whether gold is among the five most probable;
+float32 [N, 2]: probability of what was predicted, loss."""
+
+
+class TokenRows:
+    """Collects predictions of the tokens of a `Pretraining` evaluation."""
+
+    def __init__(self, examples: Examples, share: float) -> None:
+        """`share` of the tokens is masked."""
+        self._examples = examples
+        self._found: dict[int, Found] = {}  # of each batch, by its first input
+        expected = max(share * examples.packed.tokens, 1)
+        count = int(np.ceil(min(1, MOST_TOKENS / expected) * len(examples)))
+        drawn = np.random.default_rng(DRAW).permutation(len(examples))[:count]
+        self._is_drawn = np.zeros(len(examples), dtype=bool)
+        self._is_drawn[drawn] = True
+
+    def add(self, batch: Batch, logits: Tensor) -> None:
+        """The predictions for a batch, float32 [N, V]; several threads may do this at a time."""
+        assert batch.numbers is not None and batch.positions is not None
+        inputs, positions = np.divmod(batch.positions.cpu().numpy(), batch.tokens.size(1))
+        numbers = batch.numbers.numpy()[inputs]
+        some = torch.from_numpy(np.flatnonzero(self._is_drawn[numbers]))
+        log = logits[some.to(logits.device)].log_softmax(dim=1)
+        gold = batch.targets[some.to(logits.device)]
+        best = log.topk(min(5, log.size(1)), dim=1)
+        whole = torch.stack([gold, best.indices[:, 0], (best.indices == gold[:, None]).any(1)], 1)
+        loss = -log.gather(1, gold[:, None])[:, 0]
+        parts = torch.stack([best.values[:, 0].exp(), loss], 1)
+        places = np.stack([numbers[some], positions[some]], 1)
+        self._found[int(batch.numbers[0])] = (
+            np.concatenate([places, whole.cpu().numpy()], 1),
+            parts.cpu().numpy(),
+        )
+
+    def rows(
+        self, tokenizer: Tokenizer, counts: NDArray[np.int64]
+    ) -> tuple[Outcomes, dict[str, Sequence[str]]]:
+        """What is kept of each token, and its cells, in the order of the text.
+
+        Args:
+            counts: how often each token stands in the training text, int64 [V].
+        """
+        whole = np.concatenate([one for one, _ in self._found.values()])
+        parts = np.concatenate([one for _, one in self._found.values()])
+        order = np.lexsort((whole[:, 1], whole[:, 0]))
+        whole, parts = whole[order], parts[order]
+        gold, predicted = (
+            [tokenizer.token(one) for one in whole[:, column].tolist()] for column in (2, 3)
+        )
+        ordinary = counts.copy()
+        ordinary[[tokenizer.pad, tokenizer.cls, tokenizer.sep]] = 0
+        details = [json.dumps({"top5": bool(one)}) for one in whole[:, 4]]
+        outcomes = Outcomes(
+            predicted,
+            gold,
+            parts[:, 0],
+            parts[:, 1],
+            (whole[:, 2] == whole[:, 3]).astype(np.float32),
+            details=details,
+            settings={"training_tokens": int(ordinary.sum()), "vocabulary": tokenizer.size},
+        )
+        cells: dict[str, Sequence[str]] = {
+            TEXT: self._texts(whole[:, 0], whole[:, 1], tokenizer),
+            TOKEN: gold,
+            POSITION: [str(one) for one in whole[:, 1].tolist()],
+            OCCURRENCES: [str(one) for one in ordinary[whole[:, 2]].tolist()],
+        }
+        return outcomes, cells
+
+    def _texts(
+        self, inputs: NDArray[np.int64], positions: NDArray[np.int64], tokenizer: Tokenizer
+    ) -> list[str]:
+        """The text around each token, with the mask in its place alone."""
+        around = (tokenizer.pad, tokenizer.cls, tokenizer.sep)
+        windows = []
+        for number, position in zip(inputs.tolist(), positions.tolist(), strict=True):
+            ids = self._examples.packed.ids(number)
+            ids[position] = tokenizer.mask
+            window = ids[max(0, position - CONTEXT) : position + CONTEXT + 1].tolist()
+            windows.append([one for one in window if one not in around])
+        return tokenizer.decode_many(windows)

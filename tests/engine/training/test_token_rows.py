@@ -1,0 +1,135 @@
+"""What a pre-training run keeps of masked tokens, held against a plain loop over transformers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertForMaskedLM
+
+from engine.data.datasets.store import open_dataset
+from engine.results.measures import measures
+from engine.results.predictions import Predictions, read_predictions
+from engine.results.store import best_checkpoint, evaluation_of_run, file_of
+from engine.results.token_columns import in_top_5, occurrences
+from engine.results.unigram import unigram
+from engine.runs.folder import RunFolder
+from engine.tasks import token_rows
+from engine.tasks.pretraining import PretrainingLearner
+from engine.tasks.rng import VALIDATION, rng_for
+from engine.tasks.scoring import score
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.loop import train
+from tests.engine.training import small
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A run with next sentence, whose validation rows make more than one batch."""
+    folder = tmp_path_factory.mktemp("tokens")
+    job = small.pretraining(folder, steps=8, evaluate_every=4, batch_size=4)
+    job = job.model_copy(update={"task": job.task.model_copy(update={"nsp": True})})
+    run = small.new_run(folder / "run", job)
+    train(job, run, run.append)
+    return run
+
+
+def kept(run: RunFolder) -> Predictions:
+    return read_predictions(file_of(run.results, "validation"))
+
+
+def test_every_row_is_what_transformers_say(run: RunFolder, tmp_path: Path) -> None:
+    found, job = kept(run), run.job()
+    network = BertForMaskedLM.from_pretrained(best_checkpoint(run)).eval()
+    tokenizer = Tokenizer.from_folder(best_checkpoint(run))
+    learner, dataset = PretrainingLearner(job.task), open_dataset(run.dataset)
+    examples, training = (
+        learner.pack(
+            dataset.stream(part), tokenizer, 32, tmp_path / part / "tokens", lambda *_: None
+        )
+        for part in ("validation", "train")
+    )
+    counts = training.packed.counts(tokenizer.size)
+    expected = []
+    order = np.argsort(examples.lengths, kind="stable")
+    for number, first in enumerate(range(0, len(order), job.training.batch_size)):
+        some = order[first : first + job.training.batch_size]
+        rng = rng_for(job.training.seed, VALIDATION, number)
+        batch = learner.batch(examples, some, tokenizer, rng)
+        with torch.inference_mode():
+            logits = network(batch.tokens, batch.attention_mask, batch.segments).logits
+        shares = logits.flatten(0, 1)[batch.positions].softmax(1)
+        for place, gold, row in zip(batch.positions, batch.targets, shares, strict=True):
+            line, position = divmod(int(place), batch.tokens.size(1))
+            best = row.topk(5).indices.tolist()
+            said = (float(row[best[0]]), -float(row[gold].log()), int(gold) in best)
+            expected.append((int(some[line]), position, int(gold), best[0], *said))
+    expected.sort()
+    table = found.table
+    assert table["gold"].to_pylist() == [tokenizer.token(one[2]) for one in expected]
+    assert table["predicted"].to_pylist() == [tokenizer.token(one[3]) for one in expected]
+    assert found.cells("position").to_pylist() == [str(one[1]) for one in expected]
+    for column, place in (("probability", 4), ("loss", 5)):
+        np.testing.assert_allclose(
+            found.numbers(column), [one[place] for one in expected], rtol=1e-4, atol=1e-5
+        )
+    assert in_top_5(found).tolist() == [one[6] for one in expected]
+    assert occurrences(found).tolist() == [counts[one[2]] for one in expected]
+
+
+def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run: RunFolder) -> None:
+    found = kept(run)
+    own = {one.name: one.interval() for one in measures(found)}
+    assert list(own) == ["loss_mlm", "accuracy", "top5"]
+    for name, interval in own.items():
+        assert interval.value == pytest.approx(found.facts.metrics[name], abs=1e-5)
+        assert interval.low <= interval.value <= interval.high
+    assert "nsp_accuracy" in found.facts.metrics
+
+
+def test_a_text_has_one_mask_and_gives_the_same_token_back(run: RunFolder) -> None:
+    found, tokenizer = kept(run), Tokenizer.from_folder(best_checkpoint(run))
+    ids = [tokenizer.encode(text).ids for text in found.cells("text").to_pylist()]
+    assert all(one.count(tokenizer.mask) == 1 for one in ids)
+    assert found.facts.mapping.text == "text" and found.cells("token").equals(found.table["gold"])
+
+
+def test_the_file_is_made_again_as_it_was(run: RunFolder) -> None:
+    again = score(evaluation_of_run(run, "validation")).predictions
+    before = kept(run)
+    for name in before.table.column_names:
+        if name not in ("probability", "loss"):
+            assert again.table[name].equals(before.table[name]), name
+    np.testing.assert_allclose(again.numbers("loss"), before.numbers("loss"), rtol=1e-4)
+    assert again.facts.metrics == pytest.approx(before.facts.metrics, abs=1e-5)
+
+
+def test_the_baseline_predicts_by_frequency(run: RunFolder) -> None:
+    found = kept(run)
+    baseline, counts = unigram(found), occurrences(found)
+    total = found.facts.settings["training_tokens"] + 0.5 * found.facts.settings["vocabulary"]
+    np.testing.assert_allclose(baseline.numbers("loss"), -np.log((counts + 0.5) / total), rtol=1e-5)
+    most = found.table["gold"][int(np.argmax(counts))].as_py()
+    assert set(baseline.table["predicted"].to_pylist()) == {most}
+    right = [gold == most for gold in found.table["gold"].to_pylist()]
+    assert baseline.numbers("score").tolist() == right
+
+
+def test_of_many_tokens_those_of_some_inputs_are_kept(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = kept(run)
+    monkeypatch.setattr(token_rows, "MOST_TOKENS", len(whole) // 3)
+    some = score(evaluation_of_run(run, "validation")).predictions
+    assert 0 < len(some) < len(whole) * 0.6
+    texts = set(whole.cells("text").to_pylist())
+    assert set(some.cells("text").to_pylist()) <= texts
+    assert some.facts.metrics == pytest.approx(whole.facts.metrics, abs=1e-5), "of all tokens"
+
+
+def test_a_left_to_right_model_keeps_no_masked_tokens(tmp_path: Path) -> None:
+    job = small.pretraining(tmp_path, steps=2, evaluate_every=2)
+    job = job.model_copy(update={"task": job.task.model_copy(update={"objective": "clm"})})
+    made = small.new_run(tmp_path / "run", job)
+    train(job, made, made.append)
+    assert not file_of(made.results, "validation").exists()
