@@ -14,6 +14,7 @@ from engine.results.intervals import Interval
 from engine.results.predictions import Predictions
 from engine.results.scores import metric_of, score_of
 from engine.spec.task import Metric
+from engine.spec.tasks import TASKS
 
 
 class Headline(QWidget):
@@ -53,6 +54,8 @@ class Headline(QWidget):
         said = []
         if not math.isnan(score.low):
             said.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
+        if facts.task == "pretraining":
+            said += other_metrics(predictions)
         rows = numbers.count(len(predictions))
         if facts.part == "file":
             said.append(self.tr("{0} rows of {1}").format(rows, facts.source))
@@ -64,6 +67,17 @@ class Headline(QWidget):
         if facts.step is not None:
             said.append(self.tr("checkpoint of step {0}").format(numbers.count(facts.step)))
         return said
+
+
+def other_metrics(predictions: Predictions) -> list[str]:
+    """Those of the task that do not stand above, over all that was evaluated."""
+    found = predictions.facts.metrics
+    main = metric_of(predictions)
+    return [
+        score_text(metric, Interval(found[metric.name], math.nan, math.nan))
+        for metric in TASKS[predictions.facts.task].facts.metrics
+        if metric is not main and metric.name in found
+    ]
 
 
 def score_text(metric: Metric, score: Interval) -> str:

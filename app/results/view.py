@@ -36,6 +36,7 @@ from engine.errors import StudioError
 from engine.results.labels import doubtful_label
 from engine.results.predictions import Predictions
 from engine.results.store import Kept, kept_in
+from engine.spec.tasks import TASKS
 
 PICTURES_WIDTH = 96 * SPACE  # px
 CONTENT, NONE, PROBLEM = range(3)
@@ -269,8 +270,11 @@ class ResultsView(QWidget):
         predictions, checkpoint = self.state.predictions, self._checkpoint()
         if predictions is None or checkpoint is None:
             return
-        texts, label = texts_of(predictions, place), doubtful_label(predictions, place)
-        wanted = {"model": checkpoint, "panel": "predictions", "label": label, **texts}
+        texts = texts_of(predictions, place)
+        is_tuned = TASKS[predictions.facts.task].facts.head is not None
+        label = doubtful_label(predictions, place) if is_tuned else ""
+        panel = "predictions" if is_tuned else "words"
+        wanted = {"model": checkpoint, "panel": panel, "label": label, **texts}
         self._studio.go.emit("explore", wanted)
 
 

@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter
 
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
-from engine.results.labels import Side, labels, members
+from engine.results.labels import Side, has_label, labels
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Figure, Numbers, figure, numbers_in
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
@@ -38,7 +38,7 @@ class LabelIs(Spec):
         known = labels(predictions)
         if self.label not in known:
             return np.full(len(predictions), not self.holds)
-        has: NDArray[np.bool_] = members(predictions, self.side)[:, known.index(self.label)]
+        has = has_label(predictions, self.side, known.index(self.label))
         return has if self.holds else ~has
 
     @property

@@ -24,7 +24,7 @@ from engine.results.conditions import (
     sentence,
 )
 from engine.results.intervals import Interval, mean_interval
-from engine.results.labels import labels
+from engine.results.labels import codes, labels
 from engine.results.predictions import Predictions
 from engine.results.row_figures import (
     Figure,
@@ -147,18 +147,15 @@ def by_quantile(predictions: Predictions, column: str, parts: int = 8) -> tuple[
     )
 
 
-def worst_values(
-    predictions: Predictions, column: str, min_rows: int, most: int
-) -> tuple[Conditions, ...]:
-    """The values of a column whose rows have the highest mean loss, the worst first."""
-    cells = predictions.cells(column).combine_chunks().dictionary_encode()
-    codes = cells.indices.to_numpy()
-    counts = np.bincount(codes, minlength=len(cells.dictionary))
-    sums = np.bincount(codes, figure(predictions, "loss"), minlength=len(counts))
+def worst_labels(predictions: Predictions, min_rows: int, most: int) -> tuple[Conditions, ...]:
+    """The gold labels whose rows have the highest mean loss, of those with enough rows."""
+    gold, losses = codes(predictions, "gold"), figure(predictions, "loss")
+    known = gold >= 0
+    counts, sums = np.bincount(gold[known]), np.bincount(gold[known], losses[known])
     often = np.flatnonzero(counts >= min_rows)
     ranked = often[np.argsort(-(sums[often] / counts[often]), kind="stable")][:most]
-    names = cells.dictionary.take(ranked).to_pylist()
-    return tuple((CellIs(column=column, value=name),) for name in names)
+    names = labels(predictions)
+    return tuple((LabelIs(side="gold", label=names[one]),) for one in ranked)
 
 
 def by_first_word(

@@ -43,6 +43,16 @@ def codes(predictions: Predictions, side: Side) -> NDArray[np.int64]:
     return _gold_codes(predictions) if side == "gold" else _predicted_codes(predictions)
 
 
+def has_label(predictions: Predictions, side: Side, label: int) -> NDArray[np.bool_]:
+    """Which rows have this label, by its number, bool [rows]."""
+    has: NDArray[np.bool_] = (
+        members(predictions, side)[:, label]
+        if is_multi_label(predictions)
+        else codes(predictions, side) == label
+    )
+    return has
+
+
 @once
 def _gold_codes(predictions: Predictions) -> NDArray[np.int64]:
     return _codes(predictions, "gold")

@@ -1,7 +1,7 @@
 """The conditions that slices are looked for among: what a row is, never what was predicted for it.
 
 Gold label, length, columns with few values, frequent words of the texts, the first word of a
-question, types of gold spans.
+question, types of gold spans; of a masked token how frequent it is, and where it stands.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,19 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.results.conditions import CellHasWord, Condition, Conditions, HasSpan, mask
-from engine.results.groups import by_column, by_figure, by_first_word, by_label
+from engine.results.groups import (
+    by_column,
+    by_figure,
+    by_first_word,
+    by_label,
+    by_powers,
+    by_quantile,
+)
 from engine.results.labels import labels
 from engine.results.predictions import PredictionFacts, Predictions
 from engine.results.row_figures import Figure, figure, text_columns
 from engine.results.spans import span_table
+from engine.results.token_columns import OCCURRENCES, POSITION
 
 MOST_WORDS = 200  # that are tried: those that stand in most rows
 NO_WORD = r"[^\pL\pM\pN_]+"

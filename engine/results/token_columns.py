@@ -7,7 +7,6 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import details, numbers_in
 
 TEXT = "text"  # around the token, with the mask in its place
-TOKEN = "token"  # noqa: S105 (the masked one)
 POSITION = "position"  # in the input of the network, from 0
 OCCURRENCES = "occurrences"  # in the training text
 

@@ -46,7 +46,10 @@ class Baseline:
 
 
 def baselines(task: TaskSpec) -> tuple[Baseline, ...]:
-    """The baselines of a task; none for pre-training and question answering."""
+    """The baselines of a task that are fitted on its rows; none for question answering.
+
+    That of pre-training is counted: `engine.results.unigram`.
+    """
     majority = Baseline("majority", "Majority", _whole(_frequencies))
     match task.kind:
         case "multi_label":

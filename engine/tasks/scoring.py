@@ -89,7 +89,15 @@ def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: 
 def _score_tokens(
     wanted: Evaluate, task: Pretraining, scratch: Path | None, stage: Stages
 ) -> Scored:
-    """What a checkpoint says of masked tokens, as while its run trained."""
+    """What a checkpoint says of masked tokens, as while its run trained.
+
+    Raises StudioError also where the run predicted next tokens, and none were masked.
+    """
+    if task.causal:
+        raise StudioError(
+            phrase("Results are kept of masked tokens, and this model predicts next tokens."),
+            phrase("See its validation loss among the charts."),
+        )
     learner = PretrainingLearner(task)
     loaded = checkpoint.load(wanted.checkpoint, learner.heads)
     longest = min(wanted.max_length, loaded.spec.max_positions)

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.results.token_columns import OCCURRENCES, POSITION, TEXT, TOKEN
+from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
 from engine.spec.dataset import Mapping
 from engine.tasks.learner import Batch, Examples
 from engine.tasks.outcomes import Outcomes
@@ -88,7 +88,6 @@ class TokenRows:
         )
         cells: dict[str, Sequence[str]] = {
             TEXT: self._texts(whole[:, 0], whole[:, 1], tokenizer),
-            TOKEN: gold,
             POSITION: [str(one) for one in whole[:, 1].tolist()],
             OCCURRENCES: [str(one) for one in ordinary[whole[:, 2]].tolist()],
         }

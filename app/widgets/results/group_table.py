@@ -33,16 +33,16 @@ from engine.results.groups import (
     by_quantile,
     groups,
     row_scores,
-    worst_values,
+    worst_labels,
 )
 from engine.results.intervals import UNKNOWN, Interval
 from engine.results.predictions import Predictions
 from engine.results.row_figures import figure, text_columns
 from engine.results.span_figures import kind_conditions, kind_counts
 from engine.results.spans import ERROR_NAMES
-from engine.results.token_columns import OCCURRENCES, POSITION, TOKEN
+from engine.results.token_columns import OCCURRENCES, POSITION
 
-NAME, SCORE, LOSS, COUNT = range(4)
+NAME, SCORE, COUNT, LOSS = range(4)
 SHARE = Qt.ItemDataRole.UserRole
 ROW, NAME_WIDTH, CELL_WIDTH = 22, 320, 120  # px of a figure
 MAX_DRAWN_ROWS = 60
@@ -173,8 +173,8 @@ class GroupModel(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            titles = (self.tr("Where"), self.tr("Score"), self.tr("Loss"))
-            return (*titles, in_language(self._count_title))[section]
+            titles = (self.tr("Where"), self.tr("Score"), in_language(self._count_title))
+            return (*titles, self.tr("Loss"))[section]
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -244,7 +244,7 @@ def figure_of(key: str, title: str, measured: Lines) -> Figure:
             )
             cells = [score_text(line.score, measured.is_share), numbers.count(line.count)]
             if measured.has_losses:
-                cells.insert(1, numbers.decimal(line.loss, 3))
+                cells.append(numbers.decimal(line.loss, 3))
             for place, cell in enumerate(cells):
                 box = QRectF(NAME_WIDTH + place * CELL_WIDTH, top, CELL_WIDTH, ROW)
                 painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, cell)
@@ -253,13 +253,11 @@ def figure_of(key: str, title: str, measured: Lines) -> Figure:
         name=key,
         title=title,
         caption=translated(measured.score_name),
-        size=QSize(
-            NAME_WIDTH + (2 + measured.has_losses) * CELL_WIDTH, max(1, len(rows)) * ROW
-        ),
+        size=QSize(NAME_WIDTH + (2 + measured.has_losses) * CELL_WIDTH, max(1, len(rows)) * ROW),
         paint=draw,
         table=lambda: Table(
-            ("where", "score", "low", "high", "loss", "rows"),
-            [(str(one.name), *one.score, one.loss, one.count) for one in measured.lines],
+            ("where", "score", "low", "high", "rows", "loss"),
+            [(str(one.name), *one.score, one.count, one.loss) for one in measured.lines],
         ),
     )
 
@@ -333,7 +331,7 @@ class WorstTokensPicture(GroupPicture):
     measure: ClassVar[Any] = staticmethod(
         lambda found: lines_of(
             found,
-            lambda one: worst_values(one, TOKEN, LEAST_OF_A_TOKEN, SHOWN_TOKENS),
+            lambda one: worst_labels(one, LEAST_OF_A_TOKEN, SHOWN_TOKENS),
             with_loss=True,
         )
     )

@@ -23,11 +23,12 @@ from engine.results.predictions import Predictions
 from engine.results.saved_slices import read_slices, save_slice
 from engine.results.slices import Slice
 from engine.results.store import file_of, note_look
+from engine.results.unigram import unigram
 from engine.spec.dataset import FileData
 from engine.spec.prediction import PredictionSettings
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import question
-from tests.engine.results.made import classified
+from tests.engine.results.made import classified, masked_tokens
 
 Show = Callable[..., ResultsView]
 GOLD = ["good", "good", "bad", "bad", "bad"]
@@ -153,6 +154,28 @@ def test_enter_opens_the_row_in_explore_with_its_model(
     assert (argument["text"], argument["pair"]) == ("poor", None)
     assert argument["panel"] == "predictions"
     assert argument["label"] == "good"  # the wrong one
+
+
+def test_a_masked_token_is_opened_where_tokens_are_predicted(
+    studio: Studio, qtbot: QtBot, tmp_path: Path
+) -> None:
+    made = masked_tokens()
+    made.write(tmp_path / "results" / "validation.parquet")
+    unigram(made).write(tmp_path / "results" / "unigram-validation.parquet")
+    view, gone = ResultsView(studio, results_of(tmp_path)), []
+    qtbot.addWidget(view)
+    view.show()
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
+    assert view.headline.score.whole() == "Loss 4.850"
+    assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
+    qtbot.waitUntil(lambda: len(view.pictures.made["frequency"].model.measured.lines) == 2)
+    table = view.pictures.made["frequency"].table
+    table.setCurrentIndex(table.model().index(0, 0))
+    QTest.keyClick(table, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: view.rows.model.rowCount() == 20)
+    studio.go.connect(lambda page, argument: gone.append((page, argument)))
+    QTest.keyClick(view.rows.table, Qt.Key.Key_Return)
+    assert gone[0][1]["panel"] == "words" and "[MASK]" in gone[0][1]["text"]
 
 
 def test_the_selected_row_is_read_in_full_and_copied(show: Show) -> None:

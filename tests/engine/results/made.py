@@ -98,3 +98,26 @@ def labelled_sets(
         ],
     }
     return Predictions.of(facts("multi_label", labels), record, {"text": ["a"] * len(gold)})
+
+
+def masked_tokens(rows: int = 40) -> Predictions:
+    """Rows of pre-training: the frequent “the” is always right, the rare “xylem” never."""
+    gold = ["the" if n % 2 else "xylem" for n in range(rows)]
+    record = {
+        "row": range(rows),
+        "gold": gold,
+        "predicted": ["the"] * rows,
+        "probability": [0.5] * rows,
+        "loss": [0.7 if one == "the" else 9.0 for one in gold],
+        "score": [float(one == "the") for one in gold],
+        "details": ['{"top5": true}' if one == "the" else '{"top5": false}' for one in gold],
+    }
+    cells = {
+        "text": [f"here is [MASK] number {n}" for n in range(rows)],
+        "position": [str(n) for n in range(rows)],
+        "occurrences": ["2500" if one == "the" else "3" for one in gold],
+    }
+    settings = {"training_tokens": 10_000.0, "vocabulary": 100.0}
+    mapping, metrics = Mapping(text="text"), {"loss": 4.85, "accuracy": 0.5, "top5": 0.5}
+    made = facts("pretraining", mapping=mapping, metrics=metrics, settings=settings)
+    return Predictions.of(made, record, cells)

@@ -32,7 +32,6 @@ from app.theme import SPACE
 from app.using.tab import UseTab
 from app.widgets.later import Later
 from engine.data.formats.sources import is_data_file
-from engine.spec.tasks import TASKS
 
 
 class RunView(QWidget):
@@ -121,9 +120,9 @@ class RunView(QWidget):
         return tab
 
     def _show_results(self, row: RunRow) -> None:
-        """What a fine-tuned model gets right and wrong, once the run is over."""
-        is_tuned = row.task in TASKS and TASKS[row.task].facts.head is not None
-        is_there = is_tuned and row.checkpoint is not None and not row.is_active
+        """What the model gets right and wrong, once the run is over; of CLM nothing is kept."""
+        keeps = row.job is not None and not row.job.task.causal
+        is_there = keeps and row.checkpoint is not None and not row.is_active
         self.tabs.setTabVisible(self.tabs.indexOf(self.results), is_there)
         if is_there and self.results.is_made:
             self.results.made.show_results()

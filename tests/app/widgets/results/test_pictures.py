@@ -12,7 +12,14 @@ from pytestqt.qtbot import QtBot
 from app.tasks import part_of
 from app.widgets import figure
 from app.widgets.results.chart import Chart, ChartView, Series, Zone
-from app.widgets.results.group_table import GroupPicture, SpanErrorsPicture
+from app.widgets.results.group_table import (
+    LOSS,
+    FrequencyPicture,
+    GroupPicture,
+    LengthPicture,
+    SpanErrorsPicture,
+    WorstTokensPicture,
+)
 from app.widgets.results.no_answer import NoAnswerPicture
 from app.widgets.results.picture import ResultPicture
 from app.widgets.results.reliability import ReliabilityPicture
@@ -25,7 +32,7 @@ from engine.spec.dataset import Mapping
 from engine.spec.prediction import PredictionSettings
 from engine.spec.tasks import TASKS
 from tests.app.accessible import assert_accessible
-from tests.engine.results.made import classified, facts, labelled_sets, tagged
+from tests.engine.results.made import classified, facts, labelled_sets, masked_tokens, tagged
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.4, 0.6], [0.3, 0.7]]
 GOLD = ["bad", "good", "bad", "good"]
@@ -85,15 +92,15 @@ MADE: dict[str, Predictions] = {
         [("Ann saw Rome", "B-PER O B-LOC", "B-PER O O"), ("in Bern", "O B-LOC", "O B-PER")]
     ),
     "question_answering": answers(),
+    "pretraining": masked_tokens(),
 }
 PICTURES = [(task, kind) for task in MADE for kind in part_of(task).pictures]
 
 
-def test_every_task_with_a_head_names_its_pictures() -> None:
-    tuned = {task for task, spec in TASKS.items() if spec.facts.head is not None}
-    assert set(MADE) == tuned
-    assert all(part_of(task).pictures for task in tuned)
-    for task in tuned:
+def test_every_task_names_its_pictures() -> None:
+    assert set(MADE) == set(TASKS)
+    assert all(part_of(task).pictures for task in TASKS)
+    for task in TASKS:
         keys = [kind.key for kind in part_of(task).pictures]
         assert len(set(keys)) == len(keys)
 
@@ -115,6 +122,22 @@ def test_a_picture_is_measured_shown_and_kept(
     assert kept.table().rows
     assert not {"Click", "Drag"} & set(kept.caption.split()), "a figure cannot be clicked"
     assert_accessible(picture)
+
+
+def test_masked_tokens_are_parted_by_frequency_and_the_worst_are_named(qtbot: QtBot) -> None:
+    found = FrequencyPicture.measure(MADE["pretraining"]).lines
+    assert [(line.count, line.score.value) for line in found] == [(20, 0.0), (20, 1.0)]
+    assert [line.loss for line in found] == pytest.approx([9.0, 0.7])
+    worst = WorstTokensPicture.measure(MADE["pretraining"]).lines
+    assert ["xylem" in line.name for line in worst] == [True, False]
+    picture = WorstTokensPicture()
+    qtbot.addWidget(picture)
+    picture.show_measured(WorstTokensPicture.measure(MADE["pretraining"]))
+    assert picture.model.index(0, LOSS).data() == "9.000"
+    other = LengthPicture()
+    qtbot.addWidget(other)
+    other.show_measured(LengthPicture.measure(MADE["text_classification"]))
+    assert other.table.isColumnHidden(LOSS), "no losses"
 
 
 @pytest.mark.parametrize(
