@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QAbstractTableModel, QObject, QRectF, QSize, QSizeF, Qt
@@ -22,7 +22,7 @@ from app.widgets.results.label_table import value_text
 from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
-from engine.results.conditions import Conditions, mask
+from engine.results.conditions import CellBetween, Conditions, LabelIs, mask, sentence
 from engine.results.groups import (
     Group,
     RowScores,
@@ -76,24 +76,41 @@ class Lines:
         return any(not math.isnan(line.loss) for line in self.lines)
 
 
-def lines_of(
-    predictions: Predictions, by: Callable[[Predictions], Any], with_loss: bool = False
-) -> Lines:
-    """The groups that `by` parts the rows into; `with_loss`, also the mean loss of each."""
+def lines_of(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:
+    """The groups that `by` parts the rows into."""
     scores: RowScores = row_scores(predictions)
     found: tuple[Group, ...] = groups(predictions, by(predictions))
-    losses = figure(predictions, "loss")
-    lines = tuple(
-        Line(
-            one.name,
-            one.count,
-            one.score,
-            one.conditions,
-            float(losses[mask(predictions, one.conditions)].mean()) if with_loss else math.nan,
-        )
-        for one in found
-    )
+    lines = tuple(Line(one.name, one.count, one.score, one.conditions) for one in found)
     return Lines(lines, scores.name, scores.more_is_better)
+
+
+def token_lines(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:
+    """The same of masked tokens, with the mean loss of each group, and short names."""
+    measured, losses = lines_of(predictions, by), figure(predictions, "loss")
+    lines = tuple(
+        replace(
+            line,
+            name=short_name(line.conditions),
+            loss=float(losses[mask(predictions, line.conditions)].mean()),
+        )
+        for line in measured.lines
+    )
+    return replace(measured, lines=lines)
+
+
+def short_name(conditions: Conditions) -> str:
+    """A range of whole numbers as “10 – 99”, a label as it is."""
+    match conditions:
+        case (CellBetween(least=least, most=most),):
+            low = int(least or 0)
+            if most is None:
+                return f"≥ {numbers.count(low)}"
+            high = math.ceil(most) - 1
+            ends = dict.fromkeys((numbers.count(low), numbers.count(high)))
+            return " – ".join(ends)
+        case (LabelIs(label=label),):
+            return label
+    return str(sentence(conditions))
 
 
 class GroupPicture(ResultPicture):
@@ -309,7 +326,7 @@ class FrequencyPicture(GroupPicture):
     key = "frequency"
     title = marked("By frequency in the training text")
     measure: ClassVar[Any] = staticmethod(
-        lambda found: lines_of(found, lambda one: by_powers(one, OCCURRENCES), with_loss=True)
+        lambda found: token_lines(found, lambda one: by_powers(one, OCCURRENCES))
     )
 
 
@@ -319,7 +336,7 @@ class TokenPositionPicture(GroupPicture):
     key = "token-position"
     title = marked("By position in the input")
     measure: ClassVar[Any] = staticmethod(
-        lambda found: lines_of(found, lambda one: by_quantile(one, POSITION), with_loss=True)
+        lambda found: token_lines(found, lambda one: by_quantile(one, POSITION))
     )
 
 
@@ -329,10 +346,8 @@ class WorstTokensPicture(GroupPicture):
     key = "worst-tokens"
     title = marked("Tokens with the highest loss")
     measure: ClassVar[Any] = staticmethod(
-        lambda found: lines_of(
-            found,
-            lambda one: worst_labels(one, LEAST_OF_A_TOKEN, SHOWN_TOKENS),
-            with_loss=True,
+        lambda found: token_lines(
+            found, lambda one: worst_labels(one, LEAST_OF_A_TOKEN, SHOWN_TOKENS)
         )
     )
 
