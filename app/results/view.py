@@ -270,9 +270,8 @@ class ResultsView(QWidget):
         predictions, checkpoint = self.state.predictions, self._checkpoint()
         if predictions is None or checkpoint is None:
             return
-        texts = texts_of(predictions, place)
+        texts, label = texts_of(predictions, place), doubtful_label(predictions, place)
         is_tuned = TASKS[predictions.facts.task].facts.head is not None
-        label = doubtful_label(predictions, place) if is_tuned else ""
         panel = "predictions" if is_tuned else "words"
         wanted = {"model": checkpoint, "panel": panel, "label": label, **texts}
         self._studio.go.emit("explore", wanted)

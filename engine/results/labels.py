@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.results.predictions import Predictions
 from engine.results.row_figures import once
-from engine.spec.tasks import head_of
+from engine.spec.tasks import TASKS
 
 Side = Literal["gold", "predicted"]
 MULTI_LABEL = "multi_label"
@@ -119,7 +119,8 @@ def doubtful_label(predictions: Predictions, place: int) -> str | None:
 
     Of a row that is right, the predicted one; None where the task has no labels of whole rows.
     """
-    if head_of(predictions.facts.task).reads_tokens:
+    head = TASKS[predictions.facts.task].facts.head
+    if head is None or head.reads_tokens:
         return None
     known = set(predictions.facts.labels)
     if predictions.facts.task == MULTI_LABEL:
