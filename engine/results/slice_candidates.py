@@ -103,7 +103,7 @@ def _words(some: Predictions, min_rows: int) -> Iterator[Candidate]:
         rows = pc.list_parent_indices(lists).to_numpy()
         encoded = pc.list_flatten(lists).dictionary_encode()
         words = encoded.dictionary.to_pylist()
-        pairs = np.unique(rows * max(len(words), 1) + encoded.indices.to_numpy())  # row and word
+        pairs = _distinct(rows * max(len(words), 1) + encoded.indices.to_numpy())  # row and word
         row, word = np.divmod(pairs, max(len(words), 1))
         counts = np.bincount(word, minlength=len(words))
         ranked = np.argsort(-counts, kind="stable")
@@ -112,3 +112,13 @@ def _words(some: Predictions, min_rows: int) -> Iterator[Candidate]:
             has = np.zeros(len(some), dtype=bool)
             has[row[word == number]] = True
             yield Candidate(CellHasWord(column=column, word=words[number]), has, "word")
+
+
+def _distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Each number once, rising. NumPy's own hashes them: 18 s for 5 million, not 0.3 s, in which
+    no other thread of the process runs.
+    """
+    ordered = np.sort(numbers)
+    is_first = np.ones(len(ordered), dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
