@@ -7,6 +7,8 @@ from typing import Self
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.roles import Roles
+from engine.data.checks.check import Cure
+from engine.data.checks.curing import Named
 from engine.data.columns.fit import likely_task, to_be_filled
 from engine.data.columns.label_sets import counted
 from engine.data.columns.spellings import Spellings
@@ -24,7 +26,8 @@ translate = QCoreApplication.translate
 class Problem:
     """What is wrong, and what to do. One that `blocks` keeps the data from being imported.
 
-    `fix` is the title of a button, with which the rows are cleaned as `cleaning` says.
+    `fix` is the title of a button, with which the rows are cleaned as `cleaning` says, or the
+    `chosen` cure is left out again. Each of the `cures` of a `check` has a button of its own.
     """
 
     text: str
@@ -32,6 +35,9 @@ class Problem:
     blocks: bool = True
     fix: str = ""
     cleaning: Cleaning = NO_CLEANING
+    check: str = ""
+    cures: tuple[Cure, ...] = ()
+    chosen: Named | None = None
     is_done: bool = False  # nothing is wrong: it says what was done about it
 
     @classmethod

@@ -8,9 +8,10 @@ from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from app import background
 from app.pages.data.importing.checks import Problem
 from app.pages.data.importing.counting import Counting, CountState
-from app.translation import in_language
+from app.translation import in_language, translated
 from engine.data.checks import CHECKS
-from engine.data.checks.check import UNASKED_ROWS, Finding
+from engine.data.checks.check import UNASKED_ROWS, Cure, Finding
+from engine.data.checks.curing import Named
 from engine.data.checks.examining import examine_files
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
@@ -25,7 +26,7 @@ class FindingsState(QObject):
     """Follows a count: whenever the rows and their split are known, they are checked.
 
     Signals:
-        changed: `findings` is another now.
+        changed: `findings`, or the `chosen` cures, are others now.
     """
 
     changed = Signal()
@@ -35,25 +36,43 @@ class FindingsState(QObject):
         super().__init__(count)
         self._count, self._scratch = count, scratch
         self.findings: list[Finding] | None = None  # None: not known
+        self.chosen: set[Named] = set()  # cures that the import ends with
         self._known: Counting | None = None  # what was checked, or is being checked
         self._examining: background.Job | None = None
         count.changed.connect(self._follow)
 
     def problems(self) -> list[Problem]:
-        """Each finding with its title; none of them keeps the data from being imported."""
-        return [
-            Problem(in_language(CHECKS[one.check].title), one.sentence, blocks=False)
-            for one in self.findings or []
-            if one.check not in TOLD_OTHERWISE
-        ]
+        """Each finding with its title and cures; none keeps the data from being imported."""
+        findings = self.findings or []
+        return [self._problem(one) for one in findings if one.check not in TOLD_OTHERWISE]
+
+    def _problem(self, finding: Finding) -> Problem:
+        title = in_language(CHECKS[finding.check].title)
+        for cure in finding.cures:
+            chosen = (finding.check, cure.by)
+            if chosen in self.chosen:
+                says = translate("Import", "After the import, as a version of its own: {0}")
+                undo = translate("Import", "Undo")
+                said = says.format(translated(cure.change))
+                return Problem(title, said, False, undo, chosen=chosen, is_done=True)
+        cures = finding.cures
+        return Problem(title, finding.sentence, blocks=False, check=finding.check, cures=cures)
+
+    def choose(self, check: str, cure: Cure) -> None:
+        """Let the import end with a cure, which makes a second version."""
+        self.chosen.add((check, cure.by))
+        self.changed.emit()
+
+    def leave(self, chosen: Named) -> None:
+        """Import without this cure."""
+        self.chosen.discard(chosen)
+        self.changed.emit()
 
     def note(self) -> str:
         """Where the rows of the findings are shown; “” where there are none."""
         if not self.problems():
             return ""
-        return translate(
-            "Import", "After the import, the page of the data set shows these rows and cures."
-        )
+        return translate("Import", "After the import, the page of the data set shows these rows.")
 
     def stop(self) -> None:
         """Forget what was found, and check no more."""

@@ -1,16 +1,18 @@
 """What is wrong with an import, and what was noticed, as a list."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.pages.data.importing.checks import Problem
 from app.theme import SPACE, Role
+from app.translation import translated
 from app.widgets import buttons
 from app.widgets.page import Picture, clear, scrolling
-from app.widgets.text import Text, TextStyle, plain_menu_text
+from app.widgets.text import Text, TextStyle, plain_menu_text, tooltip
 from engine.phrases import joined
 
 TALLEST = 30 * SPACE
@@ -22,9 +24,11 @@ class Problems(QWidget):
 
     Signals:
         fixed: the Problem whose button was pressed.
+        cured: the check and the Cure that was chosen for it.
     """
 
     fixed = Signal(object)
+    cured = Signal(str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -78,6 +82,18 @@ class Problems(QWidget):
         problems, notes = self._shown
         return [*(joined(" ", filter(None, (p.text, p.advice))) for p in problems), *notes]
 
+    def _buttons(self, problem: Problem) -> Iterator[QPushButton]:
+        if problem.fix:
+            yield buttons.quiet(plain_menu_text(problem.fix), lambda: self.fixed.emit(problem))
+        for cure in problem.cures:
+            title = translated(cure.title)
+            button = buttons.quiet(
+                plain_menu_text(title), partial(self.cured.emit, problem.check, cure)
+            )
+            button.setAccessibleName(f"{problem.text}: {title}")
+            button.setToolTip(tooltip(translated(cure.change)))
+            yield button
+
     def _add(
         self, picture: str, role: Role, strong: str, plain: str, problem: Problem | None = None
     ) -> None:
@@ -93,7 +109,6 @@ class Problems(QWidget):
         row.setSpacing(2 * SPACE)
         row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
-        if problem is not None and problem.fix:
-            fix = buttons.quiet(plain_menu_text(problem.fix), lambda: self.fixed.emit(problem))
-            row.addWidget(fix, 0, Qt.AlignmentFlag.AlignTop)
+        for button in [] if problem is None else self._buttons(problem):
+            row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         self._list.addLayout(row)

@@ -1,6 +1,7 @@
 """The choices of an import, and the import itself. No widgets."""
 
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -21,6 +22,7 @@ from app.pages.data.importing.opening import Opened, open_files
 from app.pages.data.importing.preview import FilePreview, preview_file
 from app.pages.data.importing.roles import Roles
 from app.studio import Studio
+from engine.data.checks.curing import Named, apply_named
 from engine.data.datasets.collecting import NO_CLEANING, reading_alike
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.lines import Cancelled
@@ -76,6 +78,7 @@ class ImportState(QObject):
         self.import_problem: StudioError | None = None
         self.roles, self.split, self.name = Roles(), Split(), ""
         self.cleaning = NO_CLEANING
+        self.findings.chosen.clear()
 
     # ── the files ────────────────────────────────────────────────────────────────────────────
 
@@ -151,6 +154,13 @@ class ImportState(QObject):
         if cleaning != self.cleaning:
             self.cleaning = cleaning
             self._count_anew()
+
+    def fix(self, problem: Problem) -> None:
+        """Do what the button of a problem says."""
+        if problem.chosen is not None:
+            self.findings.leave(problem.chosen)
+        else:
+            self.set_cleaning(problem.cleaning)
 
     def set_name(self, name: str) -> None:
         self.name = name
@@ -240,6 +250,7 @@ class ImportState(QObject):
             self.roles = Roles.of(preview.mapping)
             self.split = self.split.model_copy(update={"column": None})
             self.cleaning = NO_CLEANING
+            self.findings.chosen.clear()
             said = [self._chosen_again() if again else "", preview.note]
             self.notes = tuple(dict.fromkeys((*self.notes, *filter(None, said))))
         self.previewed.emit()
@@ -278,7 +289,7 @@ class ImportState(QObject):
         self.import_problem = None
         name, version = self.name.strip(), self.version
         sources, into, split = self.sources, self._target(), self.split
-        cleaning = self.cleaning
+        cleaning, cures = self.cleaning, frozenset(self.findings.chosen)
 
         def work(progress: background.Progress) -> Path | None:
             try:
@@ -294,9 +305,9 @@ class ImportState(QObject):
                     progress.cancelled,
                     cleaning,
                 )
+                return _cured(into, version, cures, progress) if cures else into
             except Cancelled:
                 return None
-            return into
 
         self._importing = background.run(
             self, work, self._on_imported, self._on_not_imported, progress=self.progressed.emit
@@ -333,3 +344,21 @@ class ImportState(QObject):
             raise error
         self.import_problem = error
         self.checked.emit()
+
+
+def _cured(
+    folder: Path, version: int, cures: Collection[Named], progress: background.Progress
+) -> Path:
+    """The version that these cures make of what was imported; itself where they change nothing.
+
+    Where it cannot be made, what was imported goes, too.
+    """
+    into = free_folder(folder.parent, str(version + 1))
+    try:
+        made = apply_named(cures, folder, into, version + 1, progress, progress.cancelled)
+    except (Cancelled, StudioError):
+        shutil.rmtree(folder)
+        if not any(folder.parent.iterdir()):
+            folder.parent.rmdir()
+        raise
+    return folder if made is None else into

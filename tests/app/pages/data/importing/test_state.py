@@ -413,3 +413,37 @@ def test_the_rows_are_checked_before_the_import(importing, write) -> None:
     importing.wait(lambda s: s.findings.findings is not None)
     assert len(state.findings.problems()) == 2
     state.close()
+
+
+def test_cures_that_were_chosen_make_a_second_version(importing, write) -> None:
+    rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
+    file = write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
+    state = importing.open(file)
+    importing.wait(lambda s: s.findings.findings is not None)
+    conflict, duplicate = state.findings.problems()
+    assert [cure.by for cure in conflict.cures] == ["majority", "drop"]
+    state.findings.choose(conflict.check, conflict.cures[1])
+    state.findings.choose(duplicate.check, duplicate.cures[0])
+    conflict, duplicate = state.findings.problems()
+    assert conflict.is_done and duplicate.is_done and not conflict.cures
+    state.fix(conflict)
+    assert not state.findings.problems()[0].is_done
+    made = importing.finish()
+    assert made.name == "2"
+    spec = open_dataset(made).spec
+    assert (spec.version, spec.made_from) == (2, 1) and sum(spec.rows.values()) == 41
+    assert spec.changes == ("1 exact duplicate dropped; the first of each is kept.",)
+    assert sum(open_dataset(made.parent / "1").spec.rows.values()) == 42, "going back is opening it"
+
+
+def test_an_import_whose_cure_leaves_no_row_leaves_nothing(importing, write, studio) -> None:
+    text = "the same words again and again"
+    rows = [f"{text},{n % 2}" for n in range(12)]
+    state = importing.open(write("one.csv", "\n".join(["sentence,label", *rows])))
+    importing.wait(lambda s: s.findings.findings is not None)
+    found = next(one for one in state.findings.problems() if one.check == "label_conflicts")
+    state.findings.choose(found.check, found.cures[-1])
+    state.start_import()
+    importing.wait(lambda s: not s.is_importing)
+    assert "No training row is left." in importing.said() and not importing.made
+    assert not list(studio.home.datasets.iterdir())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QPushButton
 
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.sections.columns import SeveralColumns
@@ -304,3 +304,20 @@ def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, look
     assert view.side.widget().minimumSizeHint().width() <= view.side.viewport().width()
     corner = view.start.mapTo(page, QPoint(view.start.width(), view.start.height()))
     assert page.rect().contains(corner)
+
+
+def test_a_cure_is_chosen_by_its_button_and_undone(qtbot, page, write) -> None:
+    rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
+    file = write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
+    view = begin(qtbot, page, file)
+    qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
+    assert_accessible(view)
+    named = {one.accessibleName(): one for one in view.problems.findChildren(QPushButton)}
+    button = named["Exact duplicates: Drop the copies"]
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert view.state.findings.chosen == {("exact_duplicates", "drop")}
+    said = "After the import, as a version of its own: 1 exact duplicate(s) dropped"
+    assert any(said in sentence for sentence in view.problems.sentences())
+    undo = next(one for one in view.problems.findChildren(QPushButton) if one.text() == "Undo")
+    qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
+    assert not view.state.findings.chosen
