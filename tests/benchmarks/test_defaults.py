@@ -49,6 +49,27 @@ def test_the_recommended_values_are_better_than_those_of_the_paper_on_nearly_eve
     assert len(better) >= 16 and sum(better) >= len(better) - 1
 
 
+def test_the_card_of_minilm_has_the_figures_that_were_measured() -> None:
+    card = (SCRIPTS.parents[1] / "resources" / "minilm" / "README.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in row.split("|")] for row in card.splitlines()]
+    shown = {row[1].partition(" ")[0]: row[3:6] for row in rows if len(row) == 8}
+    included = table.read(SCRIPTS / "included.jsonl")
+    for line in (*included, *(line for line in LINES if is_recommended(line))):
+        column = {"minilm, as included": 0, "minilm": 1, "starter": 2}[line["model"]]
+        best = line["best"]
+        as_written = f"{best:.3f}" if line["metric"] == "pearson" else f"{100 * best + 1e-9:.1f} %"
+        assert shown.get(line["set"], [as_written] * 3)[column] == as_written, line["key"]
+    assert len(included) == 3
+
+
+def is_recommended(line) -> bool:
+    """Whether it is the first run with the recommended values of a model on the card."""
+    values = (line["model"], line["rate"], line["epochs"], line["seed"], line["way"])
+    wanted = {("starter", 3e-4), ("minilm", 1e-4)}
+    usual = line["rows"] == plan.SETS[line["set"]].fewer
+    return values[:2] in wanted and values[2:] == (10, 1, "all weights") and usual
+
+
 def said_of(line) -> list[Advice]:
     """What a run is told at its end."""
     job = JobSpec(
