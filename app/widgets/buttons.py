@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QToolButto
 
 from app import resources
 from app.theme import Role
+from app.widgets.keys import sideways
 from app.widgets.text import tooltip
 
 
@@ -126,7 +127,7 @@ class Segments(QWidget):
         return self.group.checkedId()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        step = sideways(event)
         buttons = self.group.buttons()
         focused = next((n for n, b in enumerate(buttons) if b.hasFocus()), -1)
         if not step or focused < 0:

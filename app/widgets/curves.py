@@ -24,6 +24,7 @@ from app import theme
 from app.theme import SPACE
 from app.widgets import numbers
 from app.widgets.curve_texts import sentence
+from app.widgets.keys import sideways, within
 from app.widgets.legend import Legend
 from app.widgets.plot import Plot
 from app.widgets.series import Floats, Series
@@ -309,7 +310,7 @@ class Curve(QWidget):
         self.looked_at.emit(step)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        move = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
+        move = sideways(event)
         longest = max(self._series.values(), key=len, default=None)
         if event.key() == Qt.Key.Key_Escape and self._step == self._step:
             self._on_hovered(float("nan"))
@@ -320,7 +321,7 @@ class Curve(QWidget):
                 if self._step != self._step
                 else int(np.searchsorted(steps, self._step)) + move
             )
-            self._on_hovered(float(steps[min(max(place, 0), len(steps) - 1)]))
+            self._on_hovered(float(steps[within(place, len(steps) - 1)]))
         else:
             super().keyPressEvent(event)
 

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QVBoxLayout, QWidge
 
 from app import resources, theme
 from app.theme import SPACE, Role
+from app.widgets.keys import up_or_down
 from app.widgets.text import font, tooltip
 
 WIDTH = 84
@@ -111,7 +112,7 @@ class Navigation(QWidget):
         self.buttons[key].setChecked(True)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()), 0)
+        step = up_or_down(event)
         buttons = list(self.buttons.values())
         focused = next((n for n, b in enumerate(buttons) if b.hasFocus()), -1)
         if not step or focused < 0:

@@ -6,9 +6,8 @@ nothing is computed twice, a stop waits for nothing, and after a crash the file 
 
 import traceback
 from collections.abc import Mapping
-from contextlib import suppress
 
-from engine.phrases import phrase
+from engine.phrases import Phrase, phrase
 from engine.results.store import file_of
 from engine.system_errors import explained
 from engine.tasks.learner import PredictionCollector
@@ -24,13 +23,13 @@ Predicted = PredictionCollector | PretrainingMetrics
 def keep_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
     """Write the predictions for the validation rows at the present step.
 
-    The run goes on where that fails: a note says so, and no older predictions stay.
+    The run goes on where that fails: a note says so, and no older predictions stay where they can
+    be removed.
     """
     try:
         _write(run, predicted, metrics)
     except Exception as error:  # noqa: BLE001 (no run ends for what can be made again)
-        with suppress(OSError):  # the note below says what went wrong
-            file_of(run.context.folder.results, "validation").unlink(missing_ok=True)
+        left = _remove_older(run)
         understood = explained(error)
         if understood is None:
             remark(*traceback.format_exc().splitlines())
@@ -42,6 +41,23 @@ def keep_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[st
                 error=understood.problem if understood else f"{type(error).__name__}: {error}.",
             )
         )
+        if left is not None:
+            run.context.note(left)
+
+
+def _remove_older(run: TrainingRun) -> Phrase | None:
+    """Remove the predictions of an older step; what is wrong where the system refuses that."""
+    file = file_of(run.context.folder.results, "validation")
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        return phrase(
+            "The predictions of an older step are still in {name}: they could not be removed "
+            "({error}).",
+            name=file.name,
+            error=error.strerror or type(error).__name__,
+        )
+    return None
 
 
 def _write(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:

@@ -19,6 +19,7 @@ from app.pages.explore.study import Study
 from app.resources import mono_font
 from app.theme import SEGMENTS, SPACE, Role, colour, repaints
 from app.widgets.chips import AS_STORED, ROW_GAP, goes_on, painted, place, widths
+from app.widgets.keys import presses
 from engine.messages.explore.text import Token
 
 MAX_ROWS = 3  # before the strip scrolls
@@ -181,7 +182,7 @@ class Strip(QWidget):
         self._study.toggle_mask(self._study.from_side(self._side.number, number), alone)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+        if presses(event):
             self._toggle(self._picked, event)
             return
         moves_target = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)

@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import SPACE, Role, colour
+from app.widgets.keys import presses, sideways, within
 from app.widgets.text import font
 from engine.results.conditions import Conditions
 
@@ -148,8 +149,8 @@ class ChartView(QWidget):
             self.setToolTip(self.chart.zones[zone].sentence)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
-        enters = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
+        step = sideways(event)
+        enters = presses(event)
         if self.chart is None or not (step or enters):
             super().keyPressEvent(event)
         elif self.line is not None and step:
@@ -157,7 +158,7 @@ class ChartView(QWidget):
             wanted = self.line + step * (high - low) / 100
             self.moved.emit(min(high, max(low, wanted)))
         elif self.chart.zones and step:
-            self.current = min(max(self.current + step, 0), len(self.chart.zones) - 1)
+            self.current = within(self.current + step, len(self.chart.zones) - 1)
             self._say()
             self.update()
         elif self.chart.zones and enters:

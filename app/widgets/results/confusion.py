@@ -26,6 +26,7 @@ from app.translation import marked, tr
 from app.widgets import numbers
 from app.widgets.buttons import Segments
 from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.keys import presses, step_of, within
 from app.widgets.results.picture import ResultPicture
 from app.widgets.text import Text, font, tooltip, visible
 from engine.results.classes import Confusion, confusion
@@ -40,12 +41,6 @@ READABLE = 6 * SPACE  # px of a cell from which its number is written
 TITLE = 5 * SPACE  # px for what the rows and the columns are
 PAPER_CELL = 56  # px of a cell on a figure
 COUNTS, BY_ROW, BY_COLUMN = range(3)
-STEPS = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-}
 Cell = tuple[int, int]  # row and column among those shown; -1: the names of the others
 
 
@@ -205,17 +200,15 @@ class Matrix(QWidget):
             self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = Qt.Key(event.key())
-        if key in STEPS and len(self.shown):
-            down, right = STEPS[key]
-            last = len(self.shown) - 1
-            row = min(max(self.current[0] + down, -1), last)
-            column = min(max(self.current[1] + right, -1), last)
+        step, last = step_of(event), len(self.shown) - 1
+        if step is not None and last >= 0:
+            row = within(self.current[0] + step[0], last, -1)
+            column = within(self.current[1] + step[1], last, -1)
             if (row, column) != (-1, -1):
                 self.current = row, column
             self._say()
             self.update()
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and len(self.shown):
+        elif presses(event) and last >= 0:
             self.pressed.emit(self.current)
         else:
             super().keyPressEvent(event)

@@ -4,11 +4,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QModelIndex, Qt, Signal
+from PySide6.QtCore import QModelIndex, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QTableView, QWidget
 
 from app.widgets.figure import Figure
+from app.widgets.keys import presses
 from engine.results.conditions import Conditions
 from engine.results.predictions import Predictions
 
@@ -56,7 +57,7 @@ class ChoosingTable(QTableView):
         self.clicked.connect(self.chosen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+        if presses(event):
             if self.currentIndex().isValid():
                 self.chosen.emit(self.currentIndex())
         else:

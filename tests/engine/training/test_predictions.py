@@ -90,3 +90,19 @@ def test_what_cannot_be_kept_is_noted_and_ends_no_run(
     assert train(job, other, told.append) == ("finished", 2)
     assert any("could not be kept: " in note for note in notes(told))
     assert not kept_in(other.results) and not any(other.results.iterdir())
+
+
+def test_older_predictions_that_cannot_be_removed_end_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise DiskFull("There is no room left.")
+
+    monkeypatch.setattr(predictions, "kept", full)
+    job = small.classifying(tmp_path, steps=1, evaluate_every=1, epochs=1)
+    run = small.new_run(tmp_path / "run", job)
+    file_of(run.results, "validation").mkdir(parents=True)  # a folder cannot be unlinked
+    told: list[object] = []
+    assert train(job, run, told.append) == ("finished", 1)
+    assert any("could not be kept: There is no room left." in note for note in notes(told))
+    assert any("are still in validation.parquet: they could not" in note for note in notes(told))

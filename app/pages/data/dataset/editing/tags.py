@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import CHART, SPACE, Role, colour
 from app.widgets.chips import painted
+from app.widgets.keys import sideways
 from app.widgets.text import font
 
 SHOWN_WORDS = 512
@@ -71,12 +72,9 @@ class TagWords(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         last = len(self.words) - 1
-        target = {
-            Qt.Key.Key_Left: self._current - 1,
-            Qt.Key.Key_Right: self._current + 1,
-            Qt.Key.Key_Home: 0,
-            Qt.Key.Key_End: last,
-        }.get(Qt.Key(event.key()))
+        step = sideways(event)
+        ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
+        target = self._current + step if step else ends.get(Qt.Key(event.key()))
         if target is None or not self.words:
             super().keyPressEvent(event)
             return

@@ -40,6 +40,7 @@ from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, is_dark, repaints
 from app.widgets.chips import AS_STORED
+from app.widgets.keys import presses, sideways, up_or_down, within
 from app.widgets.text import font
 
 FADED = 0.12  # opacity of all lines while one token's stand out
@@ -224,20 +225,17 @@ class Lines(QWidget):
         row, column = self._state.pointed
         last, here = len(self._state.tokens) - 1, max(row, column)
         at_right = row < 0 <= column
-        match event.key():
-            case Qt.Key.Key_Up | Qt.Key.Key_Down if last >= 0:
-                step = 1 if event.key() == Qt.Key.Key_Down else -1
-                here = min(max(here + step, 0), last)
-                self._state.point(*((-1, here) if at_right else (here, -1)))
-            case Qt.Key.Key_Left if here >= 0:
-                self._state.point(here, -1)
-            case Qt.Key.Key_Right if here >= 0:
-                self._state.point(-1, here)
-            case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_Space:
-                self._state.pick_token(row)
-                self._state.pick_target(column)
-            case _:
-                super().keyPressEvent(event)
+        down, right = up_or_down(event), sideways(event)
+        if presses(event):
+            self._state.pick_token(row)
+            self._state.pick_target(column)
+        elif down and last >= 0:
+            here = within(here + down, last)
+            self._state.point(*((-1, here) if at_right else (here, -1)))
+        elif right and here >= 0:
+            self._state.point(*((-1, here) if right > 0 else (here, -1)))
+        else:
+            super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

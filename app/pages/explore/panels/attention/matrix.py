@@ -25,6 +25,7 @@ from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, repaints
 from app.widgets.chips import AS_STORED
+from app.widgets.keys import presses, step_of, within
 from app.widgets.text import font
 
 READABLE = 11  # px of a cell from which the tokens are written beside it
@@ -35,12 +36,6 @@ TITLE = 4 * SPACE  # px for what the rows and the columns are
 ZOOM = 1.25  # of one step
 WHEEL = 3  # cells of one step of the wheel
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
-STEPS = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-}
 
 
 class Matrix(QWidget):
@@ -233,9 +228,9 @@ class Matrix(QWidget):
         self._state.point(-1, -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step, last = STEPS.get(Qt.Key(event.key())), len(self._state.tokens) - 1
+        step, last = step_of(event), len(self._state.tokens) - 1
         row, column = self._state.pointed
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+        if presses(event):
             self._state.pick_token(row)
             self._state.pick_target(column)
         elif event.text() in ZOOMS:
@@ -244,7 +239,7 @@ class Matrix(QWidget):
             super().keyPressEvent(event)
         else:
             row, column = max(row, 0) + step[0], max(column, 0) + step[1]
-            self._state.point(min(max(row, 0), last), min(max(column, 0), last))
+            self._state.point(within(row, last), within(column, last))
             self._bring_into_sight(*self._state.pointed)
 
     def _bring_into_sight(self, row: int, column: int) -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, SPACE, Role, colour
 from app.widgets.chips import painted
+from app.widgets.keys import sideways, within
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text, font
@@ -68,11 +69,11 @@ class Elements(QWidget):
         self._point(-1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
-        if step is None or self.shown is None:
+        step = sideways(event)
+        if not step or self.shown is None:
             super().keyPressEvent(event)
             return
-        self._point(min(max(self._at + step, 0), len(self.shown.query) - 1))
+        self._point(within(self._at + step, len(self.shown.query) - 1))
 
     def _number_at(self, point: QPoint) -> int:
         if self.shown is None:

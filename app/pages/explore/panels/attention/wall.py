@@ -24,18 +24,13 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QWidget
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.drawing import dashed, head_dashes, head_role
 from app.theme import PICKED, SPACE, Role, colour, repaints
+from app.widgets.keys import presses, step_of
 
 SMALLEST = 6  # px of a head before the area scrolls
 NEAREST = 512  # px of a head, as it fits or zoomed in
 ZOOM = 1.25  # of one step
 GAP = 3  # px between two
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
-STEPS = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-}
 
 
 class Wall(QWidget):
@@ -213,10 +208,10 @@ class Wall(QWidget):
             event.ignore()  # the area scrolls
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = STEPS.get(Qt.Key(event.key()))
+        step = step_of(event)
         if event.text() in ZOOMS:
             self.set_zoom(self.zoom * ZOOMS[event.text()])
-        elif event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return) and self._over[0] >= 0:
+        elif presses(event) and self._over[0] >= 0:
             self.toggled.emit(*self._over)
         elif step is None or self._heads is None:
             super().keyPressEvent(event)

@@ -13,17 +13,12 @@ from app.theme import PICKED, SPACE, Role, colour
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table
+from app.widgets.keys import step_of, within
 from app.widgets.page import EmptyState, Stack, scrolling
 from app.widgets.text import OneLine, Text, font
 from engine.messages.explore.lens import LensApplied
 
 CELL = QSize(28 * SPACE, 11 * SPACE)  # px
-STEPS = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-}
 
 
 class LayerGrid(QWidget):
@@ -92,13 +87,13 @@ class LayerGrid(QWidget):
         self._point((-1, -1))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = STEPS.get(Qt.Key(event.key()))
+        step = step_of(event)
         if step is None or self.applied is None:
             super().keyPressEvent(event)
             return
         row, column = max(self._at[0], 0) + step[0], max(self._at[1], 0) + step[1]
         last = self.rows() - 1, len(self.applied.positions) - 1
-        self._point((min(max(row, 0), last[0]), min(max(column, 0), last[1])))
+        self._point((within(row, last[0]), within(column, last[1])))
 
     def _point(self, at: tuple[int, int]) -> None:
         if at != self._at:
