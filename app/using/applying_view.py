@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, QUrl
+from PySide6.QtCore import QSize, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QComboBox,
@@ -11,8 +11,6 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QMenu,
-    QProgressBar,
-    QStackedWidget,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -20,13 +18,14 @@ from PySide6.QtWidgets import (
 
 from app.studio import Studio
 from app.theme import SPACE
-from app.translation import tr, translated
+from app.translation import tr
 from app.using.applying_state import DATASET, FORMS, ApplyingState
 from app.using.first_table import FirstTable
 from app.widgets import buttons, numbers
-from app.widgets.dialogs import Dialog, foot
+from app.widgets.dialogs import foot
 from app.widgets.screen import resize_within
 from app.widgets.spec_texts import title_of
+from app.widgets.stages import StageProgress, StagesDialog
 from app.widgets.tables import dress
 from app.widgets.text import OneLine, Text, visible
 from engine.data.formats.sources import data_suffixes
@@ -38,43 +37,39 @@ STEP = 0.05  # of the threshold
 NAME_CHARACTERS = 100  # of a column in a list
 
 
-class ApplyingDialog(Dialog):
+class ApplyingDialog(StagesDialog):
     """What is wanted with the first rows, then how far it is, then how it ended.
 
-    Closing it stops the work; the window can be used meanwhile.
+    The window can be used meanwhile. The button of the progress stops the work and stays here.
     """
 
     def __init__(self, studio: Studio, state: ApplyingState, owner: QWidget) -> None:
-        title = tr("Apply “{0}” to a file").format(state.name)
-        super().__init__(owner.window(), title)
+        super().__init__(tr("Apply “{0}” to a file").format(state.name), owner)
         self._studio, self.state = studio, state
         state.setParent(self)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.choices, self.progress, self.outcome = Choices(state), Progress(state), Outcome(state)
-        self.parts = QStackedWidget()
-        for part in (self.choices, self.progress, self.outcome):
-            self.parts.addWidget(part)
-        self.choices.leave.clicked.connect(self.reject)
-        self.outcome.leave.clicked.connect(self.reject)
+        self.choices, self.outcome = Choices(state), Outcome(state)
+        self.progress = StageProgress(
+            self.tr("Progress of the predictions"),
+            self.tr(
+                "The window can be used meanwhile. Rows that are predicted are kept when you "
+                "stop, and you can continue later."
+            ),
+        )
+        self.add_parts(self.choices, self.outcome)
+        self.parts.addWidget(self.progress)
+        self.progress.leave.clicked.connect(state.cancel)
         self.outcome.shown.clicked.connect(self._on_shown)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
-        column.setSpacing(4 * SPACE)
-        column.addWidget(Text(title, "heading"))
-        column.addWidget(self.parts, 1)
         state.changed.connect(self._show)
         resize_within(self, SIZE)
         self._show()
 
-    def done(self, result: int) -> None:
-        """However it is closed: what is under way stops."""
+    def stop(self) -> None:
         self.state.stop()
-        super().done(result)
 
     def _show(self) -> None:
         state = self.state
         if state.working is not None:
-            self.progress.show_state()
+            self.progress.show_working(state.working)
             self.parts.setCurrentWidget(self.progress)
         elif state.applied is not None:
             self.outcome.show_state()
@@ -295,43 +290,6 @@ class EndingsButton(QWidget):
     def _on_ticked(self) -> None:
         ticked = tuple(str(a.data()) for a in self._menu.actions() if a.isChecked())
         self._state.choose_endings(ticked)
-
-
-class Progress(QWidget):
-    """How many rows are predicted."""
-
-    def __init__(self, state: ApplyingState) -> None:
-        super().__init__()
-        self._state = state
-        self.stage = Text("", "strong")
-        self.bar = QProgressBar()
-        self.bar.setAccessibleName(self.tr("Progress of the predictions"))
-        self.bar.setTextVisible(False)
-        self.leave = buttons.plain(self.tr("&Stop"), state.cancel, "circle-stop")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.stage)
-        column.addWidget(self.bar)
-        column.addWidget(
-            Text(
-                self.tr(
-                    "The window can be used meanwhile. Rows that are predicted are kept when you "
-                    "stop, and you can continue later."
-                ),
-                "muted",
-            )
-        )
-        column.addStretch(1)
-        column.addLayout(foot(self.leave))
-
-    def show_state(self) -> None:
-        working = self._state.working
-        assert working is not None
-        self.stage.setText(f"{translated(working.stage)} …")
-        self.bar.setRange(0, 1000 if working.total else 0)
-        self.bar.setValue(round(1000 * working.done / working.total) if working.total else 0)
-        self.bar.setAccessibleDescription(working.stage)
 
 
 class Outcome(QWidget):
