@@ -20,6 +20,7 @@ from engine.cli import (
     compose,
     evaluating,
     exporting,
+    importing,
     jobs,
     labels,
     predicting,
@@ -55,6 +56,7 @@ app.command("reproducibility")(reproducibility.reproducibility)
 app.command("compare")(reproducibility.compare)
 app.command("compare-results")(results.compare_results)
 app.command("slices")(results.slices)
+app.command("import", cls=GroupedHelp)(importing.import_command)
 app.command("check", cls=GroupedHelp)(check.check_command)
 app.command("cure")(check.cure)
 app.command("label-errors")(labels.label_errors)

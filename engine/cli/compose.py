@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
 from engine.cli.recommending import take_recommended
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
+from engine.cli.stored import needed_dataset, stored_version
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
-from engine.data.datasets.store import open_dataset
 from engine.data.datasets.surveying import problems_of_survey, survey
 from engine.data.formats.reading import recognise
 from engine.data.formats.sources import format_titles, holds_texts
@@ -56,8 +56,8 @@ def compose(
         Path,
         typer.Option(
             help=phrase(
-                "A file ({formats}), a folder of texts with one sub-folder per label, or the "
-                "folder of an imported data set.",
+                "A file ({formats}), a folder of texts with one sub-folder per label, or an "
+                "imported data set by name or folder.",
                 formats=format_titles(),
             )
         ),
@@ -155,12 +155,13 @@ def _source_and_task(
     Raises StudioError for the first thing that keeps the data from the task.
     """
     asked: str | None = given["task"]
-    if data.is_dir() and not holds_texts(data):
-        spec = open_dataset(data.absolute()).spec
+    if stored_version(data) is not None or (data.is_dir() and not holds_texts(data)):
+        dataset = needed_dataset(data)
+        spec = dataset.spec
         kind = asked or likely_task(spec.mapping, spec.labels).kind
         wrong = problems_of_dataset(spec, TASKS[kind](kind=kind))
         source: FileData | StoredData = StoredData(
-            folder=data.absolute(), fingerprint=spec.fingerprint
+            folder=dataset.folder.absolute(), fingerprint=spec.fingerprint
         )
     else:
         source = _file(data, validation, encoding, given)

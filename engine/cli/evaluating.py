@@ -12,6 +12,7 @@ from engine.cli.models import BatchSize, HowPrecise, print_precision
 from engine.cli.options import Encoding, with_options
 from engine.cli.results import slice_lines, slices_of
 from engine.cli.rows import COLUMNS, read_table
+from engine.cli.stored import needed_dataset
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.evaluating import Evaluate, FitBaselines
@@ -57,7 +58,7 @@ def evaluate(
         typer.Option(help="A run folder: score its best checkpoint, and keep the predictions."),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="The folder of a stored data set, in place of a file.")
+        Path | None, typer.Option(help="A stored data set by name or folder, in place of a file.")
     ] = None,
     part: Annotated[
         SplitName, typer.Option(help="Which rows of --run or --data are scored.")
@@ -155,7 +156,8 @@ def _asked(run: Path | None, data: Path | None, model: Path | None, part: SplitN
         fit = baselines_of_run(folder, part, ())
         return Asked(evaluation_of_run(folder, part), fit, keeps=True)
     assert data is not None
-    stored, checkpoint = StoredData(folder=data.absolute()), _named(model).absolute()
+    stored = StoredData(folder=needed_dataset(data).folder.absolute())
+    checkpoint = _named(model).absolute()
     into = results_of(checkpoint, Home())
     question = Evaluate(
         checkpoint=checkpoint,

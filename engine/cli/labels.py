@@ -114,7 +114,7 @@ def relabel(
     encoding: Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Correct labels of a stored data set from a file, and print what is different.
+    """Correct labels, tags or answers of a stored data set from a file; print what is different.
 
     The result is a new version; the one it was made from stays as it is. Rows count from 0.
     """
@@ -139,8 +139,9 @@ def relabel(
 def _change(old: Dataset, one: RowDifference) -> dict[str, object]:
     """What is different in a row, whose labels alone are."""
     mapping = old.spec.mapping
-    assert mapping.label is not None and one.before is not None
-    before, after = one.cells[mapping.label]
+    label = mapping.label or mapping.tags or mapping.answers
+    assert label is not None and one.before is not None
+    before, after = one.cells[label]
     row = old.page(one.before, 1)[0]
     return {
         "row": one.before,

@@ -1,12 +1,20 @@
-"""Labels that were corrected elsewhere: a table of rows and their new labels, made into edits."""
+"""Labels that were corrected elsewhere: a table of rows and their new labels, made into edits.
+
+Labels are what a row teaches: its label, the tags of its words, or the answers to its question.
+"""
 
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.data.columns.answers import Unfit, answers_of
+from engine.data.columns.answers import cell_of as cell_of_answers
 from engine.data.columns.label_sets import counted, sets_in
 from engine.data.columns.numbers import is_scale, number_in
+from engine.data.columns.tags import UnknownTag, spans, written
+from engine.data.columns.words import cell_of as cell_of_words
+from engine.data.columns.words import words_of
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read, recognise
@@ -16,6 +24,7 @@ from engine.spec.dataset import SPLITS, SplitName
 from engine.spreadsheet import escaped
 
 ROW, NEW_LABEL = "row", "new_label"
+NO_ANSWERS = "[]"
 MAX_DIGITS = 18
 SHOWN = 20  # labels that a refusal names
 
@@ -31,19 +40,21 @@ def read_corrections(
 
     The file has a column “row” with the number of the row, from 0, in the version or in its
     `part`; and the new label in `column`, else in “new_label”, else in the column of the labels.
-    An empty cell leaves the row as it is. Where the file has the texts of the rows too, they must
-    be those of the version.
+    An empty cell leaves the row as it is; “[]” says that a question has no answer. Where the file
+    has the texts of the rows too, they must be those of the version.
 
     Raises:
         BadFile: with the line, for a row that is not there, is named twice or has another text,
-            and for a label that no row has.
+            for a label that no row has, for tags that are not one for each word, and for an
+            answer that the passage does not contain.
         StudioError: where a column is missing, or no label differs.
     """
-    label = dataset.spec.mapping.label
+    mapping = dataset.spec.mapping
+    label = mapping.label or mapping.tags or mapping.answers
     if label is None:
         raise StudioError(
             phrase("The rows have no column of labels."),
-            phrase("Choose a data set in which each row has one label."),
+            phrase("Choose a data set in which each row has a label, tags or answers."),
         )
     reading = recognise(file, encoding=encoding).reading.model_copy(update={"header": True})
     table = read(file, reading)
@@ -56,10 +67,8 @@ def read_corrections(
                 phrase("Its columns are {columns}.", columns=", ".join(table.columns[:20])),
             )
     row_at, label_at = table.columns.index(ROW), table.columns.index(chosen)
-    rows, labels = _Rows(file, dataset, part), _Labels(file, dataset)
-    texts = [
-        name for name in dataset.spec.mapping.texts if name in table.columns and name != chosen
-    ]
+    rows, labels = _Rows(file, dataset, part), _cells(file, dataset)
+    texts = [name for name in mapping.texts if name in table.columns and name != chosen]
     new: dict[int, str] = {}
     numbers, cells, lines = [], [], []
     for row in table:
@@ -67,7 +76,7 @@ def read_corrections(
         cells.append([row.cells[table.columns.index(name)] for name in texts])
         lines.append(row.line)
         if row.cells[label_at].strip():
-            new[numbers[-1]] = labels.known(row.cells[label_at].strip(), row.line)
+            new[numbers[-1]] = labels.known(row.cells[label_at].strip(), numbers[-1], row.line)
     _refuse_other_texts(file, dataset, texts, numbers, cells, lines)
     places = np.array(list(new), dtype=np.int64)
     before = dataset.column(label).take(places).to_pylist()
@@ -124,6 +133,14 @@ class _Rows:
         return int(self._numbers[place])
 
 
+def _cells(file: Path, dataset: Dataset) -> "_Labels | _Tags | _Answers":
+    """What knows which new cells a version can have."""
+    mapping = dataset.spec.mapping
+    if mapping.label is not None:
+        return _Labels(file, dataset)
+    return _Tags(file, dataset) if mapping.tags is not None else _Answers(file, dataset)
+
+
 class _Labels:
     """The labels that rows of a version have; numbers on a scale may be any."""
 
@@ -133,7 +150,7 @@ class _Labels:
         self._are_sets, self._are_numbers = sets is not None, is_scale(cells)
         self._names = [name for name in (cells if sets is None else sets) if name]
 
-    def known(self, cell: str, line: int) -> str:
+    def known(self, cell: str, row: int, line: int) -> str:
         """The cell as it is; raises BadFile where its label is unknown."""
         if self._are_numbers:
             if number_in(cell) is not None:
@@ -149,6 +166,83 @@ class _Labels:
         raise BadFile(
             self._file, phrase("no row has the label “{cell}”.", cell=cell[:60]), advice, line
         )
+
+
+class _Tags:
+    """Tags for the words of a row; they come in BIO where they name spans."""
+
+    def __init__(self, file: Path, dataset: Dataset) -> None:
+        self._file, self._dataset = file, dataset
+        self._types = set(dataset.spec.spans) or None
+        self._tags = set[str]() if self._types else self._known_tags()
+
+    def _known_tags(self) -> set[str]:
+        column = self._dataset.spec.mapping.tags
+        assert column is not None
+        return {
+            tag for cell in self._dataset.column(column).to_pylist() for tag in words_of(cell or "")
+        }
+
+    def known(self, cell: str, row: int, line: int) -> str:
+        """The cell as the version has it; raises BadFile where it does not fit the words."""
+        text = self._dataset.page(row, 1)[0][self._dataset.spec.mapping.text]
+        tags, words = words_of(cell), words_of(text)
+        if len(tags) != len(words):
+            raise BadFile(
+                self._file,
+                phrase(
+                    "the row has {n} word(s) and needs as many tags, not {tags}.",
+                    n=len(words),
+                    tags=len(tags),
+                ),
+                phrase("Write one tag for each word, with blanks between them."),
+                line,
+            )
+        if self._types is None:
+            self._refuse(tags, self._tags, line)
+            return cell_of_words(tags)
+        try:
+            found = spans(tags)
+        except UnknownTag as unknown:
+            raise BadFile(self._file, unknown.problem, unknown.advice, line) from unknown
+        self._refuse([span.type for span in found], self._types, line)
+        return cell_of_words(written(found, len(words), "BIO"))
+
+    def _refuse(self, given: list[str], known: set[str], line: int) -> None:
+        for tag in given:
+            if tag not in known:
+                raise BadFile(
+                    self._file,
+                    phrase("no row has the tag “{tag}”.", tag=tag[:60]),
+                    phrase(
+                        "Use one of {names}.",
+                        names=", ".join(name[:60] for name in sorted(known)[:SHOWN]),
+                    ),
+                    line,
+                )
+
+
+class _Answers:
+    """Answers that stand in the passage of a row."""
+
+    def __init__(self, file: Path, dataset: Dataset) -> None:
+        self._file, self._dataset = file, dataset
+
+    def known(self, cell: str, row: int, line: int) -> str:
+        """The cell with the places of its answers; raises BadFile where they have none."""
+        passage = self._dataset.spec.mapping.pair
+        assert passage is not None  # answers have a passage
+        if cell == NO_ANSWERS:
+            return ""
+        try:
+            return cell_of_answers(answers_of(cell, self._dataset.page(row, 1)[0][passage]))
+        except Unfit as unfit:
+            raise BadFile(
+                self._file,
+                phrase("{problem}.", problem=unfit.args[0]),
+                phrase("Copy the answer from the passage."),
+                line,
+            ) from unfit
 
 
 def _refuse_other_texts(

@@ -34,6 +34,7 @@ READING = {
     "batch": [["IN"]],
     "reproducibility": [["IN"]],
     "compare": [["IN", "RUN"], ["RUN", "IN"]],
+    "import": [["IN"], ["DATA", "--test", "IN"], ["DATA", "--validation", "IN"]],
     "check": [["IN"], ["IN", "--json"]],
     "cure": [["IN", "exact_duplicates", "drop"]],
     "label-errors": [["IN", "--out", "NEW.csv"], ["STORED", "--model", "IN", "--out", "NEW.csv"]],

@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from engine.home import Home
 from tests.engine.cli.test_commands import output, refusal
 from tests.engine.data.checks.test_checks import CASES, plain_rows, stored
 from tests.engine.fine_tuned import fine_tuned
+from tests.engine.training import small
 
 WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
 
@@ -149,3 +151,77 @@ def test_a_text_that_was_made_harmless_is_known_again(
     file = tmp_path / "new.csv"
     file.write_text("row,text,new_label\n7,'=a fine and lovely film,bad\n")
     output(capsys, "relabel", str(data.folder), str(file))
+
+
+def made_of(capsys: pytest.CaptureFixture[str], *given: str) -> dict[str, Any]:
+    """What a command says of the version that it makes."""
+    said: dict[str, Any] = json.loads(output(capsys, *given, "--json"))
+    return said
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
+    return Home()
+
+
+def test_files_are_imported_as_the_data_page_does(
+    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
+) -> None:
+    train = small.sentences(tmp_path / "films.csv", 40)
+    test = small.sentences(tmp_path / "test.csv", 10)
+    made = made_of(capsys, "import", str(train), "--test", str(test), "--validation-fraction=0.2")
+    assert made["folder"] == str(home.datasets / "films" / "1")
+    assert made["rows"]["test"] == 10 and sum(made["rows"].values()) == 50
+    assert open_dataset(home.datasets / "films" / "1").spec.split.validation == 0.2
+    again = made_of(capsys, "import", str(train), "--name", "films")
+    assert (again["version"], again["rows"]["test"]) == (2, 0)
+    assert "version 1 of “Other”" in output(capsys, "import", str(train), "--name", "Other")
+    job = json.loads(output(capsys, "job", "--data", "films/1"))
+    assert job["data"]["folder"] == made["folder"]
+    said = refusal(capsys, "import", str(train), "--validation-fraction=0.9", "--test-fraction=0.1")
+    assert "leave no rows for training" in said
+    assert "no stored data set" in refusal(capsys, "evaluate", "--data=songs", "--model=x")
+
+
+def corrected(
+    capsys: pytest.CaptureFixture[str], file: Path, name: str, row: int, new: str
+) -> dict[str, Any]:
+    file.write_text(json.dumps({"row": row, "new_label": new}) + "\n")
+    return made_of(capsys, "relabel", name, str(file))
+
+
+def test_tags_are_corrected_word_by_word(
+    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
+) -> None:
+    data, file = tmp_path / "names.conll", tmp_path / "new.jsonl"
+    data.write_text("Ann B-person\nLee I-person\nsings O\n\nOslo B-place\nis O\nfar O\n\n" * 4)
+    made_of(capsys, "import", str(data))
+    file.write_text(json.dumps({"row": 1, "new_label": "S-place O O"}) + "\n")
+    assert "No label in new.jsonl differs" in refusal(capsys, "relabel", "names", str(file))
+    made = corrected(capsys, file, "names/1", 1, "O S-place O")
+    assert made["labels"][0]["before"] == "B-place O O"
+    assert made["labels"][0]["after"] == "O B-place O"
+    for new, said in (
+        ("O O", "the row has 3 words and needs as many tags, not 2"),
+        ("O O B-boat", "no row has the tag “boat”. Use one of person, place."),
+        ("O O much", "“much” is not a valid span tag"),
+    ):
+        file.write_text(json.dumps({"row": 1, "new_label": new}) + "\n")
+        assert said in refusal(capsys, "relabel", "names/1", str(file))
+
+
+def test_answers_are_corrected_where_they_stand(
+    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
+) -> None:
+    data, file = small.questions(tmp_path / "asked.json"), tmp_path / "new.jsonl"
+    made_of(capsys, "import", str(data))
+    rows = open_dataset(home.datasets / "asked" / "1").page(0, 48)
+    row = next(n for n, one in enumerate(rows) if "rome" in one["context"])
+    made = corrected(capsys, file, "asked", row, "oslo")
+    place = rows[row]["context"].index("oslo")
+    assert json.loads(made["labels"][0]["after"]) == [{"text": "oslo", "answer_start": place}]
+    assert corrected(capsys, file, "asked/2", row, "[]")["labels"][0]["after"] == ""
+    file.write_text(json.dumps({"row": row, "new_label": "paris"}) + "\n")
+    said = refusal(capsys, "relabel", "asked", str(file))
+    assert "the passage does not contain its answer “paris”. Copy the answer" in said
