@@ -16,12 +16,12 @@ from pydantic.fields import FieldInfo
 from app.translation import in_language, marked, tr, translated_page
 from app.widgets.number_field import written
 from app.widgets.spec_texts import help_of, title_of, value_text
+from engine.checkpoints.families import FAMILIES
 from engine.shipped import resources
 from engine.spec.dataset import Mapping, Reading, Split
 from engine.spec.features import Features
 from engine.spec.fields import settings_of, ticks_of
 from engine.spec.job import FromScratch
-from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, RobertaSpec
 from engine.spec.task import Metric
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -33,7 +33,7 @@ SECTIONS: tuple[tuple[str, tuple[type[BaseModel], ...]], ...] = (
     (marked("Training"), (TrainingSpec,)),
     (marked("Feature extraction"), (Features,)),
     *((task.facts.title, (task,)) for task in TASKS.values()),
-    (marked("From scratch"), (FromScratch, BertSpec, RobertaSpec, DistilBertSpec, AlbertSpec)),
+    (marked("From scratch"), (FromScratch, *(family.spec for family in FAMILIES.values()))),
     (marked("Hardware"), (HardwareSpec,)),
     (marked("Data set"), (Reading, Mapping, Split)),
 )

@@ -1,10 +1,13 @@
 """A config.json ↔ the spec of a network, of each family."""
 
+import re
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from engine.checkpoints.families import BERT, FAMILIES, Family
+from engine.checkpoints.families import BERT, FAMILIES
+from engine.checkpoints.family import Family
+from engine.checkpoints.other_networks import refusal
 from engine.errors import BadCheckpoint
 from engine.phrases import joined, phrase
 from engine.spec.model import Activation, EncoderSpec
@@ -41,19 +44,13 @@ def family_of(config: dict[str, Any]) -> Family:
     named = config.get("model_type") or first_architecture(config)
     if named == "":
         return BERT
+    name = str(named)
     for family in FAMILIES.values():
-        if named == family.name or str(named).startswith(family.classes):
+        if name == family.name or re.match(f"{family.classes}(Model|For|LMHead)", name):
             return family
     *others, last = (family.title for family in FAMILIES.values())
-    raise BadCheckpoint(
-        phrase(
-            "“{named}” is not a supported model type; BERT Studio supports {others} and {last}.",
-            named=shown(named),
-            others=", ".join(others),
-            last=last,
-        ),
-        phrase("Choose a checkpoint whose config.json names one of these as its model_type."),
-    )
+    supported = phrase("{others} and {last}", others=", ".join(others), last=last)
+    raise refusal(name, shown(name), supported)
 
 
 def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:

@@ -1,6 +1,6 @@
 """Which base model fits which task: rules that need more of a checkpoint than its path."""
 
-from engine.checkpoints.families import Family
+from engine.checkpoints.family import Family
 from engine.errors import BadCheckpoint, StudioError
 from engine.phrases import phrase
 from engine.spec.task import TaskSpec

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.config import TIED, family_of
-from engine.checkpoints.families import Family
+from engine.checkpoints.family import Family
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
 from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index

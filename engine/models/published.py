@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, TIED, entries_of
-from engine.checkpoints.families import BERT, FAMILIES, Family
+from engine.checkpoints.families import BERT, FAMILIES
+from engine.checkpoints.family import Family
 from engine.checkpoints.heads import PROBE_FIELDS, TASK
 from engine.models.heads import Heads
 from engine.phrases import phrase
@@ -36,7 +37,7 @@ def present_name(published: str, family: Family = BERT) -> str:
     """A published name as it is written today: old ones lack the prefix, or say gamma and beta."""
     name = published.removeprefix("module.")
     if name.startswith(family.parts):
-        name = f"{family.name}.{name}"
+        name = f"{family.beginning}{name}"
     name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
     return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
 

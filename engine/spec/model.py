@@ -278,6 +278,18 @@ class RobertaSpec(EncoderSpec):
         return "gelu"  # whatever the layers have
 
 
+class XlmRobertaSpec(RobertaSpec):
+    """XLM-RoBERTa (Conneau et al. 2020): RoBERTa on 100 languages, with a Unigram vocabulary."""
+
+    family: ClassVar[str] = "xlm-roberta"
+
+
+class CamembertSpec(RobertaSpec):
+    """CamemBERT (Martin et al. 2020): RoBERTa on French, with a Unigram vocabulary."""
+
+    family: ClassVar[str] = "camembert"
+
+
 class DistilBertSpec(EncoderSpec):
     """DistilBERT (Sanh et al. 2019): BERT without segments, and with half of the layers."""
 

@@ -1,4 +1,4 @@
-"""The unigram model of SentencePiece, as ALBERT has it (Kudo 2018; Lan et al. 2020, §3.1).
+"""The unigram model of SentencePiece, as ALBERT and XLM-RoBERTa have it (Kudo 2018).
 
 Every word gets the mark “▁” before it, and is cut into the tokens whose scores (log
 probabilities) sum to the most.
@@ -106,8 +106,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
     tokens, added, count = together(
         own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
     )
-    pad, _, cls, sep, mask = SPECIAL
-    special = special_names(stated.config, (pad, names[model["unk_id"]], cls, sep, mask))
+    special = special_names(stated.config, _usual(tokens, names[model["unk_id"]]))
     if special[1] != names[model["unk_id"]] or count < len(names):
         return None
     lowercase = stated.flag("do_lower_case", "Lowercase" in steps)
@@ -123,6 +122,16 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
         characters=steps.get("Precompiled", ""),
     )
     return framed(read, content.get("post_processor"))
+
+
+def _usual(tokens: tuple[str, ...], unknown: str) -> Special:
+    """The special tokens where nothing names them: ALBERT's names, or else XLM-RoBERTa's."""
+    known = set(tokens)
+    cls, sep, mask = (
+        theirs if theirs in known and albert not in known else albert
+        for albert, theirs in zip(SPECIAL[2:], ("<s>", "</s>", "<mask>"), strict=True)
+    )
+    return SPECIAL[0], unknown, cls, sep, mask
 
 
 def _steps(normalizer: object) -> dict[str, str] | None:

@@ -10,7 +10,7 @@ from transformers import AutoModelForMaskedLM
 from engine.models.checkpoint import Checkpoint, import_checkpoint, load
 from engine.models.heads import Heads
 from engine.tasks.inputs import Inputs, typed
-from tests.engine.models.family_folders import published_folder
+from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.models.small import folder
 
 EVERY = Heads(mlm=True, outputs=3)
@@ -38,7 +38,7 @@ class Known(NamedTuple):
     def run(self, given: Inputs, tokens: torch.Tensor | None = None, **more: Any) -> Any:
         """What transformers makes of an input, or of other tokens [B, T] in its place."""
         ids = given.tokens if tokens is None else tokens
-        if self.family in ("bert", "albert"):
+        if EXAMPLES[self.family].has_segments:
             more["token_type_ids"] = given.segments.expand_as(ids)
         return self.model(input_ids=ids, **more)
 
@@ -46,7 +46,7 @@ class Known(NamedTuple):
         return typed(self.checkpoint, text, pair, masked)
 
 
-@pytest.fixture(scope="session", params=["bert", "distilbert", "roberta", "albert"])
+@pytest.fixture(scope="session", params=("bert", *OWN_NETWORKS))
 def known(request, tmp_path_factory) -> Known:
     """A checkpoint of transformers, imported."""
     home = tmp_path_factory.mktemp("families")

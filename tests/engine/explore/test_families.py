@@ -9,6 +9,7 @@ from engine.explore.attention import attend
 from engine.explore.fill_mask import fill_mask
 from engine.messages.explore.attention import Attend
 from engine.messages.explore.fill_mask import FillMask
+from tests.engine.models.family_folders import EXAMPLES
 
 
 def test_masked_words_are_guessed_as_transformers_guesses_them(known):
@@ -18,7 +19,7 @@ def test_masked_words_are_guessed_as_transformers_guesses_them(known):
     answer = fill_mask(checkpoint, FillMask(checkpoint=folder, text=text, pair=pair, top=5))
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForMaskedLM.from_pretrained(folder, local_files_only=True).eval()
-    asked = {"return_token_type_ids": True} if family in ("bert", "albert") else {}
+    asked = {"return_token_type_ids": True} if EXAMPLES[family].has_segments else {}
     encoded = tokenizer(text, pair, return_tensors="pt", **asked)
     assert [token.id for token in answer.tokens] == encoded["input_ids"][0].tolist()
     place = encoded["input_ids"][0].tolist().index(tokenizer.mask_token_id)
@@ -44,7 +45,7 @@ def test_a_hidden_word_is_told_beside_the_guesses(known):
 
 
 def test_every_layer_and_head_shows_where_it_looks(known, tmp_path):
-    family, folder, checkpoint, _ = known
+    _, folder, checkpoint, _ = known
     question = Attend(checkpoint=folder, text="A quiet film.", pair="Nobody laughs.", number=1)
     answer = attend(checkpoint, question, tmp_path)
     weights = np.load(answer.weights.path).astype(np.float32)
@@ -52,4 +53,4 @@ def test_every_layer_and_head_shows_where_it_looks(known, tmp_path):
     assert np.allclose(weights.sum(-1), 1, atol=1e-2)
     assert not np.allclose(weights[0], weights[1], atol=1e-2), "shared weights, other passes"
     between = [t for t in answer.tokens if t.id == checkpoint.tokenizer.sep]
-    assert len(between) == (3 if family == "roberta" else 2)
+    assert len(between) == 1 + checkpoint.tokenizer.vocabulary.separators

@@ -26,7 +26,7 @@ from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported, model
-from tests.engine.models.family_folders import published_folder
+from tests.engine.models.family_folders import OWN_NETWORKS, published_folder
 from tests.engine.models.small import batch
 from tests.engine.training import small as training
 
@@ -108,7 +108,7 @@ def test_transformers_loads_an_export_and_agrees(tmp_path, here, precision):
     assert torch.allclose(said, other, atol=1e-5)
 
 
-@pytest.mark.parametrize("family", ["distilbert", "roberta", "albert"])
+@pytest.mark.parametrize("family", OWN_NETWORKS)
 def test_the_form_of_tensorflow_is_for_bert_alone(tmp_path, here, family):
     published_folder(family, "ForMaskedLM", tmp_path / "model")
     with pytest.raises(StudioError, match="for BERT only") as caught:

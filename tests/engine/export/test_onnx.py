@@ -21,7 +21,7 @@ from engine.models.heads import Heads
 from engine.models.outputs import named_outputs, outputs_of
 from engine.runs import launch
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported
-from tests.engine.models.family_folders import published_folder
+from tests.engine.models.family_folders import EXAMPLES, OTHERS, published_folder
 from tests.engine.models.small import network
 
 SIZES = [(1, 5), (3, 17), (2, 128), (3, 1)]
@@ -190,7 +190,7 @@ def test_a_graph_that_is_cut_is_refused_in_the_clean_process(done, tmp_path, mon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
-@pytest.mark.parametrize("family", ["distilbert", "roberta", "albert"])
+@pytest.mark.parametrize("family", OTHERS)
 def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, family):
     """It has the inputs that transformers' tokenizer of this family gives."""
     suffix = "ForSequenceClassification"
@@ -201,12 +201,12 @@ def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, fami
     assert compared.difference < 1e-5
     session = onnxruntime.InferenceSession(done.folder / GRAPH)
     names = [one.name for one in session.get_inputs()]
-    assert names == list(INPUTS[: 3 if family == "albert" else 2])
+    assert names == list(INPUTS[: 3 if EXAMPLES[family].has_segments else 2])
     tokenizer = transformers.AutoTokenizer.from_pretrained(done.folder, local_files_only=True)
     given = tokenizer(
         ["a quiet film", "quiet", "A quiet wonder of a film, isn't it?"],
         padding=True,
-        return_token_type_ids=family == "albert",
+        return_token_type_ids=EXAMPLES[family].has_segments,
         return_tensors="pt",
     )
     (logits,) = session.run(None, {name: given[name].numpy() for name in names})

@@ -7,10 +7,23 @@ from typing import Any
 import torch
 import transformers
 
-from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, EncoderSpec, RobertaSpec
+from engine.checkpoints.families import FAMILIES
+from engine.spec.model import (
+    AlbertSpec,
+    BertSpec,
+    CamembertSpec,
+    DistilBertSpec,
+    EncoderSpec,
+    RobertaSpec,
+    XlmRobertaSpec,
+)
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
-from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces
+from tests.engine.tokenizers.published_tokenizers import (
+    byte_level,
+    many_languages,
+    sentence_pieces,
+)
 
 TEXTS = ["A quiet wonder of a film, isn't it?", "Nobody laughs; 12 of us — naïve — left."] * 20
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -27,6 +40,11 @@ class Example:
     base: EncoderSpec
     sizes: dict[str, Any]  # for transformers' config, of the small one
     suffixes: tuple[str, ...]  # of classes that pre-training has
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether transformers' network and tokenizer tell the texts of a pair apart."""
+        return self.spec.segment_rows > 1
 
 
 SIZES = {
@@ -75,6 +93,20 @@ EXAMPLES = {
         SIZES | {"max_position_embeddings": 50, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
         ("Model", "ForMaskedLM"),
     ),
+    "xlm-roberta": Example(
+        "XLMRoberta",
+        XlmRobertaSpec(**SMALL, max_positions=48, layer_norm_eps=1e-5),
+        XlmRobertaSpec(vocab_size=250002, layer_norm_eps=1e-5),
+        SIZES | {"max_position_embeddings": 50, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        ("Model", "ForMaskedLM"),
+    ),
+    "camembert": Example(
+        "Camembert",
+        CamembertSpec(**SMALL, max_positions=48, layer_norm_eps=1e-5),
+        CamembertSpec(vocab_size=32005, layer_norm_eps=1e-5),
+        SIZES | {"max_position_embeddings": 50, "type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        ("Model", "ForMaskedLM"),
+    ),
     "albert": Example(
         "Albert",
         AlbertSpec(**SMALL, max_positions=48, embedding_size=10),
@@ -84,12 +116,17 @@ EXAMPLES = {
     ),
 }
 
+OTHERS = tuple(name for name in EXAMPLES if name != "bert")
+OWN_NETWORKS = tuple({FAMILIES[name].network: name for name in reversed(OTHERS)}.values())[::-1]
+
 
 def write_tokenizer(family: str, folder: Path) -> Path:
     """A tokenizer of the family's own kind."""
     folder.mkdir(parents=True, exist_ok=True)
     if family == "roberta":
         return byte_level(folder, TEXTS, 500)
+    if family in ("xlm-roberta", "camembert"):
+        return many_languages(folder, TEXTS, 120, family)
     if family == "albert":
         return sentence_pieces(folder, TEXTS, 120)
     Tokenizer(WordPiece(tokens=(*SPECIAL, *WORDS))).save(folder)

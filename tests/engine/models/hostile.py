@@ -117,7 +117,7 @@ for name, values, says in (
         "asks for the activation “__import__",
     ),
     ("activation_list", {"hidden_act": ["gelu"]}, "hidden_act: must be"),
-    ("kind_other", {"model_type": "electra"}, "“electra” is not"),
+    ("kind_other", {"model_type": "mobilebert"}, "MobileBERT is an encoder"),
     (
         "kind_roberta",
         {"model_type": "roberta"},
@@ -127,7 +127,7 @@ for name, values, says in (
     ("kind_albert", {"model_type": "albert"}, "The file contains no layers of ALBERT"),
     ("kind_markup", {"model_type": "<b>x</b>\n\x1b[31m"}, "“<b>x</b>\\n\\x1b[31m”"),
     ("kind_number", {"model_type": 5}, "“5” is not"),
-    ("class_other", {"model_type": None, "architectures": ["ElectraModel"]}, "“ElectraModel”"),
+    ("class_other", {"model_type": None, "architectures": ["T5Model"]}, "T5 is not a text encoder"),
     ("positions_relative", {"position_embedding_type": "relative_key"}, "“relative_key”"),
     ("decoder_of_two", {"is_decoder": True, "add_cross_attention": True}, "add_cross_attention"),
     ("decoder_word", {"is_decoder": "yes"}, "is_decoder: must be true or false"),

@@ -17,12 +17,13 @@ from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
 from engine.models.published import config_of, published_name
-from engine.spec.model import AlbertSpec, RobertaSpec
+from engine.spec.model import AlbertSpec
 from engine.training.optimiser import freeze, height
 from tests.engine.models import small
 from tests.engine.models.family_folders import (
     EXAMPLES,
     LABELS,
+    OTHERS,
     published_folder,
     published_model,
     write_tokenizer,
@@ -31,12 +32,18 @@ from tests.engine.models.test_transformers import assert_close, quiet, theirs
 
 __all__ = ["quiet"]
 
-OTHERS = ("distilbert", "roberta", "albert")
 ADDED = {
     "ForSequenceClassification": Heads(outputs=3),
     "ForTokenClassification": Heads(outputs=3, kind="token_classification"),
     "ForQuestionAnswering": Heads(outputs=2, kind="question_answering"),
     "ForMultipleChoice": Heads(outputs=1, kind="multiple_choice"),
+}
+BASE_PARAMETERS = {
+    "distilbert": 66_362_880,
+    "roberta": 124_055_040,
+    "xlm-roberta": 277_453_056,
+    "camembert": 110_031_360,
+    "albert": 11_092_992,
 }
 CASES = [(f, s) for f in OTHERS for s in (*EXAMPLES[f].suffixes, *ADDED)]
 
@@ -45,7 +52,7 @@ def drawn(family: str, sequences: int = 3, tokens: int = 11) -> tuple[Tensor, Te
     """Tokens, segments and which are real; what is not real is padding, and nothing else is."""
     example = EXAMPLES[family]
     ids, segments, real = small.batch(example.spec, sequences, tokens)
-    pad = example.spec.pad_token_id if isinstance(example.spec, RobertaSpec) else 0
+    pad = example.spec.fixed_pad_id or 0
     ids[ids == pad] = pad + 5
     return torch.where(real, ids, pad), segments, real
 
@@ -56,7 +63,7 @@ def assert_equal(
 ) -> None:
     """Hidden states of every layer, attention of every head, and what each head says."""
     ids, segments, real = given
-    has_segments = {"token_type_ids": segments} if family in ("bert", "albert") else {}
+    has_segments = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
     suffix = type(model).__name__.removeprefix(EXAMPLES[family].classes)
     choices = suffix == "ForMultipleChoice"  # all sequences are choices of one question there
     asked = {"input_ids": ids, "attention_mask": real.long(), **has_segments}
@@ -153,7 +160,7 @@ def test_a_network_of_base_size_gives_the_same_numbers(family):
 def test_the_usual_base_sizes_are_those_of_the_papers(family):
     """Parameters of the published base models, of their encoders without a pooler."""
     count = sum(p.numel() for p in shell(EXAMPLES[family].base, Heads()).encoder.parameters())
-    assert count == {"distilbert": 66_362_880, "roberta": 124_055_040, "albert": 11_092_992}[family]
+    assert count == BASE_PARAMETERS[family]
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3, 5, 7])
@@ -288,7 +295,8 @@ def spoiled(folder: Path, **values: object) -> Path:
         ("distilbert", {"seq_classif_dropout": 2}, "seq_classif_dropout: must be"),
         ("roberta", {"hidden_size": "absent"}, "it has no hidden_size"),
         ("roberta", {"model_type": "bert"}, "The file contains no layers of BERT"),
-        ("roberta", {"model_type": "xlm-roberta"}, "“xlm-roberta” is not"),
+        ("roberta", {"model_type": "longformer"}, "Longformer is an encoder that BERT Studio does"),
+        ("roberta", {"model_type": "gpt2"}, "GPT-2 is not a text encoder like BERT"),
         ("roberta", {"pad_token_id": 0}, "padding token the id 0, the vocabulary 1"),
         ("roberta", {"pad_token_id": None}, "pad_token_id: must be a whole number"),
         ("roberta", {"pad_token_id": 49}, "max_position_embeddings: must be at least"),

@@ -9,12 +9,23 @@ from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from engine.models.checkpoint import load, save
-from tests.engine.models.family_folders import TEXTS, published_model
-from tests.engine.tokenizers.published_tokenizers import byte_level
+from tests.engine.models.family_folders import EXAMPLES, TEXTS, published_model
+from tests.engine.tokenizers.published_tokenizers import byte_level, many_languages
 from tests.engine.tokenizers.test_tokenizer_json import ends_words
 
 NAMES = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
-LONG = {"max_position_embeddings": 130}
+LONG = {"max_position_embeddings": 300}
+SCRIPTS = [
+    "Die Straße führt über Øresund; où est-ce? Čeština, Żółw, İstanbul.",
+    "Быстрая коричневая лиса — йод, Україна; ΒΕΡΤ μαθαίνει Ελληνικά.",
+    "تعلّم الآلة في اللغة العربية، ١٢٣؟ فارسی می‌خوانم.",
+    "שלום עולם! עִבְרִית",
+    "机器学习很有趣。東京へ行きます、テストﾃｽﾄ。",
+    "한국어 모델을 학습합니다. 한글",
+    "हिन्दी में पढ़ना, বাংলা ভাষা, தமிழ் மொழி.",
+    "ภาษาไทยไม่มีช่องว่าง ქართული ენა Հայերեն ትግርኛ",
+    "e\u0301 é ① ½ ﬁ ＡＢＣ 🙂👩\u200d👧 \u00a0x\u200by",
+]
 INPUTS = [TEXTS[0], TEXTS[1], "an unseen thing <mask> [MASK]!"]
 
 
@@ -83,9 +94,48 @@ def pieces(folder: Path) -> dict:
     return {"pad_token_id": 1, "type_vocab_size": 2}
 
 
+def of_xlm_roberta(folder: Path) -> dict:
+    """The Unigram of XLM-RoBERTa, under itself."""
+    many_languages(folder, [*TEXTS, *SCRIPTS], 400, "xlm-roberta")
+    return {}
+
+
+def of_camembert(folder: Path) -> dict:
+    """The Unigram of CamemBERT, which numbers its special tokens otherwise."""
+    many_languages(folder, [*TEXTS, *SCRIPTS], 400, "camembert")
+    return {}
+
+
+def of_xlm_roberta_unnamed(folder: Path) -> dict:
+    """As xlm-roberta-base is published: nothing beside tokenizer.json names its tokens."""
+    many_languages(folder, [*TEXTS, *SCRIPTS], 400, "xlm-roberta")
+    _write(folder, model_max_length=512)
+    return {}
+
+
+def cased(folder: Path) -> dict:
+    """As multilingual BERT: a cased WordPiece of every script."""
+    found = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
+    found.normalizer = normalizers.BertNormalizer(lowercase=False)
+    found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=500, special_tokens=names, show_progress=False, min_frequency=1
+    )
+    found.train_from_iterator([*TEXTS, *SCRIPTS[::2]], trainer)
+    words = sorted(found.get_vocab().items(), key=lambda one: one[1])
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word, _ in words), "utf-8")
+    _write(folder, tokenizer_class="BertTokenizer", do_lower_case=False)
+    return {"pad_token_id": 0}
+
+
 @pytest.mark.parametrize(
     "family,made",
     [
+        ("bert", cased),
+        ("xlm-roberta", of_xlm_roberta),
+        ("xlm-roberta", of_xlm_roberta_unnamed),
+        ("camembert", of_camembert),
         ("bert", unigram),
         ("bert", suffixed),
         ("bert", bytes_of),
@@ -108,12 +158,16 @@ def test_ids_and_logits_are_those_of_transformers(family, made, tmp_path):
     again = load(tmp_path / "ours")
     assert again.spec == loaded.spec
     reread = AutoTokenizer.from_pretrained(tmp_path / "ours", local_files_only=True)
-    for first, second in [(text, None) for text in INPUTS] + [(INPUTS[0], INPUTS[1])]:
+    for first, second in (
+        [(text, None) for text in (*INPUTS, *SCRIPTS)]
+        + [(SCRIPTS[0], SCRIPTS[1])]
+        + [(INPUTS[0], INPUTS[1])]
+    ):
         given = published(first, second, return_tensors="pt")
         wanted = model(**given).logits
         there = reread(first, second, return_tensors="pt")
         assert there["input_ids"].equal(given["input_ids"])
-        if "token_type_ids" in given and family != "distilbert":
+        if "token_type_ids" in given and EXAMPLES[family].has_segments:
             assert there["token_type_ids"].equal(given["token_type_ids"])
         for ours in (loaded, again):
             encoded = ours.tokenizer.encode(first, second)

@@ -35,7 +35,7 @@ CASES = [
 @torch.no_grad()
 def assert_same_words(loaded: Checkpoint, model: torch.nn.Module, family: str) -> None:
     ids, segments, real = drawn(family)
-    told = {"token_type_ids": segments} if family in ("bert", "albert") else {}
+    told = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
     said = model(input_ids=ids, attention_mask=real.long(), **told)
     wanted = getattr(said, "prediction_logits", None)
     wanted = said.logits if wanted is None else wanted

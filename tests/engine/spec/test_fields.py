@@ -3,6 +3,7 @@
 import pytest
 from pydantic import BaseModel
 
+from engine.checkpoints.families import FAMILIES
 from engine.spec.dataset import Mapping, Reading, Split
 from engine.spec.features import Features
 from engine.spec.fields import (
@@ -15,7 +16,7 @@ from engine.spec.fields import (
     ticks_of,
 )
 from engine.spec.job import FromScratch
-from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.model import BertSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -24,10 +25,7 @@ SPECS: tuple[type[BaseModel], ...] = (
     HardwareSpec,
     Features,
     FromScratch,
-    BertSpec,
-    RobertaSpec,
-    DistilBertSpec,
-    AlbertSpec,
+    *(family.spec for family in FAMILIES.values()),
     Reading,
     Mapping,
     Split,

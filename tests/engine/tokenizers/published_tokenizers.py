@@ -7,6 +7,7 @@ from typing import Any
 
 from tokenizers import (
     AddedToken,
+    Regex,
     Tokenizer,
     decoders,
     models,
@@ -87,6 +88,51 @@ def sentence_pieces(
         "keep_accents": accents,
         **_named(*ALBERT),
     }
+    return _with_config(folder, config)
+
+
+def many_languages(folder: Path, texts: Iterable[str], size: int, family: str) -> Path:
+    """A folder with the tokenizer.json of XLM-RoBERTa or CamemBERT, which are Unigrams."""
+    names = {
+        "xlm-roberta": ("XLMRobertaTokenizer", ["<s>", "<pad>", "</s>", "<unk>"]),
+        "camembert": ("CamembertTokenizer", ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>"]),
+    }
+    tokenizer_class, first = names[family]
+    library = Tokenizer(models.Unigram())
+    library.normalizer = normalizers.Sequence(
+        [
+            normalizers.Precompiled(characters_of_sentencepiece({"~": "-"})),
+            normalizers.Replace(Regex(" {2,}"), " "),
+        ]
+    )
+    library.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", "always")]
+    )
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=first, unk_token="<unk>", show_progress=False
+    )
+    library.train_from_iterator(texts, trainer)
+    content = json.loads(library.to_str())
+    content["model"]["vocab"] += [
+        *([["<s>", 0.0], ["</s>", 0.0]] if family == "camembert" else []),
+        ["<mask>", 0.0],
+    ]
+    library = Tokenizer.from_str(json.dumps(content))
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    if family == "camembert":
+        special += ["<s>NOTUSED", "</s>NOTUSED"]
+    library.add_special_tokens(special)
+    library.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=False)])
+    begin, end = (library.token_to_id(name) for name in ("<s>", "</s>"))
+    library.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> </s> $B </s>",
+        special_tokens=[("<s>", begin), ("</s>", end)],
+    )
+    library.decoder = decoders.Metaspace("▁", "always")
+    folder.mkdir(exist_ok=True)
+    library.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": tokenizer_class} | _named("<pad>", "<unk>", "<s>", "</s>", MASK)
     return _with_config(folder, config)
 
 

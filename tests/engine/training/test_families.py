@@ -15,10 +15,9 @@ from engine.spec.job import JobSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from tests.engine.models.family_folders import EXAMPLES, published_folder
+from tests.engine.models.family_folders import OWN_NETWORKS as OTHERS
 from tests.engine.training.small import answering, classifying, has_seen, new_run, pretraining
 from tests.engine.training.test_loop import final, metrics
-
-OTHERS = ("distilbert", "roberta", "albert")
 
 
 def from_family(family: str, job: JobSpec, folder: Path, **training: object) -> JobSpec:

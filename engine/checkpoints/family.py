@@ -1,0 +1,147 @@
+"""What a family of networks is: entries of config.json, and the published names of tensors.
+
+A name is put together from our name of a part and the published one for it; a layer's number goes
+where the braces stand.
+"""
+
+from dataclasses import dataclass, field
+
+from engine.spec.model import EncoderSpec
+from engine.spec.task import SEQUENCE, Head
+from engine.spec.tasks import heads
+
+NOT_CAUSAL: dict[str, tuple[object, ...]] = {"is_decoder": (None, False)}
+
+SIZES = {  # config.json → spec; a config has all of these
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_hidden_layers": "layers",
+    "num_attention_heads": "heads",
+    "intermediate_size": "intermediate_size",
+}
+SETTINGS = {  # and may leave out these
+    "max_position_embeddings": "max_positions",
+    "type_vocab_size": "segments",
+    "hidden_dropout_prob": "dropout",
+    "attention_probs_dropout_prob": "attention_dropout",
+    "hidden_act": "activation",
+    "layer_norm_eps": "layer_norm_eps",
+    "initializer_range": "initializer_range",
+}
+BERT_LAYER = {  # ours → published, inside a layer
+    "attention.query.": "attention.self.query.",
+    "attention.key.": "attention.self.key.",
+    "attention.value.": "attention.self.value.",
+    "attention.output.": "attention.output.dense.",
+    "attention.norm.": "attention.output.LayerNorm.",
+    "feed_forward.wide.": "intermediate.dense.",
+    "feed_forward.narrow.": "output.dense.",
+    "feed_forward.norm.": "output.LayerNorm.",
+}
+
+
+def embedding_names(prefix: str) -> dict[str, str]:
+    return {
+        "encoder.embeddings.token.": f"{prefix}.embeddings.word_embeddings.",
+        "encoder.embeddings.position.": f"{prefix}.embeddings.position_embeddings.",
+        "encoder.embeddings.segment.": f"{prefix}.embeddings.token_type_embeddings.",
+        "encoder.embeddings.norm.": f"{prefix}.embeddings.LayerNorm.",
+    }
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of network, and how transformers writes it.
+
+    Args:
+        title: as papers call it.
+        name: the “model_type” of a config.json.
+        prefix: the beginning of the tensors' names; empty: its name.
+        classes: the beginning of the names of classes in transformers.
+        sizes: entries of config.json → spec that no config lacks.
+        settings: those that one may leave out.
+        absent: what transformers takes where one is left out, if our spec has something else.
+        layer: the published name of a layer, with {} for its number.
+        inner: ours → published, of the parts of a layer.
+        names: ours → published, of all other parts; heads that it has none of are absent.
+        decoder: names under which the token embedding and the bias of masked words are stored
+            once more.
+        parts: the beginnings of tensors in files without `prefix` before them.
+        own_pooler: where its classes have a pooler of their own, that one and the layer behind it.
+        network: its encoder, as module and class in `engine.models`.
+        causal: whether one may be left-to-right.
+        positions_after_padding: whether positions are counted from behind the id of padding.
+        lowercase: whether its usual tokenizers ignore case, unless they say something else.
+        pair_head: the end of the class that has the head for two sentences alone.
+        orders_pairs: whether that head was trained on their order, and not on whether they belong
+            together.
+        others: entries of config.json that would make it another network, and the values that
+            do not.
+    """
+
+    title: str
+    name: str
+    classes: str
+    spec: type[EncoderSpec]
+    network: str
+    sizes: dict[str, str]
+    settings: dict[str, str]
+    layer: str
+    inner: dict[str, str]
+    names: dict[str, str]
+    decoder: tuple[str, ...]
+    prefix: str = ""
+    parts: tuple[str, ...] = ("embeddings.", "encoder.", "pooler.")
+    own_pooler: tuple[str, str] | None = None
+    others: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    absent: dict[str, object] = field(default_factory=dict)
+    causal: bool = False
+    positions_after_padding: bool = False
+    lowercase: bool = True
+    pair_head: str = "ForNextSentencePrediction"
+    orders_pairs: bool = False
+
+    @property
+    def beginning(self) -> str:
+        """With what the names of its tensors begin."""
+        return f"{self.prefix or self.name}."
+
+    def published(self, ours: str) -> str:
+        """The name under which transformers keeps one of our tensors; not for the task head."""
+        if ours.startswith("encoder.layers."):
+            _, _, number, inside = ours.split(".", 3)
+            return self.layer.format(number) + _replaced(inside, self.inner)
+        return _replaced(ours, self.names)
+
+    def task_names(self, head: Head) -> tuple[str, str]:
+        """The published names of the weight and the bias of the layer that fine-tuning adds."""
+        if head.finds_spans:
+            return "qa_outputs.weight", "qa_outputs.bias"
+        own = self.own_pooler if head.architecture == SEQUENCE else None
+        added = own[1] if own else "classifier."
+        return f"{added}weight", f"{added}bias"
+
+    def all_task_names(self) -> dict[tuple[str, str], list[str]]:
+        """The tasks for which a layer with these names may be."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for kind, head in heads():
+            found.setdefault(self.task_names(head), []).append(kind)
+        return found
+
+    @property
+    def has_nsp_head(self) -> bool:
+        """Whether it has a head for two sentences."""
+        return "nsp.dense." in self.names
+
+    def pooler(self, head: Head | None) -> str:
+        """The published name of the pooler in a network with such a task head; None: with none."""
+        if self.own_pooler and head is not None and head.architecture == SEQUENCE:
+            return self.own_pooler[0]
+        return self.names["encoder.pooler.dense."]
+
+
+def _replaced(name: str, beginnings: dict[str, str]) -> str:
+    for ours, published in beginnings.items():
+        if name.startswith(ours):
+            return published + name.removeprefix(ours)
+    raise ValueError(f"{name} has no published name")

@@ -1,0 +1,135 @@
+"""Networks that are known by name and not supported: what they are, and what is possible instead.
+
+A model that is dropped here and cannot be used is named in one sentence.
+"""
+
+from dataclasses import dataclass
+
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+
+
+@dataclass(frozen=True)
+class Other:
+    """A kind of network that no family of ours is.
+
+    Args:
+        title: as papers call it.
+        classes: the beginning of the names of its classes in transformers.
+        encodes: whether it is an encoder of text, as BERT is.
+    """
+
+    title: str
+    classes: str
+    encodes: bool = False
+
+
+ENCODERS = {  # model_type → what it is
+    "big_bird": Other("BigBird", "BigBird", True),
+    "bros": Other("BROS", "Bros", True),
+    "canine": Other("CANINE", "Canine", True),
+    "convbert": Other("ConvBERT", "ConvBert", True),
+    "data2vec-text": Other("data2vec", "Data2VecText", True),
+    "deberta": Other("DeBERTa (the first version)", "Deberta", True),
+    "ernie": Other("ERNIE", "Ernie", True),
+    "ernie_m": Other("ERNIE-M", "ErnieM", True),
+    "esm": Other("ESM", "Esm", True),
+    "eurobert": Other("EuroBERT", "EuroBert", True),
+    "flaubert": Other("FlauBERT", "Flaubert", True),
+    "fnet": Other("FNet", "FNet", True),
+    "funnel": Other("Funnel Transformer", "Funnel", True),
+    "ibert": Other("I-BERT", "IBert", True),
+    "layoutlm": Other("LayoutLM", "LayoutLM", True),
+    "longformer": Other("Longformer", "Longformer", True),
+    "luke": Other("LUKE", "Luke", True),
+    "megatron-bert": Other("Megatron-BERT", "MegatronBert", True),
+    "mobilebert": Other("MobileBERT", "MobileBert", True),
+    "mra": Other("MRA", "Mra", True),
+    "nezha": Other("NEZHA", "Nezha", True),
+    "nystromformer": Other("Nyströmformer", "Nystromformer", True),
+    "rembert": Other("RemBERT", "RemBert", True),
+    "retribert": Other("RetriBERT", "RetriBert", True),
+    "roberta-prelayernorm": Other("RoBERTa-PreLayerNorm", "RobertaPreLayerNorm", True),
+    "roformer": Other("RoFormer", "RoFormer", True),
+    "splinter": Other("Splinter", "Splinter", True),
+    "squeezebert": Other("SqueezeBERT", "SqueezeBert", True),
+    "tapas": Other("TAPAS", "Tapas", True),
+    "xlm": Other("XLM", "XLM", True),
+    "xlm-roberta-xl": Other("XLM-RoBERTa-XL", "XLMRobertaXL", True),
+    "xmod": Other("X-MOD", "Xmod", True),
+    "yoso": Other("YOSO", "Yoso", True),
+}
+OTHERS = ENCODERS | {
+    "bart": Other("BART", "Bart"),
+    "bert-generation": Other("BERT Generation", "BertGeneration"),
+    "bloom": Other("BLOOM", "Bloom"),
+    "clip": Other("CLIP", "CLIP"),
+    "encoder-decoder": Other("Encoder-decoder", "EncoderDecoder"),
+    "falcon": Other("Falcon", "Falcon"),
+    "gemma": Other("Gemma", "Gemma"),
+    "gemma2": Other("Gemma 2", "Gemma2"),
+    "gemma3": Other("Gemma 3", "Gemma3"),
+    "gpt2": Other("GPT-2", "GPT2"),
+    "gpt_neo": Other("GPT-Neo", "GPTNeo"),
+    "gpt_neox": Other("GPT-NeoX", "GPTNeoX"),
+    "gptj": Other("GPT-J", "GPTJ"),
+    "llama": Other("Llama", "Llama"),
+    "m2m_100": Other("M2M-100", "M2M100"),
+    "marian": Other("Marian", "Marian"),
+    "mbart": Other("mBART", "MBart"),
+    "mistral": Other("Mistral", "Mistral"),
+    "mt5": Other("mT5", "MT5"),
+    "openai-gpt": Other("GPT", "OpenAIGPT"),
+    "opt": Other("OPT", "OPT"),
+    "pegasus": Other("PEGASUS", "Pegasus"),
+    "phi": Other("Phi", "Phi"),
+    "qwen2": Other("Qwen2", "Qwen2"),
+    "qwen3": Other("Qwen3", "Qwen3"),
+    "t5": Other("T5", "T5"),
+    "vit": Other("ViT", "ViT"),
+    "wav2vec2": Other("wav2vec 2.0", "Wav2Vec2"),
+    "whisper": Other("Whisper", "Whisper"),
+    "xlnet": Other("XLNet", "XLNet"),
+}
+
+
+def refusal(named: str, shown: str, supported: str) -> BadCheckpoint:
+    """Why a model of this kind cannot be used, and which can.
+
+    Args:
+        named: its model_type, or the class that its weights were saved from.
+        shown: the same, fit to be shown.
+        supported: the families that are, as a list in words.
+    """
+    other = _other(named)
+    advice = phrase("Choose a checkpoint whose config.json names one of these as its model_type.")
+    if other is None:
+        why = phrase(
+            "“{named}” is not a supported model type; BERT Studio supports {supported}.",
+            named=shown,
+            supported=supported,
+        )
+    elif other.encodes:
+        why = phrase(
+            "{title} is an encoder that BERT Studio does not support; it supports {supported}.",
+            title=other.title,
+            supported=supported,
+        )
+        advice = phrase("Choose a model of one of these families; most languages have one.")
+    else:
+        why = phrase(
+            "{title} is not a text encoder like BERT, so it cannot be used here; BERT Studio "
+            "supports {supported}.",
+            title=other.title,
+            supported=supported,
+        )
+        advice = phrase("Choose an encoder of one of these families.")
+    return BadCheckpoint(why, advice)
+
+
+def _other(named: str) -> Other | None:
+    """The network of that model_type, or whose classes begin like this one's most closely."""
+    if named in OTHERS:
+        return OTHERS[named]
+    alike = [one for one in OTHERS.values() if named.startswith(one.classes)]
+    return max(alike, key=lambda one: len(one.classes), default=None)
