@@ -5,7 +5,7 @@ Shapes: N rows, D hidden size, V vocabulary, S shortlist; … any leading dimens
 
 import copy
 from collections.abc import Generator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,26 @@ Module = TypeVar("Module", bound=nn.Module)
 SHORTLIST = 64  # tokens whose logits are worked out again in float32
 
 
+class _NoWayBack(torch.autograd.Function):
+    """The product of a library that autograd does not know: without this, the gradient of all that
+    comes before would be taken for 0, and what is left of it for the whole."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, multiply: Matmul) -> Tensor:
+        return multiply(x)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise RuntimeError("packed weights have no gradient; take that of the plain network")
+
+
+def _product(x: Tensor, multiply: Matmul) -> Tensor:
+    if x.requires_grad and torch.is_grad_enabled():
+        made: Tensor = _NoWayBack.apply(x, multiply)  # type: ignore[no-untyped-call]
+        return made
+    return multiply(x)
+
+
 class PackedLinear(nn.Linear):
     """A linear layer with packed weights; `weight` and `bias` stay, to be shown."""
 
@@ -30,7 +50,7 @@ class PackedLinear(nn.Linear):
         self._multiply = matmul(kind, linear.weight, _bias(linear), linear.forward)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._multiply(x)
+        return _product(x, self._multiply)
 
 
 class PackedAttention(Attention):
@@ -47,8 +67,8 @@ class PackedAttention(Attention):
         self._keys_and_values: Matmul = matmul(kind, weight, bias, plain[1])
 
     def projected(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        keys, values = self._keys_and_values(x).chunk(2, -1)
-        return self._queries(asking), keys, values
+        keys, values = _product(x, self._keys_and_values).chunk(2, -1)
+        return _product(asking, self._queries), keys, values
 
 
 class ShortlistHead(MlmHead):
@@ -66,7 +86,8 @@ class ShortlistHead(MlmHead):
 
     def forward(self, hidden: Tensor) -> Tensor:
         turned = self.norm(self.activation(self.dense(hidden)))  # [..., D]
-        logits = self._rough(turned.view(-1, turned.size(-1))).view(*turned.shape[:-1], -1)
+        rough = _product(turned.view(-1, turned.size(-1)), self._rough)
+        logits = rough.view(*turned.shape[:-1], -1)
         first = logits.topk(min(SHORTLIST, logits.size(-1))).indices  # [..., S]
         right = (self.decoder[first] @ turned[..., None])[..., 0] + self.bias[first]
         return logits.scatter(-1, first, right)

@@ -37,6 +37,7 @@ class Serving:
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         device = next(checkpoint.network.parameters()).device.type
+        self.plain = checkpoint  # of which gradients are taken
         self.exact = checkpoint
         self.quick: Checkpoint | None = None
         self.kind: Kind = "float32"

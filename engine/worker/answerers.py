@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from engine.data.datasets.store import open_dataset
 from engine.explore import (
     attention,
+    attribution,
     candidates,
+    edits,
     embeddings,
+    faithfulness,
     fill_mask,
     lens,
     measures,
@@ -27,6 +30,7 @@ from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.messages.explore.attention import Attend, ShowQueryKey
+from engine.messages.explore.attribution import Attribute, CheckFaithfulness, ScoreEdits
 from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
@@ -95,6 +99,12 @@ def _attend(question: Attend, desk: Desk) -> Answer:
     checkpoint, kind, why = serving.take(question.exact or is_analysis, maps=True)
     answer = attention.attend(checkpoint, question, desk.scratch, desk.tell)
     return answer.model_copy(update={"computed": kind, "why_exact": why})
+
+
+def _attribute(question: Attribute, desk: Desk) -> Answer:
+    serving = desk.models.serving(question.checkpoint)
+    takes_gradients = question.method in attribution.GRADIENTS
+    return attribution.attribute(serving.plain if takes_gradients else serving.exact, question)
 
 
 def _examine(question: Examine, _: Desk) -> Answer:
@@ -222,6 +232,9 @@ ANSWERERS: dict[type[Question], Answerer] = {
     Embed: exact(embeddings.embed),
     Predict: precise(prediction.predict),
     Occlude: exact(occlusion.occlude),
+    Attribute: _attribute,
+    CheckFaithfulness: exact(faithfulness.check),
+    ScoreEdits: exact(edits.score),
     Examine: _examine,
     Import: _import,
     Export: _export,

@@ -5,7 +5,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.messages import Message
-from engine.messages.explore.text import TextQuestion, Token
+from engine.messages.explore.target import AboutTarget
+from engine.messages.explore.text import Token
 from engine.messages.question import Answer
 
 
@@ -35,7 +36,7 @@ class Occluded(Answer):
     total: int = Field(description="Words in the whole input.")
 
 
-class Occlude(TextQuestion):
+class Occlude(AboutTarget):
     """How does the score of what is predicted, or of another class, change where a word is masked?
 
     Occlusion (Zeiler and Fergus 2014) of one word at a time: all its tokens become [MASK]. A long
@@ -44,6 +45,4 @@ class Occlude(TextQuestion):
 
     answered_by: ClassVar[type[Answer]] = Occluded
     kind: Literal["occlude"] = "occlude"
-    endings: tuple[str, ...] = Field((), description="To choose from, for multiple choice.")
-    label: str = Field("", description="The class to be explained; empty: what is predicted.")
     start: int = Field(0, ge=0, description="The first word that is not yet known.")

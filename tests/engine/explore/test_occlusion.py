@@ -52,7 +52,7 @@ def test_effects_equal_those_of_transformers(tmp_path, monkeypatch, kind, output
     tokenizer = transformers.AutoTokenizer.from_pretrained(place)
     expected, best = by_hand(model, tokenizer, TEXT, pair)
     ours = load(place)
-    monkeypatch.setattr(occlusion, "SLICE", 40)
+    monkeypatch.setattr(occlusion, "FORWARD_SLICE", 40)
     found, start = [], 0
     while start is not None:
         answer = occlude(ours, asked(pair=pair, start=start))

@@ -1,0 +1,212 @@
+"""How much each word contributes to a logit; `Attribute` in the messages says by which formulas.
+
+Gradients are those of the plain network. The packed one, which answers quickly, is made of library
+calls that know no way back, and refuses it. Shapes: B inputs, T tokens, E width of the token
+embeddings, N words, P points of a path.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.explore.layers import steps
+from engine.explore.measures import measured
+from engine.explore.targets import Target, scores, target_of, words_of
+from engine.messages.explore.attribution import (
+    CLOSE_ENOUGH,
+    MOST_POINTS,
+    Attribute,
+    Attributed,
+    Method,
+)
+from engine.messages.explore.occlusion import WordEffect
+from engine.models.checkpoint import Checkpoint
+from engine.tasks.finite import not_finite
+
+FORWARD_SLICE = 4_096  # tokens that one answer reads, so that the next question never waits long
+BACKWARD_SLICE = 512  # tokens of one answer with gradients, which take three times as long
+GRADIENTS: tuple[Method, ...] = ("integrated_gradients", "input_x_gradient")
+
+
+def attribute(checkpoint: Checkpoint, question: Attribute) -> Attributed:
+    """The next part of the effects.
+
+    `checkpoint` must be the plain one for a method in GRADIENTS. Raises StudioError where there is
+    no such logit.
+    """
+    with torch.no_grad():
+        target = target_of(checkpoint, question)
+        match question.method:
+            case "occlusion":
+                return _occlusion(checkpoint, question, target)
+            case "rollout":
+                return _rollout(checkpoint, question, target)
+    if question.method == "input_x_gradient":
+        return _input_x_gradient(checkpoint, question, target)
+    return _integrated_gradients(checkpoint, question, target)
+
+
+def without(
+    checkpoint: Checkpoint, target: Target, words: list[list[int]], at_once: int = FORWARD_SLICE
+) -> Tensor:
+    """The score while these tokens are masked, each list by itself: float [B] on the CPU."""
+    found = [torch.zeros(0)]
+    rows = max(1, at_once // target.given.tokens.size(1))
+    for first in range(0, len(words), rows):
+        part = words[first : first + rows]
+        tokens = target.given.tokens.repeat(len(part), 1)  # [B, T]
+        for row, word in enumerate(part):
+            tokens[row, word] = checkpoint.tokenizer.mask
+        segments = target.given.segments.expand_as(tokens)
+        found.append(scores(checkpoint, target, tokens, segments).float().cpu())
+    return torch.cat(found)
+
+
+def effect_of(target: Target, word: list[int], effect: float) -> WordEffect:
+    """A word of the typed texts with its effect."""
+    first, last = (target.given.described[word[place]] for place in (0, -1))
+    text = target.texts[first.segment][first.start : last.end]
+    return WordEffect(
+        text=text, segment=first.segment, start=first.start, end=last.end, effect=effect
+    )
+
+
+def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
+    words = words_of(target.given)
+    now = words[question.start :][: max(1, FORWARD_SLICE // len(target.given.described))]
+    falls = target.explained.score - without(checkpoint, target, now)  # [N]
+    effects = (*question.so_far[: question.start], *falls.tolist())
+    answer = Attributed(
+        to=question.number,
+        tokens=target.given.described,
+        cut=target.given.cut,
+        explained=target.explained,
+        words=tuple(
+            effect_of(target, word, effect)
+            for word, effect in zip(words[: len(effects)], effects, strict=True)
+        ),
+        done=len(effects),
+        points=len(words),
+    )
+    return answer.model_copy(update={"next": len(effects) if len(effects) < len(words) else None})
+
+
+def _rollout(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
+    """From the token that the logit is computed from, in the last layer, to all tokens."""
+    given = target.given
+    *_, last = measured(steps(checkpoint.network, given), "rollout")
+    causal = checkpoint.network.spec.is_causal
+    if target.position is not None:
+        row = target.position - (causal and target.is_token)
+    else:
+        row = len(given.described) - 1 if causal else 0
+    if not torch.isfinite(last).all():
+        raise not_finite()
+    return _summed(question, target, last[0, row].float().cpu())
+
+
+def _input_x_gradient(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
+    given = target.given
+    vectors = _embedded(checkpoint, given.tokens)  # [1, T, E]
+    gradient = _gradients(checkpoint, target, vectors)
+    return _summed(question, target, (vectors * gradient).sum(-1)[0].cpu())
+
+
+def _integrated_gradients(
+    checkpoint: Checkpoint, question: Attribute, target: Target
+) -> Attributed:
+    """Gauss–Legendre points; doubled where the sum is not close enough at the last of them."""
+    given = target.given
+    vectors, base = _embedded(checkpoint, given.tokens), _baseline(checkpoint, question, target)
+    places, shares = _points(question.points)
+    count = max(1, BACKWARD_SLICE // len(given.described))
+    now = slice(question.start, question.start + count)
+    place, share = (torch.from_numpy(each[now]).to(vectors) for each in (places, shares))
+    along = base + place[:, None, None] * (vectors - base)  # [P, T, E]
+    gradients = _gradients(checkpoint, target, along)
+    effects = (share[:, None, None] * gradients * (vectors - base)).sum((0, -1)).cpu()  # [T]
+    if question.start:
+        effects = effects + torch.tensor(question.so_far)
+    with torch.no_grad(), _reading(checkpoint, base):
+        base_score = float(scores(checkpoint, target, given.tokens, given.segments))
+    upto = min(question.points, question.start + count)
+    answer = _summed(question, target, effects).model_copy(
+        update={"baseline_score": base_score, "done": upto, "points": question.points}
+    )
+    if upto < question.points:
+        return answer.model_copy(update={"next": upto})
+    assert answer.difference is not None
+    is_close = abs(answer.difference) <= CLOSE_ENOUGH * abs(target.explained.score - base_score)
+    if is_close or 2 * question.points > MOST_POINTS:
+        return answer
+    return answer.model_copy(update={"next": 0, "points": 2 * question.points})
+
+
+def _points(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places in (0, 1) and their shares, which sum to 1: float64 [P] each."""
+    places, shares = np.polynomial.legendre.leggauss(count)
+    return (places + 1) / 2, shares / 2
+
+
+def _baseline(checkpoint: Checkpoint, question: Attribute, target: Target) -> Tensor:
+    """The embeddings with every token of a word replaced, float [1, T, E]."""
+    given, tokenizer = target.given, checkpoint.tokenizer
+    words = [number for word in words_of(given) for number in word]
+    tokens = given.tokens.clone()
+    tokens[0, words] = tokenizer.pad if question.baseline == "pad" else tokenizer.mask
+    base = _embedded(checkpoint, tokens)
+    if question.baseline == "zero":
+        base[0, words] = 0
+    return base
+
+
+def _embedded(checkpoint: Checkpoint, tokens: Tensor) -> Tensor:
+    """The rows of the token embedding, float [B, T, E], as numbers alone."""
+    rows: Tensor = checkpoint.network.encoder.embeddings.token(tokens)
+    return rows.detach().clone()
+
+
+def _gradients(checkpoint: Checkpoint, target: Target, vectors: Tensor) -> Tensor:
+    """Of the score by the token embeddings, float [B, T, E], at these embeddings."""
+    given = target.given
+    with torch.enable_grad():
+        read = vectors.detach().requires_grad_()
+        with _reading(checkpoint, read):
+            tokens = given.tokens.expand(len(read), -1)
+            score = scores(checkpoint, target, tokens, given.segments.expand_as(tokens))
+        (found,) = torch.autograd.grad(score.sum(), read)
+    if not torch.isfinite(found).all():
+        raise not_finite()
+    return found
+
+
+@contextmanager
+def _reading(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
+    """Let the network read these in place of its token embeddings, float [B, T, E]."""
+    token = checkpoint.network.encoder.embeddings.token
+    hook = token.register_forward_hook(lambda *_: vectors)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _summed(question: Attribute, target: Target, effects: Tensor) -> Attributed:
+    """float [T] with the sums over the tokens of each word."""
+    numbers = effects.tolist()
+    return Attributed(
+        to=question.number,
+        tokens=target.given.described,
+        cut=target.given.cut,
+        explained=target.explained,
+        words=tuple(
+            effect_of(target, word, sum(numbers[number] for number in word))
+            for word in words_of(target.given)
+        ),
+        effects=tuple(numbers),
+        done=1,
+        points=1,
+    )

@@ -1,0 +1,87 @@
+"""What becomes of a logit when a text is changed, one edit at a time."""
+
+import torch
+
+from engine.errors import StudioError
+from engine.explore.targets import Target, predicted, scores, target_of
+from engine.messages.explore.attribution import Edit, EditScored, EditsScored, ScoreEdits
+from engine.messages.explore.text import Token
+from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
+from engine.tasks.inputs import typed
+
+MAX_EDITS = 100
+
+
+@torch.inference_mode()
+def score(checkpoint: Checkpoint, question: ScoreEdits) -> EditsScored:
+    """The score of what is explained in every changed text.
+
+    What is masked, and the token of the logit, stay with their characters; an edit that touches
+    that token has a problem instead of a score. Raises StudioError where there is no such logit.
+    """
+    if len(question.edits) > MAX_EDITS:
+        raise StudioError(
+            phrase("There are {count} edits.", count=len(question.edits)),
+            phrase("Score at most {most} at a time.", most=MAX_EDITS),
+        )
+    target = target_of(checkpoint, question)
+    given = target.given
+    return EditsScored(
+        to=question.number,
+        explained=target.explained,
+        predicted=predicted(checkpoint, target, given.tokens, given.segments),
+        edits=tuple(_edited(checkpoint, question, target, edit) for edit in question.edits),
+    )
+
+
+def _edited(checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: Edit) -> EditScored:
+    texts = [question.text, question.pair]
+    texts[edit.segment] = changed(texts[edit.segment] or "", edit)
+    text, pair = texts[0] or "", texts[1]
+    made = EditScored(text=text, pair=pair)
+    read = list(target.texts)
+    read[edit.segment] = changed(read[edit.segment], edit)
+    plain = typed(checkpoint, read[0], read[1] or None)
+    kept = (moved(target.given.described[n], plain.described, edit) for n in question.masked)
+    masked = tuple(number for number in kept if number >= 0)
+    given = typed(checkpoint, read[0], read[1] or None, masked)
+    position = target.position
+    if position is not None:
+        position = moved(target.given.described[position], given.described, edit)
+        if position < 0 or (target.is_token and position not in given.masked):
+            problem = phrase("This edit changes the token that is explained.")
+            return made.model_copy(update={"problem": problem})
+    there = target._replace(given=given, position=position)
+    found = float(scores(checkpoint, there, given.tokens, given.segments))
+    return made.model_copy(
+        update={
+            "score": found,
+            "predicted": predicted(checkpoint, there, given.tokens, given.segments),
+        }
+    )
+
+
+def changed(text: str, edit: Edit) -> str:
+    """A text with the edit made."""
+    return text[: edit.start] + edit.text + text[edit.end :]
+
+
+def moved(token: Token, tokens: tuple[Token, ...], edit: Edit) -> int:
+    """The number of the same token after an edit, by its characters; -1 where it was changed."""
+    start, end = token.start, token.end
+    if token.segment == edit.segment:
+        if start < edit.end and end > edit.start:
+            return -1
+        if start >= edit.end:
+            shift = len(edit.text) - (edit.end - edit.start)
+            start, end = start + shift, end + shift
+    wanted = token.segment, start, end
+    return next(
+        (
+            number
+            for number, other in enumerate(tokens)
+            if not other.special and (other.segment, other.start, other.end) == wanted
+        ),
+        -1,
+    )

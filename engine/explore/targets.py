@@ -1,0 +1,259 @@
+"""One logit of a text, or the difference of two: what attributions and edits are about.
+
+A softmax ties every probability to all logits, so a word that lowers another class would seem to
+speak for this one; the logit of a class is its own. Shapes: B inputs, T tokens, C outputs,
+V vocabulary.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from engine.errors import StudioError
+from engine.explore.fill_mask import mlm_head, shown_tokens
+from engine.messages.explore.target import AboutTarget, Explained
+from engine.models.checkpoint import Checkpoint
+from engine.models.probe import chosen
+from engine.phrases import phrase
+from engine.spec.tasks import head_of
+from engine.tasks import learner_of
+from engine.tasks.finite import finite
+from engine.tasks.inputs import Inputs, typed
+
+ENDS = ("start", "end")  # of an answer
+
+
+class Target(NamedTuple):
+    """An input of the network, and which of its logits is meant."""
+
+    given: Inputs
+    texts: tuple[str, str]
+    names: tuple[str, ...]  # of the outputs of a task; empty for a number and for tokens
+    output: int
+    against: int | None
+    position: int | None  # of the token; None: one logit for the whole input
+    is_token: bool  # a token of the vocabulary at a mask
+    explained: Explained
+
+
+def target_of(checkpoint: Checkpoint, question: AboutTarget) -> Target:
+    """What a question is about.
+
+    Raises StudioError where the model has no such head, class, token or position.
+    """
+    if question.head == "mlm":
+        return _token(checkpoint, question)
+    learner = learner_of(checkpoint)
+    if learner is None:
+        raise StudioError(
+            phrase("This model has not been fine-tuned: it has no task head."),
+            phrase("Choose a fine-tuned model."),
+        )
+    head = head_of(learner.task.kind)
+    if head.scores_choices:
+        return _choice(checkpoint, question)
+    names = ENDS if head.finds_spans else learner.labels
+    given = typed(checkpoint, question.text, question.pair, question.masked)
+    logits = outputs(checkpoint, given.tokens, given.segments)[0]  # [C], or [T, C]
+    position = None
+    if head.reads_tokens:
+        position = _position(given, question, logits, names if head.finds_spans else ())
+        logits = logits[position]
+    output = _named(question.label, names) if question.label else int(logits.argmax())
+    against = _named(question.against, names) if question.against else None
+    return _made(given, question, names, output, against, position, logits)
+
+
+def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> Tensor:
+    """The score of the target in other inputs, float [B]; with a gradient where one is computed.
+
+    Args:
+        tokens: int64 [B, T], as long as those of the target.
+        segments: int64 [B, T].
+    """
+    if target.is_token:
+        assert target.position is not None
+        logits = _vocabulary(checkpoint, tokens, segments, target.position)  # [B, V]
+    else:
+        logits = outputs(checkpoint, tokens, segments)  # [B, C] or [B, T, C]
+        if target.position is not None:
+            logits = logits[:, target.position]
+    found = logits[:, target.output]
+    return found if target.against is None else found - logits[:, target.against]
+
+
+def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
+    """What the task head says, float32 [B, C] or [B, T, C].
+
+    A probe says it of vectors that are computed here, for it computes them without a gradient.
+    """
+    network = checkpoint.network
+    if network.probe is None:
+        return finite(network.logits(tokens, segments))
+    encoded = network.encoder(tokens, segments, keep_hidden=True)
+    return finite(network.logits(chosen(encoded.hidden, network.probe.heights), segments))
+
+
+def words_of(given: Inputs) -> list[list[int]]:
+    """The numbers of the tokens of each word, in the order of the input.
+
+    Special tokens and what is masked belong to no word.
+    """
+    words: dict[tuple[int, int], list[int]] = {}
+    for number, token in enumerate(given.described):
+        if not token.special and token.word is not None and number not in given.masked:
+            words.setdefault((token.segment, token.word), []).append(number)
+    return list(words.values())
+
+
+def predicted(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> str:
+    """What the model says at the place of the target; empty for a number, or for an answer."""
+    if target.is_token:
+        assert target.position is not None
+        logits = _vocabulary(checkpoint, tokens, segments, target.position)[0]
+        return checkpoint.tokenizer.token(int(logits[: checkpoint.tokenizer.size].argmax()))
+    if not target.names or target.names == ENDS:
+        return ""
+    logits = outputs(checkpoint, tokens, segments)[0]
+    return target.names[
+        int((logits if target.position is None else logits[target.position]).argmax())
+    ]
+
+
+def _made(
+    given: Inputs,
+    question: AboutTarget,
+    names: tuple[str, ...],
+    output: int,
+    against: int | None,
+    position: int | None,
+    logits: Tensor,
+) -> Target:
+    score = float(logits[output]) - (0.0 if against is None else float(logits[against]))
+    explained = Explained(
+        label=names[output] if names else "",
+        against=question.against,
+        position=position,
+        score=score,
+    )
+    texts = question.text, question.pair or ""
+    return Target(given, texts, names, output, against, position, False, explained)
+
+
+def _named(label: str, names: tuple[str, ...]) -> int:
+    if label not in names:
+        raise StudioError(
+            phrase("This model does not know the class “{label}”.", label=label),
+            phrase("Choose one of its classes."),
+        )
+    return names.index(label)
+
+
+def _position(given: Inputs, question: AboutTarget, logits: Tensor, ends: tuple[str, ...]) -> int:
+    """The token that is meant: where an answer most likely begins or ends; of a word the first.
+
+    Args:
+        logits: [T, C].
+    """
+    tokens = given.described
+    if ends and question.position is None:
+        passage = [n for n, token in enumerate(tokens) if token.segment and not token.special]
+        if not passage:
+            raise StudioError(
+                phrase("There is no passage to find an answer in."),
+                phrase("Type the passage as the second text."),
+            )
+        output = _named(question.label or ends[0], ends)
+        return max(passage, key=lambda n: float(logits[n, output]))
+    position = question.position
+    if position is None:
+        position = next((n for n, token in enumerate(tokens) if not token.special), -1)
+    if not 0 <= position < len(tokens) or tokens[position].special:
+        raise StudioError(
+            phrase("There is no word at this position."), phrase("Select a word of the text.")
+        )
+    if ends:
+        return position
+    here = tokens[position]
+    return next(n for n, t in enumerate(tokens) if (t.segment, t.word) == (here.segment, here.word))
+
+
+def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
+    """The choice with the highest score, or that of the label, as the second text of its input."""
+    choices = [choice.strip() for choice in question.endings if choice.strip()]
+    if len(choices) < 2:
+        raise StudioError(
+            phrase("This model picks one of several choices."),
+            phrase("Type at least two choices."),
+        )
+    wanted = choices if not question.label else [choices[_named(question.label, tuple(choices))]]
+    best: Target | None = None
+    for choice in wanted:
+        pair = f"{question.pair or ''} {choice}".strip()
+        given = typed(checkpoint, question.text, pair)
+        logits = outputs(checkpoint, given.tokens, given.segments)[0]
+        made = _made(given, question, (), 0, None, None, logits)
+        if best is None or made.explained.score > best.explained.score:
+            explained = made.explained.model_copy(update={"label": choice})
+            best = made._replace(texts=(question.text, pair), explained=explained)
+    assert best is not None
+    return best
+
+
+def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
+    """A token of the vocabulary at a mask."""
+    mlm_head(checkpoint)
+    given = typed(checkpoint, question.text, question.pair, question.masked)
+    given = given._replace(tokens=shown_tokens(checkpoint, given))
+    position = given.masked[0] if question.position is None and given.masked else question.position
+    if position is None or position not in given.masked:
+        raise StudioError(
+            phrase("Nothing is masked, so no token is predicted."), phrase("Mask a word first.")
+        )
+    logits = _vocabulary(checkpoint, given.tokens, given.segments, position)[0]  # [V]
+    known = logits[: checkpoint.tokenizer.size]
+    output = _vocabulary_id(checkpoint, question.label) if question.label else int(known.argmax())
+    against = _vocabulary_id(checkpoint, question.against) if question.against else None
+    name = checkpoint.tokenizer.token
+    explained = Explained(
+        label=name(output),
+        against=name(against) if against is not None else "",
+        position=position,
+        score=float(logits[output]) - (0.0 if against is None else float(logits[against])),
+    )
+    texts = question.text, question.pair or ""
+    return Target(given, texts, (), output, against, position, True, explained)
+
+
+def _vocabulary(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, position: int) -> Tensor:
+    """Logits over the vocabulary at a masked token, float [B, V]."""
+    network, head = checkpoint.network, mlm_head(checkpoint)
+    read = position - network.spec.is_causal  # it predicts the token after the one that it reads
+    if read < 0:
+        raise StudioError(
+            phrase("A left-to-right model does not predict the first token."),
+            phrase("Mask a later word."),
+        )
+    positions = torch.full((len(tokens), 1), read, device=tokens.device)
+    return finite(head(network.encode_at(tokens, segments, positions)[:, 0]))
+
+
+def _vocabulary_id(checkpoint: Checkpoint, label: str) -> int:
+    """The id of a token as it is shown, or of a word that is one token.
+
+    Raises StudioError where the vocabulary has none.
+    """
+    tokenizer = checkpoint.tokenizer
+    if tokenizer.token(tokenizer.id(label)) == label:
+        return tokenizer.id(label)
+    for number in range(tokenizer.size):
+        if tokenizer.token(number) == label:
+            return number
+    after = tokenizer.placed(f"a {label}")[0][1:]  # with the space that some vocabularies keep
+    if len(after) == 1 and after[0] != tokenizer.unknown:
+        return after[0]
+    raise StudioError(
+        phrase("The vocabulary has no token “{label}”.", label=label),
+        phrase("Type a word that is one token."),
+    )

@@ -1,0 +1,148 @@
+"""Which words a prediction comes from, how far that can be trusted, and what changed words do."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.messages.explore.occlusion import WordEffect
+from engine.messages.explore.target import AboutTarget, Explained
+from engine.messages.explore.text import Token
+from engine.messages.question import Answer
+
+Method = Literal["occlusion", "integrated_gradients", "input_x_gradient", "rollout"]
+Baseline = Literal["mask", "pad", "zero"]
+FEWEST_POINTS, MOST_POINTS = 32, 256  # of integrated gradients
+CLOSE_ENOUGH = 0.01  # of f(x) − f(baseline), by which the sum of integrated gradients may differ
+
+
+class Attributed(Answer):
+    """The effects of the words; above 0 a word speaks for what is explained, below 0 against it.
+
+    `effects` has one number for each token, or for occlusion one for each word in `words`, as far
+    as they are known: those of the slices before and of this one. `next` and `points` are where to
+    continue, None at the end.
+    """
+
+    kind: Literal["attributed"] = "attributed"
+    tokens: tuple[Token, ...]
+    cut: bool = False
+    explained: Explained
+    words: tuple[WordEffect, ...]
+    effects: tuple[float, ...] = ()
+    baseline_score: float | None = Field(
+        None, description="The score of the baseline, of integrated gradients."
+    )
+    next: int | None = None
+    done: int = Field(0, description="Words, or points of the path, that are computed.")
+    points: int = Field(0, description="Words in the input, or points of the path in all.")
+
+    @property
+    def others(self) -> float:
+        """What falls to tokens that are no words: special and masked ones."""
+        return sum(self.effects) - sum(word.effect for word in self.words) if self.effects else 0.0
+
+    @property
+    def difference(self) -> float | None:
+        """f(x) − f(baseline) − the sum of all effects; None where there is no baseline."""
+        if self.baseline_score is None:
+            return None
+        return self.explained.score - self.baseline_score - sum(self.effects)
+
+
+class Attribute(AboutTarget):
+    """How much does each word contribute to a logit?
+
+    - occlusion: the fall of the logit when the word is replaced by [MASK], all its tokens together
+      (Zeiler and Fergus 2014).
+    - input_x_gradient: token embedding × gradient of the logit, summed over dimensions (Shrikumar
+      et al. 2016, §3).
+    - integrated_gradients: (x − b) × the mean gradient on the straight path from the baseline b to
+      the token embeddings x (Sundararajan et al. 2017, §3), at Gauss–Legendre points: 32, doubled
+      up to 256 while the effects differ by more than 1 % from f(x) − f(b). Special tokens, masked
+      tokens, positions and segments are the same all along the path.
+    - rollout: attention rollout to the token that the logit is computed from (Abnar and Zuidema
+      2020); not signed, of no logit, not an explanation.
+
+    It takes long, so an answer covers a part, which `start`, `points` and `so_far` continue.
+    """
+
+    answered_by: ClassVar[type[Answer]] = Attributed
+    kind: Literal["attribute"] = "attribute"
+    method: Method = "occlusion"
+    baseline: Baseline = "mask"
+    start: int = Field(0, ge=0, description="The first word or point that is not yet computed.")
+    points: int = Field(FEWEST_POINTS, ge=1, le=MOST_POINTS)
+    so_far: tuple[float, ...] = Field((), description="`effects` of the answer before.")
+
+
+class Faithfulness(Message):
+    """Of one order of the words; both are means over how many words are masked, or left."""
+
+    comprehensiveness: float
+    sufficiency: float
+
+
+class FaithfulnessChecked(Answer):
+    """How the score falls when words are masked in this order, and in random orders."""
+
+    kind: Literal["faithfulness_checked"] = "faithfulness_checked"
+    own: Faithfulness | None = Field(None, description="None until all inputs are computed.")
+    random: tuple[Faithfulness, ...] = ()
+    scores: tuple[float, ...] = Field((), description="Of the inputs that are computed.")
+    next: int | None = None
+    total: int = Field(description="Inputs to compute.")
+
+
+class CheckFaithfulness(AboutTarget):
+    """Do the words that are said to matter, matter? (DeYoung et al. 2020, §4.2)
+
+    Comprehensiveness is f(x) − f(x without the first words), sufficiency f(x) − f(the first words
+    alone), each the mean over the first 1, 5, 10, 20 and 50 % of the words, at least one. Words are
+    masked and not removed, so that all others keep their positions, and f is the logit.
+    """
+
+    answered_by: ClassVar[type[Answer]] = FaithfulnessChecked
+    kind: Literal["check_faithfulness"] = "check_faithfulness"
+    order: tuple[int, ...] = Field(description="Numbers of the words, the most important first.")
+    start: int = Field(0, ge=0, description="The first input that is not yet computed.")
+    so_far: tuple[float, ...] = Field((), description="Scores of the inputs before.")
+
+
+class Edit(Message):
+    """Other characters in place of those from `start` to `end` of a text."""
+
+    segment: int = 0
+    start: int
+    end: int
+    text: str = ""
+
+
+class EditScored(Message):
+    """A text or pair as it was changed, and the score of what is explained in it.
+
+    `problem` says why there is none.
+    """
+
+    text: str
+    pair: str | None = None
+    score: float = 0.0
+    predicted: str = Field("", description="What the model predicts for it; empty for a number.")
+    problem: str = ""
+
+
+class EditsScored(Answer):
+    """As many as there are edits."""
+
+    kind: Literal["edits_scored"] = "edits_scored"
+    explained: Explained
+    predicted: str = ""
+    edits: tuple[EditScored, ...]
+
+
+class ScoreEdits(AboutTarget):
+    """What does the score become when the text is changed, each edit by itself?"""
+
+    answered_by: ClassVar[type[Answer]] = EditsScored
+    kind: Literal["score_edits"] = "score_edits"
+    edits: tuple[Edit, ...]

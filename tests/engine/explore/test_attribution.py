@@ -1,0 +1,256 @@
+"""Attributions beside captum on transformers, and the laws that they keep."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from captum.attr import FeatureAblation, InputXGradient, LayerIntegratedGradients
+
+from engine.errors import StudioError
+from engine.explore import attribution
+from engine.explore.attribution import attribute
+from engine.messages.explore.attribution import Attribute
+from engine.models.checkpoint import Checkpoint, load
+from engine.models.heads import Heads
+from engine.serving.network import packed_network
+from engine.serving.quantized_matmul import present
+from engine.tasks.inputs import typed
+from tests.engine.models.small import folder
+
+CLOSE = 1e-4
+TEXT, PAIR = "abc de fgh", "b ca"
+
+
+def asked(text: str = TEXT, **more: object) -> Attribute:
+    return Attribute.model_validate({"checkpoint": Path("any"), "text": text} | more)
+
+
+def whole(ours: Checkpoint, question: Attribute):
+    """All parts of an answer, one after another."""
+    answer = attribute(ours, question)
+    while answer.next is not None:
+        change = {"start": answer.next, "points": answer.points, "so_far": answer.effects}
+        if question.method == "occlusion":
+            effects = tuple(word.effect for word in answer.words)
+            change = {"start": answer.next, "so_far": effects}
+        answer = attribute(ours, question.model_copy(update=change))
+    return answer
+
+
+class Pair:
+    """A checkpoint of ours and the same weights in transformers."""
+
+    def __init__(self, place: Path, kind: str, name: str, outputs: int = 3) -> None:
+        self.folder = folder(place, Heads(outputs=outputs, kind=kind))
+        self.ours = load(self.folder)
+        self.theirs = getattr(transformers, name).from_pretrained(self.folder).eval()
+        tokenizer = transformers.AutoTokenizer.from_pretrained(self.folder)
+        self.given = tokenizer(TEXT, PAIR, return_tensors="pt")
+        self.words = [
+            (segment, word) if word is not None else None
+            for segment, word in zip(
+                self.given.sequence_ids(0), self.given.word_ids(0), strict=True
+            )
+        ]
+        self.base = self.given.input_ids.clone()
+        self.base[0, [n for n, word in enumerate(self.words) if word]] = tokenizer.mask_token_id
+
+    def by_word(self, effects: torch.Tensor) -> list[float]:
+        """Of float [T] the sums over the tokens of each word."""
+        order = list(dict.fromkeys(word for word in self.words if word))
+        named = list(zip(effects.tolist(), self.words, strict=True))
+        return [sum(effect for effect, other in named if other == word) for word in order]
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory) -> Pair:
+    place = tmp_path_factory.mktemp("classes") / "model"
+    return Pair(place, "pair_classification", "AutoModelForSequenceClassification")
+
+
+@pytest.fixture(scope="module")
+def tags(tmp_path_factory) -> Pair:
+    place = tmp_path_factory.mktemp("tags") / "model"
+    return Pair(place, "token_classification", "AutoModelForTokenClassification")
+
+
+def logit(pair: Pair, output: int, against: int | None = None, position: int | None = None):
+    """A function of token ids [B, T], as captum wants it."""
+
+    def forward(ids: torch.Tensor) -> torch.Tensor:
+        rows = {
+            name: value.expand(len(ids), -1)
+            for name, value in pair.given.items()
+            if name != "input_ids"
+        }
+        logits = pair.theirs(input_ids=ids, **rows).logits
+        logits = logits if position is None else logits[:, position]
+        return logits[:, output] - (0 if against is None else logits[:, against])
+
+    return forward
+
+
+@pytest.mark.parametrize("contrast", [None, 2])
+@pytest.mark.parametrize("kind", ["class", "tag"])
+def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
+    pair, position = (classes, None) if kind == "class" else (tags, 4)
+    forward = logit(pair, 1, contrast, position)
+    labels = pair.ours.labels
+    about = {"label": labels[1], "against": labels[contrast] if contrast else "", "pair": PAIR,
+             "position": position}  # fmt: skip
+    ids, base = pair.given.input_ids, pair.base
+    layer = pair.theirs.bert.embeddings.word_embeddings
+    assert any(pair.words[n] == pair.words[n + 1] is not None for n in range(len(pair.words) - 1))
+
+    words = sorted({word for word in pair.words if word})
+    mask = torch.tensor([[words.index(w) + 1 if w else 0 for w in pair.words]])
+    ablated = FeatureAblation(forward).attribute(ids, baselines=base, feature_mask=mask)[0]
+    first = [pair.words.index(word) for word in words]
+    found = whole(pair.ours, asked(**about))
+    assert [w.effect for w in found.words] == pytest.approx(ablated[first].tolist(), abs=CLOSE)
+
+    paths = LayerIntegratedGradients(forward, layer)
+    theirs = paths.attribute(ids, base, n_steps=32, method="gausslegendre").sum(-1)[0]
+    found = whole(pair.ours, asked(method="integrated_gradients", **about))
+    assert found.points == 32
+    assert [w.effect for w in found.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
+    assert found.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
+    with torch.no_grad():
+        assert found.explained.score == pytest.approx(float(forward(ids)), abs=CLOSE)
+        assert found.baseline_score == pytest.approx(float(forward(base)), abs=CLOSE)
+
+    vectors = layer(ids).detach()
+
+    def of_vectors(given: torch.Tensor) -> torch.Tensor:
+        hook = layer.register_forward_hook(lambda *_: given)
+        try:
+            return forward(ids.expand(len(given), -1))
+        finally:
+            hook.remove()
+
+    theirs = InputXGradient(of_vectors).attribute(vectors.requires_grad_()).sum(-1)[0]
+    found = whole(pair.ours, asked(method="input_x_gradient", **about))
+    assert found.effects == pytest.approx(theirs.tolist(), abs=CLOSE)
+    assert [w.effect for w in found.words] == pytest.approx(pair.by_word(theirs), abs=CLOSE)
+
+
+@pytest.mark.parametrize("baseline", ["mask", "pad", "zero"])
+def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, baseline) -> None:
+    """Of the token that is predicted at a mask, and of it rather than another one."""
+    masked = (2,)
+    about = {"head": "mlm", "masked": masked, "method": "integrated_gradients",
+             "baseline": baseline}  # fmt: skip
+    found = whole(known.checkpoint, asked("A quiet film.", **about))
+    given = known.typed("A quiet film.", None, *masked)
+    theirs = known.run(given).logits[0, 2, : known.checkpoint.tokenizer.size]
+    assert found.explained.label == known.checkpoint.tokenizer.token(int(theirs.argmax()))
+    assert found.explained.score == pytest.approx(float(theirs.max()), abs=CLOSE)
+    assert found.baseline_score is not None and found.difference is not None
+    moved = found.explained.score - found.baseline_score
+    assert abs(moved) > 0.01 and abs(found.difference) <= 0.01 * abs(moved)
+    sums = sum(word.effect for word in found.words) + found.others
+    assert sums == pytest.approx(moved, rel=0.01) and abs(found.others) < CLOSE
+    against = known.checkpoint.tokenizer.token(int(theirs.argmin()))
+    other = whole(known.checkpoint, asked("A quiet film.", against=against, **about))
+    assert other.explained.score == pytest.approx(float(theirs.max() - theirs.min()), abs=CLOSE)
+    assert other.explained.against == against
+
+
+def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch) -> None:
+    """Slices of a few points each, so every part continues the one before."""
+    monkeypatch.setattr(attribution, "BACKWARD_SLICE", 40)
+    ask = asked(method="integrated_gradients", points=1, pair=PAIR)
+    first = attribute(classes.ours, ask)
+    assert (first.next, first.points) == (0, 2), "one point is not enough"
+    found = whole(classes.ours, ask)
+    assert found.points > 2 and found.difference is not None
+    assert found.effects == pytest.approx(
+        attribute_at_once(classes.ours, found.points).effects, abs=1e-5
+    )
+    monkeypatch.setattr(attribution, "CLOSE_ENOUGH", 0.0)
+    assert whole(classes.ours, ask).points == 256, "no more than these, and the rest is told"
+
+
+def attribute_at_once(ours: Checkpoint, points: int):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attribution, "BACKWARD_SLICE", 100_000)
+        question = asked(method="integrated_gradients", points=points, pair=PAIR)
+        return attribute(ours, question)
+
+
+@pytest.mark.skipif(not present("float32"), reason="there is no packed product on this machine")
+def test_the_packed_network_refuses_a_gradient(classes) -> None:
+    """It shows the same numbers; its gradient would be another one, and nobody would see it."""
+    packed = Checkpoint(**vars(classes.ours) | {"network": packed_network(classes.ours.network,
+                                                                          "float32")})  # fmt: skip
+    shown = attribute(packed, asked(pair=PAIR))
+    assert shown.explained.score == pytest.approx(
+        attribute(classes.ours, asked(pair=PAIR)).explained.score, abs=CLOSE
+    )
+    for method in attribution.GRADIENTS:
+        with pytest.raises(RuntimeError, match="no gradient"):
+            attribute(packed, asked(method=method, pair=PAIR))
+
+
+def test_rollout_is_that_of_the_token_that_the_logit_is_of(tags) -> None:
+    from engine.explore.attention import weights
+
+    _, rolled = weights(tags.ours, TEXT, PAIR, "rollout")
+    found = attribute(tags.ours, asked(method="rollout", position=5, pair=PAIR))
+    first = tags.words.index(tags.words[5])
+    assert found.explained.position == first
+    assert found.effects == pytest.approx(rolled[-1, 0, first].tolist(), abs=1e-6)
+    assert sum(found.effects) == pytest.approx(1, abs=1e-5) and found.difference is None
+
+
+def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
+    pair = Pair(tmp_path / "model", "question_answering", "AutoModelForQuestionAnswering", 2)
+    with torch.no_grad():
+        theirs = pair.theirs(**pair.given)
+    passage = [n for n, word in enumerate(pair.words) if word and word[0] == 1]
+    for label, logits in (("start", theirs.start_logits[0]), ("end", theirs.end_logits[0])):
+        found = attribute(pair.ours, asked(label=label, pair=PAIR))
+        best = max(passage, key=lambda n: float(logits[n]))
+        assert found.explained.position == best
+        assert found.explained.score == pytest.approx(float(logits[best]), abs=CLOSE)
+    with pytest.raises(StudioError, match="passage"):
+        attribute(pair.ours, asked())
+
+
+def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
+    """What trains a probe keeps its encoder as it is; what explains it must not."""
+    from engine.spec.features import Features
+
+    ours = load(
+        folder(tmp_path / "probe", Heads(outputs=3, features=Features(vectors="sum of last four")))
+    )
+    found = whole(ours, asked(method="integrated_gradients"))
+    assert found.difference is not None and found.baseline_score is not None
+    moved = found.explained.score - found.baseline_score
+    assert abs(moved) > 1e-4 and abs(found.difference) <= 0.01 * abs(moved)
+
+
+@pytest.mark.parametrize(
+    "about,problem",
+    [
+        ({"label": "none of them"}, "does not know the class"),
+        ({"head": "mlm"}, "no MLM head"),
+    ],
+)
+def test_what_is_not_there_is_refused_in_words(classes, about, problem) -> None:
+    with pytest.raises(StudioError, match=problem):
+        attribute(classes.ours, asked(pair=PAIR, **about))
+
+
+def test_a_token_needs_a_mask_and_a_vocabulary_that_has_it(tiny) -> None:
+    with pytest.raises(StudioError, match="Nothing is masked"):
+        attribute(tiny, asked(head="mlm"))
+    with pytest.raises(StudioError, match="no token “xyz”"):
+        attribute(tiny, asked(head="mlm", masked=(1,), label="xyz"))
+    given = typed(tiny, TEXT, None, (1,))
+    found = attribute(tiny, asked(head="mlm", masked=(1,), label="a"))
+    with torch.no_grad():
+        last = tiny.network.encoder(given.tokens, given.segments).last[0, 1]
+        own = float(tiny.network.mlm(last)[tiny.tokenizer.id("a")])
+    assert found.explained.score == pytest.approx(own, abs=CLOSE)

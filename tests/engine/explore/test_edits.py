@@ -1,0 +1,104 @@
+"""Changed texts, and how far an order of words can be trusted, beside transformers by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from engine.errors import StudioError
+from engine.explore import attribution, faithfulness
+from engine.explore.edits import score
+from engine.explore.faithfulness import SHARES, check, random_orders
+from engine.messages.explore.attribution import CheckFaithfulness, Edit, ScoreEdits
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from tests.engine.models.small import folder
+
+CLOSE = 1e-4
+TEXT = "abc de f g h i j k l m"
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory):
+    place = folder(tmp_path_factory.mktemp("edits") / "model", Heads(mlm=True, outputs=3))
+    model = transformers.AutoModelForSequenceClassification.from_pretrained(place).eval()
+    return load(place), model, transformers.AutoTokenizer.from_pretrained(place)
+
+
+def logits(model, tokenizer, text: str) -> torch.Tensor:
+    with torch.no_grad():
+        return model(**tokenizer(text, return_tensors="pt")).logits[0]
+
+
+def test_every_edit_has_the_logit_of_the_changed_text(classes) -> None:
+    ours, model, tokenizer = classes
+    edits = (Edit(start=0, end=4), Edit(start=0, end=6, text="de abc"), Edit(start=4, end=6,
+             text="q"))  # fmt: skip
+    texts = ("de f g h i j k l m", "de abc f g h i j k l m", "abc q f g h i j k l m")
+    question = ScoreEdits(checkpoint=Path("any"), text=TEXT, edits=edits, label=ours.labels[2])
+    answer = score(ours, question)
+    assert tuple(edit.text for edit in answer.edits) == texts
+    assert answer.explained.score == pytest.approx(
+        float(logits(model, tokenizer, TEXT)[2]), abs=CLOSE
+    )
+    for edit in answer.edits:
+        theirs = logits(model, tokenizer, edit.text)
+        assert edit.score == pytest.approx(float(theirs[2]), abs=CLOSE)
+        assert edit.predicted == ours.labels[int(theirs.argmax())]
+
+
+def test_a_mask_stays_with_its_word_and_an_edit_of_it_has_no_score(classes) -> None:
+    ours = classes[0]
+    edits = (Edit(start=0, end=4), Edit(start=4, end=6, text="q"))
+    mask = next(n for n, t in enumerate(ours.tokenizer.encode(TEXT).tokens) if t.start == 4)
+    question = ScoreEdits(
+        checkpoint=Path("any"), text=TEXT, edits=edits, head="mlm", masked=(mask, mask + 1),
+        label="b",
+    )  # fmt: skip
+    answer = score(ours, question)
+    alone = ScoreEdits(
+        checkpoint=Path("any"), text=answer.edits[0].text, edits=(), head="mlm", masked=(1, 2),
+        label="b",
+    )  # fmt: skip
+    assert answer.edits[0].score == pytest.approx(score(ours, alone).explained.score, abs=CLOSE)
+    assert "token that is explained" in answer.edits[1].problem
+
+
+def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> None:
+    ours, model, tokenizer = classes
+    monkeypatch.setattr(attribution, "FORWARD_SLICE", 100)
+    monkeypatch.setattr(faithfulness, "FORWARD_SLICE", 100)
+    given = tokenizer(TEXT, return_tensors="pt")
+    words = np.array([-1 if word is None else word for word in given.word_ids(0)])
+    count = words.max() + 1
+    order = tuple(reversed(range(count)))
+
+    def value(hidden: tuple[int, ...]) -> float:
+        ids = given.input_ids.clone()
+        ids[0, np.isin(words, hidden)] = tokenizer.mask_token_id
+        with torch.no_grad():
+            return float(model(**{**given, "input_ids": ids}).logits[0, 1])
+
+    question = CheckFaithfulness(
+        checkpoint=Path("any"), text=TEXT, order=order, label=ours.labels[1]
+    )
+    answer, parts = check(ours, question), 1
+    while answer.next is not None:
+        assert answer.own is None
+        change = {"start": answer.next, "so_far": answer.scores}
+        answer = check(ours, question.model_copy(update=change))
+        parts += 1
+    assert parts > 3 and len(answer.random) == 20
+    for found, one in ((answer.own, order), (answer.random[7], random_orders(count)[7])):
+        taken = [max(1, round(share * count)) for share in SHARES]
+        gone = np.mean([value(()) - value(one[:n]) for n in taken])
+        alone = np.mean([value(()) - value(one[n:]) for n in taken])
+        assert found.comprehensiveness == pytest.approx(gone, abs=CLOSE)
+        assert found.sufficiency == pytest.approx(alone, abs=CLOSE)
+
+
+def test_an_order_names_every_word_once(classes) -> None:
+    with pytest.raises(StudioError, match="two words"):
+        check(classes[0], CheckFaithfulness(checkpoint=Path("any"), text=TEXT, order=(0, 0)))
