@@ -20,8 +20,6 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.scores import metric_of
 from engine.results.store import baselines_in, root_of
 
-WITHOUT = ("question_answering",)  # tasks that no simple model does
-
 
 @dataclass(frozen=True)
 class Beside:
@@ -64,7 +62,7 @@ class BaselineLine(QWidget):
         self.hide()
         if predictions is None or not predictions.is_labelled:
             return
-        if predictions.facts.part == "file" or predictions.facts.task in WITHOUT:
+        if predictions.facts.part == "file":
             return
         folder = root_of(self._folder)
         background.run(

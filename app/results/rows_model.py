@@ -12,6 +12,7 @@ from app.widgets import numbers
 from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 from engine.results.predictions import CELL, Predictions
+from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
 
 PAINTED_CHARACTERS = 300  # of a cell; the row below has all of it
 RIGHT, WRONG = "✓", "✗"
@@ -45,11 +46,23 @@ def columns_of(predictions: Predictions) -> list[Column]:
     said = [Column(k, t) for k, t in titles.items() if table[k].null_count < len(predictions)]
     texts = [name for name in predictions.facts.mapping.texts if name in predictions.columns]
     others = [name for name in predictions.columns if name not in texts]
-    cells = [Column(CELL + name, visible(name[:100])) for name in (*texts, *others)]
+    cells = [Column(CELL + name, _title(name, predictions)) for name in (*texts, *others)]
     said += cells[: len(texts)]
     if table["loss"].null_count < len(predictions):
         said.append(Column("loss", translate("ResultRows", "Loss")))
     return [*said, *cells[len(texts) :], Column("row", translate("ResultRows", "Row"))]
+
+
+def _title(column: str, predictions: Predictions) -> str:
+    """The name of a column of the data; those of masked tokens are the program's own."""
+    titles = {
+        TEXT: translate("ResultRows", "Text"),
+        POSITION: translate("ResultRows", "Position"),
+        OCCURRENCES: translate("ResultRows", "Occurrences"),
+    }
+    if predictions.facts.task == "pretraining" and column in titles:
+        return titles[column]
+    return visible(column[:100])
 
 
 class RowsModel(QAbstractTableModel):

@@ -2,8 +2,9 @@
 
 The labels of the training rows alone, and words without their order: TF-IDF of words and pairs of
 neighbours (Salton and Buckley 1988) with logistic or ridge regression, as scikit-learn has them;
-for tags the most frequent one of a word; for choices the cosine with the text. What they say goes
-through the collectors of the tasks, so every figure is computed as for a fine-tuned model.
+for tags the most frequent one of a word; for choices the cosine with the text; for questions the
+words nearest to theirs (`engine.tasks.answer_baselines`). Every figure of what they say is computed
+as that of a fine-tuned model.
 
 N rows, C labels, F features, W words.
 """
@@ -20,9 +21,11 @@ from engine.data.columns.words import words_of
 from engine.data.datasets.store import Rows
 from engine.spec.task import TaskSpec
 from engine.tasks import learner_for
-from engine.tasks.learner import Examples, Learner, LogitsCollector, PredictionCollector
+from engine.tasks.answer_baselines import nearest_words
+from engine.tasks.learner import Examples, Learner, LogitsCollector, RowPredictions
 from engine.tasks.multiple_choice import MultipleChoiceLearner, endings_of
 from engine.tasks.predicted_tags import UNKNOWN, Sentences, TagCollector
+from engine.tasks.question_answering import ChosenAnswers, QuestionAnsweringLearner
 from engine.tasks.token_classification import TokenClassificationLearner, tag_numbers
 from engine.tasks.whole_text import WholeTextLearner
 
@@ -42,11 +45,11 @@ class Baseline:
 
     key: str
     name: str
-    predict: Callable[[Learner, Rows, Rows], PredictionCollector]
+    predict: Callable[[Learner, Rows, Rows], RowPredictions]
 
 
 def baselines(task: TaskSpec) -> tuple[Baseline, ...]:
-    """The baselines of a task that are fitted on its rows; none for question answering.
+    """The baselines of a task that are fitted on its rows.
 
     That of pre-training is counted: `engine.results.unigram`.
     """
@@ -63,6 +66,8 @@ def baselines(task: TaskSpec) -> tuple[Baseline, ...]:
             return place, Baseline("tfidf", "TF-IDF cosine", _choices(_cosines))
         case "token_classification":
             return (Baseline("word-tags", "Most frequent tag of each word", _word_tags),)
+        case "question_answering":
+            return (Baseline("nearest-words", "Words nearest to the question's", _answers),)
         case "text_classification" | "pair_classification":
             classes = Baseline("tfidf", "TF-IDF + logistic regression", _whole(_logistic))
             return majority, classes
@@ -71,7 +76,7 @@ def baselines(task: TaskSpec) -> tuple[Baseline, ...]:
 
 def predicted(
     baseline: Baseline, task: TaskSpec, train: Rows, rows: Rows
-) -> tuple[PredictionCollector, tuple[str, ...]]:
+) -> tuple[RowPredictions, tuple[str, ...]]:
     """What a baseline that is fitted on the training rows says of others, and the labels.
 
     Raises StudioError where the rows are not what the task can learn from.
@@ -94,8 +99,8 @@ class _Unpacked(Examples):
 # ── one text or pair: classes, sets of labels, numbers ───────────────────────────────────────
 
 
-def _whole(fit: Fitted) -> Callable[[Learner, Rows, Rows], PredictionCollector]:
-    def predict(learner: Learner, train: Rows, rows: Rows) -> PredictionCollector:
+def _whole(fit: Fitted) -> Callable[[Learner, Rows, Rows], RowPredictions]:
+    def predict(learner: Learner, train: Rows, rows: Rows) -> RowPredictions:
         assert isinstance(learner, WholeTextLearner)
         collected = learner.metrics(_Unpacked(len(rows), learner.targets(rows)))
         assert isinstance(collected, LogitsCollector)
@@ -197,8 +202,8 @@ def _never_empty(texts: list[str]) -> list[str]:
 # ── choices ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], PredictionCollector]:
-    def predict(learner: Learner, train: Rows, rows: Rows) -> PredictionCollector:
+def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], RowPredictions]:
+    def predict(learner: Learner, train: Rows, rows: Rows) -> RowPredictions:
         examples = _Unpacked(len(rows), _right_ones(learner, rows))
         examples.inputs_per_example = len(endings_of(rows)[0])
         collected = learner.metrics(examples)
@@ -232,6 +237,14 @@ def _cosines(_: Learner, train: Rows, rows: Rows) -> Numbers:
     columns = zip(*endings_of(rows), strict=True)
     cosines = [given.multiply(vectorizer.transform(column)).sum(axis=1) for column in columns]
     return np.hstack([np.asarray(one) for one in cosines])
+
+
+# ── answers ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _answers(learner: Learner, train: Rows, rows: Rows) -> ChosenAnswers:
+    assert isinstance(learner, QuestionAnsweringLearner)
+    return nearest_words(learner.task, train, rows)
 
 
 # ── tags ─────────────────────────────────────────────────────────────────────────────────────

@@ -224,8 +224,8 @@ class Metrics(ABC):
         """The metrics by name, without `validation_`; every task has `loss` and `examples`."""
 
 
-class PredictionCollector(Metrics):
-    """What a network predicts for each example."""
+class RowPredictions(ABC):
+    """What was predicted for rows."""
 
     @abstractmethod
     def report(self) -> Report:
@@ -248,6 +248,10 @@ class PredictionCollector(Metrics):
         The loss of a row is that of the report: the mean over all rows is the loss there. Where a
         row has several targets, as words or windows, each counts as often as it has them.
         """
+
+
+class PredictionCollector(Metrics, RowPredictions):
+    """What a network predicts for each example."""
 
     def compute(self) -> dict[str, float]:
         return self.report().metrics()

@@ -41,6 +41,7 @@ from engine.tasks.learner import (
     Examples,
     Learner,
     PredictionCollector,
+    RowPredictions,
     pad,
     random_tokens,
 )
@@ -207,6 +208,85 @@ class QuestionAnsweringLearner(Learner):
         return AnswerCollector(examples, self._decided)
 
 
+@dataclass(frozen=True)
+class ChosenAnswers(RowPredictions):
+    """The spans that were chosen for each of N questions.
+
+    Args:
+        rows: the questions and their passages.
+        choices: N of them.
+        losses: of each question, the mean over its windows, float64 [N]; None where there are none.
+        loss: the mean over all windows.
+    """
+
+    rows: Rows
+    task: QuestionAnswering
+    choices: Sequence[Choice]
+    losses: NDArray[np.float64] | None = None
+    loss: float = float("nan")
+
+    def report(self) -> QuestionReport:
+        if self.rows.answers is None:
+            raise _no_answers()
+        return report(*self._held_against()).model_copy(update={"loss": self.loss})
+
+    def predictions(self) -> list[dict[str, Any]]:
+        return [
+            answered(choice, passage, self.task)
+            for choice, passage in zip(self.choices, self._passages, strict=True)
+        ]
+
+    def outcomes(self) -> Outcomes:
+        """`null` of the details is how much higher no answer scores than the best span; it is null
+        where every question has an answer.
+        """
+        said = self.predictions()
+        pairs = zip(self.choices, self._passages, strict=True)
+        details = [self._details(choice, passage) for choice, passage in pairs]
+        found = Outcomes(
+            [one["answer"] for one in said],
+            probability=np.array([one["probability"] for one in said]),
+            details=[json.dumps(one, ensure_ascii=False) for one in details],
+            settings={
+                "unanswerable": float(bool(self.task.unanswerable)),
+                "no_answer_threshold": self.task.no_answer_threshold,
+                "max_answer_length": self.task.max_answer_length,
+            },
+        )
+        if self.rows.answers is None:
+            return found
+        held_against = self._held_against()
+        exacts, f1s = row_scores(*held_against)
+        gold = held_against[1]
+        return replace(
+            found,
+            gold=[" | ".join(dict.fromkeys(some)) for some in gold],
+            loss=self.losses,
+            score=f1s,
+            details=[
+                json.dumps({"gold": some, "exact": int(exact), **one}, ensure_ascii=False)
+                for some, exact, one in zip(gold, exacts, details, strict=True)
+            ],
+        )
+
+    @property
+    def _passages(self) -> Sequence[str]:
+        assert self.rows.pairs is not None
+        return self.rows.pairs
+
+    def _details(self, choice: Choice, passage: str) -> dict[str, Any]:
+        best = [[passage[s.start : s.end], *s] for s in choice.spans[:SHOWN]]
+        return {"null": choice.doubt if self.task.unanswerable else None, "best": best}
+
+    def _held_against(self) -> tuple[list[str], list[list[str]], list[float] | None, float]:
+        """The best spans, the true answers, the doubts where there may be none, the threshold."""
+        choices = self.choices
+        best = [one.answer(text, np.inf) for one, text in zip(choices, self._passages, strict=True)]
+        true = [[one.text for one in answers(self.rows, n)] for n in range(len(self.rows))]
+        doubts = [choice.doubt for choice in choices] if self.task.unanswerable else None
+        return best, true, doubts, self.task.no_answer_threshold
+
+
 class AnswerCollector(PredictionCollector):
     """Keeps the scores of every window; the answers are chosen when all are there."""
 
@@ -226,92 +306,34 @@ class AnswerCollector(PredictionCollector):
             self._scores[number] = scores[row, :, :length].copy()
 
     def report(self) -> QuestionReport:
-        rows = self._examples.rows
-        assert rows is not None and rows.pairs is not None
-        if rows.answers is None:
-            raise _no_answers()
-        found = report(*self._held_against(self._choices))
-        return found.model_copy(
-            update={"loss": float(self._losses.sum()) / max(len(self._losses), 1)}
-        )
+        return self._chosen.report()
 
     def predictions(self) -> list[dict[str, Any]]:
-        rows = self._examples.rows
-        assert rows is not None and rows.pairs is not None
-        return [
-            answered(choice, passage, self._task)
-            for choice, passage in zip(self._choices, rows.pairs, strict=True)
-        ]
+        return self._chosen.predictions()
 
     def outcomes(self) -> Outcomes:
-        """`null` of the details is how much higher no answer scores than the best span; it is null
-        where every question has an answer. A loss is the mean over the windows of the question.
-        """
-        rows, choices = self._examples.rows, self._choices
-        assert rows is not None and rows.pairs is not None
-        pairs = list(zip(choices, rows.pairs, strict=True))
-        said = [answered(choice, passage, self._task) for choice, passage in pairs]
-        details = [self._details(choice, passage) for choice, passage in pairs]
-        found = Outcomes(
-            [one["answer"] for one in said],
-            probability=np.array([one["probability"] for one in said]),
-            details=[json.dumps(one, ensure_ascii=False) for one in details],
-            settings={
-                "unanswerable": float(bool(self._task.unanswerable)),
-                "no_answer_threshold": self._task.no_answer_threshold,
-                "max_answer_length": self._task.max_answer_length,
-            },
-        )
-        if rows.answers is None:
-            return found
-        held_against = self._held_against(choices)
-        exacts, f1s = row_scores(*held_against)
-        gold = held_against[1]
-        return replace(
-            found,
-            gold=[" | ".join(dict.fromkeys(some)) for some in gold],
-            loss=self._losses_of_rows(),
-            score=f1s,
-            details=[
-                json.dumps({"gold": some, "exact": int(exact), **one}, ensure_ascii=False)
-                for some, exact, one in zip(gold, exacts, details, strict=True)
-            ],
-        )
+        return self._chosen.outcomes()
 
-    def _details(self, choice: Choice, passage: str) -> dict[str, Any]:
-        best = [[passage[s.start : s.end], *s] for s in choice.spans[:SHOWN]]
-        return {"null": choice.doubt if self._task.unanswerable else None, "best": best}
-
-    def _losses_of_rows(self) -> NDArray[np.float64]:
-        """The mean loss of the windows of each question, float64 [rows]."""
-        owners, rows = self._examples.owners, self._examples.rows
-        assert owners is not None and rows is not None
-        windows = np.bincount(owners, minlength=len(rows))
-        sums = np.bincount(owners, self._losses, minlength=len(rows))
-        means = np.full(len(rows), np.nan)
-        np.divide(sums, windows, out=means, where=windows > 0)
-        return means
-
-    def _held_against(
-        self, choices: Sequence[Choice]
-    ) -> tuple[list[str], list[list[str]], list[float] | None, float]:
-        """The best spans, the true answers, the doubts where there may be none, the threshold."""
-        rows = self._examples.rows
-        assert rows is not None and rows.pairs is not None
-        best = [one.answer(text, np.inf) for one, text in zip(choices, rows.pairs, strict=True)]
-        true = [[one.text for one in answers(rows, number)] for number in range(len(rows))]
-        doubts = [choice.doubt for choice in choices] if self._task.unanswerable else None
-        return best, true, doubts, self._task.no_answer_threshold
+    @property
+    def _chosen(self) -> ChosenAnswers:
+        rows, owners = self._examples.rows, self._examples.owners
+        assert rows is not None and owners is not None
+        losses = np.full(len(rows), np.nan)
+        windows, sums = (np.bincount(owners, w, minlength=len(rows)) for w in (None, self._losses))
+        np.divide(sums, windows, out=losses, where=windows > 0)
+        loss = float(self._losses.sum()) / max(len(self._losses), 1)
+        return ChosenAnswers(rows, self._task, self._choices, losses, loss)
 
     @cached_property
     def _choices(self) -> list[Choice]:
         """The best spans of each question, from the scores of all its windows."""
         examples = self._examples
-        assert examples.rows is not None and examples.rows.pairs is not None
-        assert examples.owners is not None and examples.cut_windows is not None
-        ends = np.searchsorted(examples.owners, np.arange(1, len(examples.rows) + 1))
+        rows, owners = examples.rows, examples.owners
+        assert rows is not None and rows.pairs is not None
+        assert owners is not None and examples.cut_windows is not None
+        ends = np.searchsorted(owners, np.arange(1, len(rows) + 1))
         found: list[Choice] = []
-        first, cut = 0, examples.cut_windows.cut(examples.rows.texts, examples.rows.pairs)
+        first, cut = 0, examples.cut_windows.cut(rows.texts, rows.pairs)
         for last, (some, _) in zip(ends.tolist(), cut, strict=True):
             scores = [one for one in self._scores[first:last] if one is not None]
             starts_and_ends = [s[0] for s in scores], [s[1] for s in scores]

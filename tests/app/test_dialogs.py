@@ -38,6 +38,7 @@ from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.runs import fake_worker
 
 ROOT = Path(__file__).parents[2]
+QUESTIONS = "app/widgets/dialogs.py"  # what all questions are made with
 SCREENS = {"1280 × 800": (1280, 800), "1280 × 800 at 200 %": (640, 400)}
 
 
@@ -141,6 +142,7 @@ ELSEWHERE = {
     "app/results/view.py _on_test": "app/results/test_view.py",
     "app/results/filter_bar.py _ask_name": "app/results/test_view.py",
     "app/results/comparison.py _on_others": "app/results/test_view.py",
+    "app/widgets/results/slices.py _ask_name": "app/results/test_view.py",
     "app/using/elsewhere_view.py ElsewhereDialog": "app/using/test_tab.py",
     "app/using/applying_view.py ApplyingDialog": "app/using/test_tab.py",
     "app/pages/data/dataset/view.py _ask_to_cure": "app/pages/data/dataset/test_checks.py",
@@ -150,22 +152,29 @@ AFTER_ENTER_OPEN = {"app/widgets/help.py HelpWindow", "app/exporting/view.py Exp
 
 
 def dialogs_of_the_program() -> set[str]:
-    """Each place that asks something, and each other class of dialogs."""
-    found = set()
+    """Each place that asks something, and each class of dialogs that is no base of another."""
+    asking, bases = set(), {}
     for file in sorted((ROOT / "app").rglob("*.py")):
         name = file.relative_to(ROOT).as_posix()
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
-                bases = {ast.unparse(base) for base in node.bases}
-                if bases & {"QDialog", "Dialog"} and node.name not in ("Dialog", "Question"):
-                    found.add(f"{name} {node.name}")
-            if isinstance(node, ast.FunctionDef):
+                bases[f"{name} {node.name}"] = {ast.unparse(base) for base in node.bases}
+            if isinstance(node, ast.FunctionDef) and name != QUESTIONS:
                 calls = {ast.unparse(c.func) for c in ast.walk(node) if isinstance(c, ast.Call)}
-                inner = any(isinstance(n, ast.FunctionDef) for n in ast.iter_child_nodes(node))
-                if calls & {"ask", "dialogs.ask"} and (inner or name != ""):
-                    found.add(f"{name} {node.name}")
-    return found
+                if {call.removeprefix("dialogs.") for call in calls} & {"ask", "ask_for_name"}:
+                    asking.add(f"{name} {node.name}")
+    dialogs = {"QDialog"}
+    while found := {
+        key for key, of in bases.items() if of & dialogs and _class(key) not in dialogs
+    }:
+        dialogs |= set(map(_class, found))
+    used = {base for of in bases.values() for base in of}
+    leaves = {key for key in bases if _class(key) in dialogs - used}
+    return asking | {key for key in leaves if not key.startswith(QUESTIONS)}
+
+
+def _class(key: str) -> str:
+    return key.rpartition(" ")[2]
 
 
 @pytest.fixture

@@ -173,7 +173,8 @@ def test_a_job_takes_the_recommended_settings_where_no_option_says_otherwise(
     assert recommended_for(job).training.model_copy(update={"epochs": 2}) == job.training
     assert job.training.learning_rate > TrainingSpec().learning_rate
     assert job.training.max_length == 16, "the texts are short"
-    assert "Learning rate 0.0003: " in printed.err and "Epochs" not in printed.err
+    rate = f"Learning rate {job.training.learning_rate:g}: "
+    assert rate in printed.err and "Epochs" not in printed.err
 
     probe = ("--set=features.vectors=last", "--set=features.probe=linear")
     for own, rate in (((), 1e-2), (("--set=features.learning_rate=0.001",), 1e-3)):

@@ -1,5 +1,7 @@
 """Baselines are what scikit-learn says, and counts; their figures are those of any model."""
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, log_loss
 
+from engine.data.columns.answers import Answer, cell_of
 from engine.data.datasets.store import Rows
 from engine.results.predictions import read_predictions
 from engine.results.store import baselines_in, baselines_of_run
@@ -133,10 +136,64 @@ def test_a_word_has_its_most_frequent_tag() -> None:
     assert found.probability == pytest.approx(np.mean(shares))
 
 
+PASSAGE = "Ada Lovelace was born in London. The engine was built by Charles Babbage of Walworth."
+FILLING = [
+    f"The {n}th {some}"
+    for n in range(8)
+    for some in ("duke was born in the house.", "ship was built by the crew.", "one of the sea.")
+]
+BUILT = ("Who built the Walworth engine?", "Charles Babbage")
+
+
+def asked(*questions: tuple[str, str]) -> Rows:
+    cells = [cell_of([Answer(text, PASSAGE.index(text))] if text else []) for _, text in questions]
+    return Rows([question for question, _ in questions], [PASSAGE] * len(questions), answers=cells)
+
+
+def trained(answerable: bool) -> Rows:
+    """Many passages, so that some words are common; some questions without an answer."""
+    known = asked(BUILT, ("In which city was Ada?", "London"))
+    lost = Rows(["Why?"] * 24, FILLING, answers=[""] * 24)
+    if answerable:
+        lost = Rows(["Who was born?"] * 24, FILLING, answers=[text.split()[2] for text in FILLING])
+    assert known.pairs is not None and known.answers is not None and lost.answers is not None
+    cells = [*known.answers, *lost.answers]
+    return Rows([*known.texts, *lost.texts], [*known.pairs, *FILLING], answers=cells)
+
+
+def test_an_answer_is_the_words_nearest_to_those_of_the_question() -> None:
+    rows = asked(BUILT, ("Lovelace, born where?", "London"))
+    found, metrics = said("question_answering", "nearest-words", trained(True), rows)
+    assert list(found.predicted) == ["Charles Babbage", "Ada"]  # both names stand beside Lovelace
+    assert metrics["exact_match"] == 0.5 and metrics["f1"] == 0.5
+    assert found.loss is None and np.isnan(metrics["loss"])
+    first = json.loads((found.details or [])[0])
+    assert first["null"] is None and first["best"][0][0] == "Charles Babbage"
+    apart = {"built": 2, "engine": 4, "walworth": 2, "the": 5}  # words from the name
+    held = {"built": 9, "engine": 1, "walworth": 1, "the": 25, "who": 0}  # passages, of 25
+    idf = {word: math.log(26 / (1 + n)) for word, n in held.items()}
+    share = sum(idf[word] / (1 + n) for word, n in apart.items()) / sum(idf.values())
+    assert first["best"][0][3] == pytest.approx(math.log(share), abs=1e-6)
+
+
+def test_a_question_that_shares_no_word_with_its_passage_has_no_answer() -> None:
+    rows = asked(BUILT, ("Why?", ""))
+    found, metrics = said("question_answering", "nearest-words", trained(False), rows)
+    assert list(found.predicted) == ["Charles Babbage", ""] and metrics["f1"] == 1
+    doubts = [json.loads(one)["null"] for one in found.details or ()]
+    assert doubts[0] <= 0 < doubts[1] and found.settings["no_answer_threshold"] == 0
+
+
+def test_a_passage_without_a_word_has_no_answer() -> None:
+    rows = Rows(["Who?", ""], ["", "…"], answers=["", ""])
+    found, metrics = said("question_answering", "nearest-words", trained(True), rows)
+    assert list(found.predicted) == ["", ""] and metrics["exact_match"] == 1
+
+
 @pytest.mark.parametrize("kind", TASKS)
 def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path: Path) -> None:
     job = JOBS[kind](tmp_path)
-    if kind in ("question_answering", "pretraining"):
+    if kind == "pretraining":
         assert baselines(job.task) == ()
         return
     assert kind in HEADED
@@ -155,5 +212,8 @@ def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path
     assert not baselines_in(run.results, "validation", "other") and "Fitting the baselines" in told
     for one in found:
         assert one.facts.labels == labels and one.facts.part == "validation"
-        assert {*one.facts.metrics} == {*made.data.learner.measured, "examples"}
+        metrics = {*made.data.learner.measured, "examples"}
+        assert {*one.facts.metrics} == metrics - (
+            {"loss"} if kind == "question_answering" else set()
+        )
         assert one.table["gold"].null_count == 0 and one.columns == made.data.dataset.spec.columns
