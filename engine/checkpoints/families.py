@@ -10,11 +10,13 @@ from engine.checkpoints.family import (
     Family,
     embedding_names,
 )
+from engine.phrases import phrase
 from engine.spec.model import (
     AlbertSpec,
     BertSpec,
     CamembertSpec,
     DistilBertSpec,
+    ElectraSpec,
     RobertaSpec,
     XlmRobertaSpec,
 )
@@ -162,6 +164,41 @@ ALBERT = Family(
     pair_head="ForPreTraining",
     orders_pairs=True,
 )
+ELECTRA = Family(
+    title="ELECTRA",
+    name="electra",
+    classes="Electra",
+    spec=ElectraSpec,
+    network="electra.Electra",
+    sizes=SIZES,
+    settings=SETTINGS | {"embedding_size": "embedding_size", "classifier_dropout": "head_dropout"},
+    layer="electra.encoder.layer.{}.",
+    inner=BERT_LAYER,
+    names={
+        **embedding_names("electra"),
+        "encoder.embeddings.widen.": "electra.embeddings_project.",
+        "encoder.pooler.dense.": "sequence_summary.summary.",  # of the class for choices
+        "mlm.dense.": "generator_predictions.dense.",
+        "mlm.norm.": "generator_predictions.LayerNorm.",
+        "mlm.bias": "generator_lm_head.bias",
+    },
+    decoder=("generator_lm_head.weight", ""),
+    parts=("embeddings.", "embeddings_project.", "encoder."),
+    own_pooler=("classifier.dense.", "classifier.out_proj."),
+    others=NOT_CAUSAL
+    | {
+        "summary_type": (None, "first"),
+        "summary_use_proj": (None, True),
+        "summary_activation": (None, "gelu"),
+    },
+    remarks={
+        "discriminator_predictions.": phrase(
+            "This is ELECTRA's discriminator: it is for tasks, and its head for replaced tokens is "
+            "not used. The generator is the one that predicts masked tokens."
+        )
+    },
+)
 FAMILIES = {
-    family.name: family for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, ALBERT)
+    family.name: family
+    for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, ALBERT, ELECTRA)
 }

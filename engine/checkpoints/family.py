@@ -75,6 +75,7 @@ class Family:
         pair_head: the end of the class that has the head for two sentences alone.
         orders_pairs: whether that head was trained on their order, and not on whether they belong
             together.
+        remarks: the beginnings of published tensors that are passed over, and what is said of it.
         others: entries of config.json that would make it another network, and the values that
             do not.
     """
@@ -100,6 +101,7 @@ class Family:
     lowercase: bool = True
     pair_head: str = "ForNextSentencePrediction"
     orders_pairs: bool = False
+    remarks: dict[str, str] = field(default_factory=dict)
 
     @property
     def beginning(self) -> str:

@@ -107,6 +107,9 @@ class StateDictMapper:
         used = {*plan.take.values(), *self._tied_copies(plan)}
         unused = [n for n in self._files.shapes if n not in used and not is_buffer(n)]
         plan.unexpected = [*unused, *self._files.besides]
+        for beginning, remark in self._family.remarks.items():
+            if any(name.startswith(beginning) for name in unused):
+                self._notes.append(remark)
         return plan
 
     def _present_heads(self) -> Heads:
@@ -133,7 +136,8 @@ class StateDictMapper:
                     promised=promised,
                 )
             )
-        if promised.endswith(("ForMaskedLM", "ForPreTraining")) and not mlm:
+        pretrains = ("ForMaskedLM", *["ForPreTraining"] * self._family.has_nsp_head)
+        if promised.endswith(pretrains) and not mlm:
             self._notes.append(
                 phrase("{file} names an MLM head, but none was loaded.", file=self._file)
             )

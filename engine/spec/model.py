@@ -41,7 +41,6 @@ class EncoderSpec(Spec):
 
     family: ClassVar[str]
     shares_layers: ClassVar[bool] = False
-    projects_tokens: ClassVar[bool] = False  # from `token_size` to the hidden size
 
     vocab_size: int = Field(
         30522,
@@ -176,6 +175,11 @@ class EncoderSpec(Spec):
     def token_size(self) -> int:
         """Length of the embedding of a token, before it is projected to the hidden size."""
         return self.hidden_size
+
+    @property
+    def projects_tokens(self) -> bool:
+        """Whether embeddings are projected from `token_size` to the hidden size."""
+        return self.token_size != self.hidden_size
 
     @property
     def fixed_pad_id(self) -> int | None:
@@ -316,7 +320,6 @@ class AlbertSpec(EncoderSpec):
 
     family: ClassVar[str] = "albert"
     shares_layers: ClassVar[bool] = True
-    projects_tokens: ClassVar[bool] = True
     embedding_size: int = Field(
         128,
         ge=1,
@@ -381,6 +384,10 @@ class AlbertSpec(EncoderSpec):
         return self.embedding_size
 
     @property
+    def projects_tokens(self) -> bool:
+        return True  # to the same size, too
+
+    @property
     def stored_layers(self) -> int:
         return self.layer_groups
 
@@ -391,6 +398,39 @@ class AlbertSpec(EncoderSpec):
     def heights_of(self, stored: int) -> range:
         found = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
         return range(found[0], found[-1] + 1)
+
+
+class ElectraSpec(EncoderSpec):
+    """ELECTRA (Clark et al. 2020): BERT, of which the small one has small word vectors."""
+
+    family: ClassVar[str] = "electra"
+    embedding_size: int = Field(
+        128,
+        ge=1,
+        le=65_536,
+        title="Embedding size",
+        description="Size of the token embeddings before they are projected to the hidden size.",
+    )
+    segments: int = Field(
+        2,
+        ge=1,
+        le=1_000,
+        title="Segments",
+        description="Number of segment (token type) embeddings: first and second sentence.",
+        json_schema_extra=setting("elsewhere"),
+    )
+
+    @property
+    def segment_rows(self) -> int:
+        return self.segments
+
+    @property
+    def token_size(self) -> int:
+        return self.embedding_size
+
+    @property
+    def head_activation(self) -> Activation:
+        return "gelu"  # whatever the layers have
 
 
 def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:

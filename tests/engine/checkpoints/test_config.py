@@ -31,6 +31,7 @@ HARMLESS = {
     "bos_token_id": "the tokenizer says it",
     "eos_token_id": "the tokenizer says it",
     "pad_token_id": "the row of padding is masked; RoBERTa, which counts from it, reads it",
+    "summary_last_dropout": "the dropout of ELECTRA's head for choices; ours is the network's",
     "sinusoidal_pos_embds": "how positions begin; the file has them",
 }
 

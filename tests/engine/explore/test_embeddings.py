@@ -37,6 +37,8 @@ def test_every_norm_is_that_of_transformers(known, pair):
     if known.family == "albert":
         widen = known.model.albert.encoder.embedding_hidden_mapping_in
         hidden = widen(part(given.tokens, given.segments))[0]
+    if known.family == "electra":
+        hidden = known.model.electra.embeddings_project(part(given.tokens, given.segments))[0]
     assert answer.outcome == pytest.approx(hidden.norm(dim=-1).numpy(), abs=CLOSE)
 
 

@@ -28,6 +28,9 @@ def head_of(known):
             return known.model.lm_head
         case "albert":
             return known.model.predictions
+        case "electra":
+            model = known.model
+            return lambda x: model.generator_lm_head(model.generator_predictions(x))
         case _:
             model = known.model
             return lambda x: model.vocab_projector(

@@ -13,6 +13,7 @@ from engine.spec.model import (
     BertSpec,
     CamembertSpec,
     DistilBertSpec,
+    ElectraSpec,
     EncoderSpec,
     RobertaSpec,
     XlmRobertaSpec,
@@ -113,6 +114,13 @@ EXAMPLES = {
         AlbertSpec(vocab_size=30000),
         SIZES | {"max_position_embeddings": 48, "embedding_size": 10, "hidden_act": "gelu_new"},
         ("Model", "ForMaskedLM", "ForPreTraining"),
+    ),
+    "electra": Example(
+        "Electra",
+        ElectraSpec(**SMALL, max_positions=48, embedding_size=10),
+        ElectraSpec(embedding_size=768),
+        SIZES | {"max_position_embeddings": 48, "embedding_size": 10},
+        ("Model", "ForMaskedLM"),
     ),
 }
 

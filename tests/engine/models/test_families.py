@@ -24,6 +24,7 @@ from tests.engine.models.family_folders import (
     EXAMPLES,
     LABELS,
     OTHERS,
+    OWN_NETWORKS,
     published_folder,
     published_model,
     write_tokenizer,
@@ -44,7 +45,11 @@ BASE_PARAMETERS = {
     "xlm-roberta": 277_453_056,
     "camembert": 110_031_360,
     "albert": 11_092_992,
+    "electra": 108_891_648,
 }
+STILL = {name: {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0} for name in OTHERS}
+STILL["albert"] |= {"classifier_dropout_prob": 0.0}
+STILL["distilbert"] = {"dropout": 0.0, "attention_dropout": 0.0}
 CASES = [(f, s) for f in OTHERS for s in (*EXAMPLES[f].suffixes, *ADDED)]
 
 
@@ -156,6 +161,32 @@ def test_a_network_of_base_size_gives_the_same_numbers(family):
     assert_equal(family, ours.eval(), model, drawn(family, 2, 40))
 
 
+@pytest.mark.parametrize("family", OWN_NETWORKS)
+def test_gradients_are_those_of_transformers(family, tmp_path):
+    """Of every parameter, through the quick way, with padding in the batch."""
+    folder, model = published_folder(
+        family, "ForTokenClassification", tmp_path / "theirs", num_labels=3, **STILL[family]
+    )
+    ours, model = load(folder).network.double().train(), model.double().train()
+    ids, segments, real = drawn(family)
+    wanted = (ids % 3)[real]
+    told = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
+    said = model(input_ids=ids, attention_mask=real.long(), **told).logits[real]
+    torch.nn.functional.cross_entropy(said, wanted).backward()
+    logits = ours.task(ours.encode(ids, segments, real).last)[real]
+    torch.nn.functional.cross_entropy(logits, wanted).backward()
+    theirs_by_name = dict(model.named_parameters())
+    compared = 0
+    for name, parameter in ours.named_parameters():
+        other = theirs_by_name.get(published_name(name, FAMILIES[family], ours.heads))
+        if other is None or other.grad is None:  # a pooler that only theirs, or only ours, has
+            assert parameter.grad is None or not parameter.grad.any(), name
+            continue
+        compared += 1
+        assert torch.allclose(parameter.grad, other.grad, atol=1e-9), name
+    assert compared > 12 * ours.spec.stored_layers
+
+
 @pytest.mark.parametrize("family", OTHERS)
 def test_the_usual_base_sizes_are_those_of_the_papers(family):
     """Parameters of the published base models, of their encoders without a pooler."""
@@ -244,6 +275,21 @@ def test_shared_layers_are_at_the_height_of_the_highest():
     assert height("encoder.layers.1.attention.query.weight", spec) == 6
     assert height("encoder.embeddings.widen.weight", spec) == 0
     assert height("task.dense.weight", spec) == 7
+
+
+def test_an_electra_without_small_word_vectors_is_not_widened(tmp_path):
+    folder, model = published_folder("electra", "Model", tmp_path / "theirs", embedding_size=24)
+    loaded = load(folder)
+    assert not loaded.report.missing and not loaded.report.unexpected
+    assert_equal("electra", loaded.network, model, drawn("electra"))
+
+
+def test_the_discriminator_of_electra_says_what_it_is(tmp_path):
+    folder = published_folder("electra", "ForPreTraining", tmp_path / "theirs")[0]
+    loaded = load(folder)
+    assert loaded.report.notes == tuple(FAMILIES["electra"].remarks.values())
+    assert not loaded.report.missing and loaded.network.mlm is None
+    assert all("discriminator_predictions" in name for name in loaded.report.unexpected)
 
 
 def small_albert() -> dict:

@@ -14,7 +14,8 @@ from engine.models.fast.unpadded_attention import attend, by_library
 from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
-from engine.spec.model import AlbertSpec, BertSpec, DistilBertSpec, RobertaSpec
+from engine.spec.model import BertSpec
+from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
 from tests.engine.models.small import SPEC
 
 NO_DROPOUT = {"dropout": 0.0, "attention_dropout": 0.0}
@@ -29,9 +30,7 @@ SIZES = {
 FAMILIES = {
     "bert": BertSpec(**SIZES, **NO_DROPOUT),
     "left-to-right": BertSpec(**SIZES, **NO_DROPOUT, causal=True),
-    "roberta": RobertaSpec(**SIZES, **NO_DROPOUT),
-    "distilbert": DistilBertSpec(**SIZES, **NO_DROPOUT),
-    "albert": AlbertSpec(**SIZES, **NO_DROPOUT, embedding_size=8),
+    **{name: EXAMPLES[name].spec.model_copy(update=NO_DROPOUT) for name in OWN_NETWORKS},
 }
 PLACES = {
     "all": None,
