@@ -1,7 +1,7 @@
 """What is different between two versions of a data set, row by row."""
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,19 +38,22 @@ def differences(
 ) -> list[RowDifference]:
     """The rows that differ, in the order of the newer version, deleted ones last.
 
-    Rows are matched by their line and their order, which every version keeps; columns that only
-    one of the versions has are left out.
+    Rows are matched by their line and their order, which every version keeps; where several rows
+    have one line, as in several files, also by their cells. Columns that only one of the versions
+    has are left out.
 
     Raises:
         StudioError: where one of them is damaged.
         Cancelled: soon after `cancelled()` is true.
     """
-    old_lines, new_lines = (one.column("_line").to_numpy() for one in (old, new))
-    before = _matched(old_lines, new_lines)  # [rows of the newer]
+    new_lines = new.column("_line").to_numpy()
+    old_lines = old.column("_line").to_numpy()
+    shared = [column for column in new.spec.columns if column in old.spec.columns]
+    before = _matched(old, new, shared, cancelled)  # [rows of the newer]
     here = np.flatnonzero(before >= 0)
     there = before[here]
     cells: dict[int, dict[str, tuple[str, str]]] = defaultdict(dict)
-    for name in [column for column in new.spec.columns if column in old.spec.columns]:
+    for name in shared:
         if cancelled():
             raise Cancelled
         ours, theirs = new.column(name).take(here), old.column(name).take(there)
@@ -77,17 +80,61 @@ def differences(
     return found + [RowDifference(int(old_lines[n]), int(n), None, {}) for n in deleted]
 
 
-def _matched(old: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each line of `new`, the place of its row in `old`, -1 where it has none; rising."""
-    if np.array_equal(old, new):
-        return np.arange(len(new), dtype=np.int64)
-    places: dict[int, list[int]] = defaultdict(list)
-    for place, line in enumerate(old.tolist()):
-        places[line].append(place)
-    found, last = np.full(len(new), -1, dtype=np.int64), -1
-    for number, line in enumerate(new.tolist()):
-        own = places.get(line, [])
-        next_one = bisect_right(own, last)
-        if next_one < len(own):
-            found[number] = last = own[next_one]
+def _matched(
+    old: Dataset, new: Dataset, columns: list[str], cancelled: Callable[[], bool]
+) -> NDArray[np.int64]:
+    """For each row of `new`, the number of its row in `old`, -1 where it has none; rising."""
+    lines, new_lines = (one.column("_line").to_numpy() for one in (old, new))
+    if np.array_equal(lines, new_lines):
+        return np.arange(len(new_lines), dtype=np.int64)
+    order = np.argsort(lines, kind="stable")
+    if len(lines) and (np.diff(lines[order]) > 0).all():
+        places = np.searchsorted(lines, new_lines, sorter=order).clip(max=len(lines) - 1)
+        return np.where(lines[order[places]] == new_lines, order[places], -1)
+    cells, new_cells = (_whole_rows(one, columns, cancelled) for one in (old, new))
+    found = _unique_in_both(cells, new_cells)
+    _match_between(found, cells, new_cells)
+    _match_between(found, lines.tolist(), new_lines.tolist())
     return found
+
+
+def _whole_rows(dataset: Dataset, columns: list[str], cancelled: Callable[[], bool]) -> list[int]:
+    """A number for each row, which rows with the same line and cells share."""
+    found = [hash(line) for line in dataset.column("_line").to_pylist()]
+    for name in columns:
+        if cancelled():
+            raise Cancelled
+        cells = dataset.column(name).to_pylist()
+        found = [hash(pair) for pair in zip(found, cells, strict=True)]
+    return found
+
+
+def _unique_in_both(old: list[int], new: list[int]) -> NDArray[np.int64]:
+    """The places in `old` of what stands once on both sides, as `_matched` gives them."""
+    counts, new_counts = Counter(old), Counter(new)
+    places = {key: place for place, key in enumerate(old) if counts[key] == 1}
+    found, last = np.full(len(new), -1, dtype=np.int64), -1
+    for number, key in enumerate(new):
+        place = places.get(key, -1) if new_counts[key] == 1 else -1
+        if place > last:
+            found[number] = last = place
+    return found
+
+
+def _match_between(found: NDArray[np.int64], old: list[int], new: list[int]) -> None:
+    """Match rows with the same number between those that are matched already, in their order."""
+    places: dict[int, list[int]] = defaultdict(list)
+    for place, key in enumerate(old):
+        places[key].append(place)
+    ends, end = np.empty(len(found), dtype=np.int64), len(old)  # the next place that is taken
+    for number in range(len(found) - 1, -1, -1):
+        ends[number] = end
+        end = int(found[number]) if found[number] >= 0 else end
+    last = -1
+    for number, key in enumerate(new):
+        if found[number] < 0:
+            own = places.get(key, [])
+            next_one = bisect_right(own, last)
+            if next_one < len(own) and own[next_one] < ends[number]:
+                found[number] = own[next_one]
+        last = max(last, int(found[number]))

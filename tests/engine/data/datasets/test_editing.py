@@ -10,7 +10,7 @@ from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits, with
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
-from engine.spec.dataset import Split
+from engine.spec.dataset import Split, SplitName
 
 
 @pytest.fixture
@@ -72,6 +72,51 @@ def test_rows_are_matched_across_several_versions(films: Dataset) -> None:
     assert [(one.line, one.after) for one in found[1:]] == [(2, None), (6, None), (13, None)]
     back = differences(third, films)
     assert [one.line for one in back if one.before is None] == [2, 6, 13]
+
+
+def several(folder: Path, texts: dict[SplitName, list[str]]) -> Dataset:
+    """A data set of several files, each of which has these texts from its second line on."""
+    files: dict[SplitName, Path] = {}
+    for name, rows in texts.items():
+        files[name] = folder / f"{name}.csv"
+        lines = ["text,label", *(f"{text},good" for text in rows)]
+        files[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = recognise(files["train"])
+    assert found.mapping is not None
+    into = folder / "films" / "1"
+    import_dataset("films", files, found.reading, found.mapping, Split(), into)
+    return open_dataset(into)
+
+
+def test_rows_of_several_files_are_matched_by_their_cells(tmp_path: Path) -> None:
+    """The same lines stand in each file, so that they alone do not say which row is gone."""
+    old = several(
+        tmp_path,
+        {
+            "train": ["one", "two", "three"],
+            "validation": ["four", "five", "six", "seven", "eight"],
+            "test": ["nine", "ten", "eleven"],
+        },
+    )
+    gone = {1, 2, 3}  # the last two for training and the first one for validation
+    rows = {n: RowEdit(deleted=True) for n in gone} | {6: RowEdit(cells={"label": "bad"})}
+    new = edited(old, rows)
+    changed = differences(old, new)
+    assert [(one.before, one.after, one.cells) for one in changed] == [
+        (6, 3, {"label": ("good", "bad")}),
+        *((n, None, {}) for n in sorted(gone)),
+    ]
+    back = differences(new, old)
+    assert {one.after for one in back if one.before is None} == gone and len(back) == 4
+
+
+def test_copies_in_several_files_are_matched_in_their_order(tmp_path: Path) -> None:
+    old = several(tmp_path, {"train": ["one", "two", "three"], "test": ["one", "two"]})
+    new = edited(old, {1: RowEdit(deleted=True), 4: RowEdit(cells={"text": "four"})})
+    assert differences(old, new) == [
+        RowDifference(3, 4, 3, {"text": ("two", "four")}),
+        RowDifference(3, 1, None, {}),
+    ]
 
 
 def test_edits_survive_in_a_file_and_none_leave_no_file(tmp_path: Path) -> None:
