@@ -88,13 +88,18 @@ def free_folder(parent: Path, name: str) -> Path:
     return candidate
 
 
-def newest_version(dataset: Path) -> int:
-    """The number of the newest version in the folder of a data set; 0 where there is none."""
+def versions_in(dataset: Path) -> list[int]:
+    """The numbers of the versions in the folder of a data set, rising."""
     try:
         names = [entry.name for entry in dataset.iterdir()]
     except FileNotFoundError:
-        return 0
-    return max((int(name) for name in names if name.isdecimal()), default=0)
+        return []
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def newest_version(dataset: Path) -> int:
+    """The number of the newest version in the folder of a data set; 0 where there is none."""
+    return max(versions_in(dataset), default=0)
 
 
 def next_version(dataset: Path) -> int:

@@ -15,6 +15,7 @@ from engine.atomic_write import keep_files_private
 from engine.cli import (
     ask,
     calibrating,
+    changes,
     check,
     cluster,
     compose,
@@ -61,6 +62,7 @@ app.command("check", cls=GroupedHelp)(check.check_command)
 app.command("cure")(check.cure)
 app.command("label-errors")(labels.label_errors)
 app.command("relabel")(labels.relabel)
+app.command("changes")(changes.changes)
 app.command("predict", cls=GroupedHelp)(predicting.predict_command)
 app.command("evaluate", cls=GroupedHelp)(evaluating.evaluate_command)
 app.command("calibrate")(calibrating.calibrate)

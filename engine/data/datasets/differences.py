@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
@@ -31,6 +32,20 @@ class RowDifference:
     after: int | None
     cells: dict[str, tuple[str, str]]
     split: tuple[SplitName, SplitName] | None = None
+
+
+class Counts(NamedTuple):
+    """How many rows differ between two versions, and how."""
+
+    changed: int
+    added: int
+    removed: int
+
+
+def counts_of(found: list[RowDifference]) -> Counts:
+    added = sum(one.before is None for one in found)
+    removed = sum(one.after is None for one in found)
+    return Counts(len(found) - added - removed, added, removed)
 
 
 def differences(

@@ -39,6 +39,7 @@ READING = {
     "cure": [["IN", "exact_duplicates", "drop"]],
     "label-errors": [["IN", "--out", "NEW.csv"], ["STORED", "--model", "IN", "--out", "NEW.csv"]],
     "relabel": [["IN", "DATA"], ["STORED", "IN"]],
+    "changes": [["IN"]],
     "predict": [
         ["IN", "--model", "MODEL", "--out", "NEW.csv"],
         ["DATA", "--model", "IN", "--out", "NEW.csv"],

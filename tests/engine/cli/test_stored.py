@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from engine.data.datasets.deriving import derive
+from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.home import Home
 from tests.engine.cli.test_commands import output, refusal
@@ -71,6 +73,53 @@ def test_a_cure_that_cannot_be_is_refused(
     (films / "1").rename(tmp_path / "copy")
     said = refusal(capsys, "cure", str(tmp_path / "copy"), "leaked_rows", "drop")
     assert "not a version of a data set" in said
+
+
+def test_what_two_versions_differ_in_is_printed_and_written(
+    capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
+) -> None:
+    """A cure, edits and a relabelling one after another, each with its lineage and its cells."""
+    first = open_dataset(films / "1")
+    assert "not made from a version" in refusal(capsys, "changes", "films")
+    output(capsys, "cure", "films", "exact_duplicates", "drop")
+    edits = PendingEdits(
+        fingerprint="", rows={0: RowEdit(cells={"text": "a new text"}, split="train")}
+    ).edits(first.spec)
+    derive(films / "2", films / "3", 3, first.spec.mapping, edits=edits)
+    (tmp_path / "new.csv").write_text(f"row,new_label\n1,{first.page(0, 1)[0]['label']}\n")
+    output(capsys, "relabel", "films", str(tmp_path / "new.csv"))
+    told = json.loads(output(capsys, "changes", "films", "--json"))
+    assert (told["version"], told["since"], told["changed"]) == (4, 3, 1)
+    assert [one["column"] for one in told["cells"]] == ["label"]
+    out = tmp_path / "changes.csv"
+    told = json.loads(output(capsys, "changes", "films", "--since=1", "--json", f"--out={out}"))
+    gone = len(first) - len(open_dataset(films / "4"))
+    assert (told["changed"], told["added"], told["removed"]) == (2, 0, gone) and gone > 0
+    assert [(one["version"], one["made_from"]) for one in told["lineage"]] == [
+        (2, 1),
+        (3, 2),
+        (4, 3),
+    ]
+    with open(out, encoding="utf-8", newline="") as file:
+        cells = list(csv.DictReader(file))
+    text = first.page(0, 1)[0]["text"]
+    changed = [one for one in cells if one["change"] == "changed"]
+    assert [(one["column"], one["before"], one["after"]) for one in changed[:2]] == [
+        ("text", text, "a new text"),
+        ("split", "validation", "train"),
+    ]
+    removed = {int(one["row_before"]) for one in cells if one["change"] == "removed"}
+    for one in cells:
+        if one["change"] == "removed" and one["column"] == "text":
+            assert first.page(int(one["row_before"]), 1)[0]["text"] == one["before"]
+    assert len(removed) == gone
+    printed = output(capsys, "changes", "films", "--since=1")
+    assert f"2 rows changed, 0 added, {gone:,} removed" in printed
+    assert "~ row 0, text: " in printed and "→ a new text" in printed and "- row " in printed
+    back = json.loads(output(capsys, "changes", "films/1", "--since=4", "--json"))
+    assert back["added"] == gone and back["lineage"] == []
+    said = refusal(capsys, "changes", "films", "--since=9")
+    assert "no version 9" in said and "Its versions are 1, 2, 3, 4." in said
 
 
 def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:

@@ -1,0 +1,169 @@
+"""`bert-studio changes`: what is different between two versions of a stored data set."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import typer
+
+from engine.cli.stored import needed_dataset
+from engine.data.datasets.differences import RowDifference, counts_of, differences
+from engine.data.datasets.store import Dataset, open_dataset
+from engine.errors import StudioError
+from engine.home import versions_in
+from engine.phrases import phrase
+from engine.table_files import TABLE_WRITERS, known_suffix, write_table
+from engine.terminal import say, say_json
+
+SHOWN = 20  # rows that are printed
+SHOWN_CHARACTERS = 60  # of a cell
+AT_ONCE = 2_000  # rows of the table that are made at a time
+SCHEMA = pa.schema(
+    [
+        ("change", pa.string()),
+        ("line", pa.int64()),
+        ("row_before", pa.int64()),
+        ("row_after", pa.int64()),
+        ("column", pa.string()),
+        ("before", pa.string()),
+        ("after", pa.string()),
+    ]
+)
+SPLIT = "split"  # in place of the name of a column
+
+
+def changes(
+    data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
+    since: Annotated[
+        int | None,
+        typer.Option(min=1, help="The older version; without it, the one that this was made from."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write every changed cell: .csv, .tsv, .jsonl, .parquet or .xlsx."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print which rows and cells differ between a version and an older one.
+
+    Versions are named as in reviews/2; the newest one is meant where none is. Rows count from 0.
+    """
+    if out is not None:
+        known_suffix(out, TABLE_WRITERS)
+    new = needed_dataset(data)
+    old = _older(new, since)
+    found = differences(old, new)
+    if out is not None:
+        write_table(out, SCHEMA, _tables(old, new, found))
+    facts = {
+        "dataset": new.spec.name,
+        "version": new.spec.version,
+        "since": old.spec.version,
+        "lineage": _lineage(new, old),
+        **counts_of(found)._asdict(),
+    }
+    if as_json:
+        say_json(
+            facts
+            | {"cells": _cells(old, new, found[:SHOWN]), "file": None if out is None else str(out)}
+        )
+        return
+    for step in _lineage(new, old):
+        made = phrase(
+            "Version {version} was made from version {made_from}.",
+            version=step["version"],
+            made_from=step["made_from"],
+        )
+        say(" ".join([made, *step["changes"]]))
+    say(
+        f"{facts['changed']:,} rows changed, {facts['added']:,} added, {facts['removed']:,} removed"
+    )
+    say(*map(_line, _cells(old, new, found[:SHOWN])))
+    if len(found) > SHOWN:
+        say(f"… and {len(found) - SHOWN:,} more rows")
+    if out is not None:
+        say(f"Every changed cell is written to {out}")
+
+
+def _older(new: Dataset, since: int | None) -> Dataset:
+    """The version to compare with. Raises StudioError where it is not there."""
+    number = new.spec.made_from if since is None else since
+    if number is None:
+        raise StudioError(
+            phrase("Version {n} was imported from files, not made from a version.", n=_number(new)),
+            phrase("Name the version to compare it with: --since 1."),
+        )
+    folder = new.folder.absolute().parent / str(number)
+    if not folder.is_dir():
+        there = ", ".join(map(str, versions_in(folder.parent)))
+        raise StudioError(
+            phrase("There is no version {n} of “{name}”.", n=number, name=new.spec.name),
+            phrase("Its versions are {versions}.", versions=there or _number(new)),
+        )
+    return open_dataset(folder)
+
+
+def _number(dataset: Dataset) -> str:
+    return str(dataset.spec.version)
+
+
+def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
+    """Each version between the two with what was done for it, the oldest first."""
+    found: list[dict[str, Any]] = []
+    spec, folder = new.spec, new.folder.absolute().parent
+    while spec.made_from is not None and spec.version != old.spec.version:
+        step = {"version": spec.version, "made_from": spec.made_from}
+        found.append(step | {"changes": list(spec.changes)})
+        before = folder / str(spec.made_from)
+        if not before.is_dir():
+            break
+        spec = open_dataset(before).spec
+    return found[::-1]
+
+
+def _cells(old: Dataset, new: Dataset, found: list[RowDifference]) -> list[dict[str, Any]]:
+    """The changed cells of rows; all cells of one that is there on one side alone."""
+    gone = _rows(old, [one.before for one in found if one.after is None])
+    come = _rows(new, [one.after for one in found if one.before is None])
+    cells: list[dict[str, Any]] = []
+    for one in found:
+        sides: dict[str, tuple[str | None, str | None]] = {**one.cells}
+        if one.split is not None:
+            sides[SPLIT] = one.split
+        kind = "changed"
+        if one.before is None:
+            kind, sides = "added", {name: (None, cell) for name, cell in next(come)}
+        elif one.after is None:
+            kind, sides = "removed", {name: (cell, None) for name, cell in next(gone)}
+        place = {"change": kind, "line": one.line, "row_before": one.before, "row_after": one.after}
+        cells += [
+            place | {"column": name, "before": before, "after": after}
+            for name, (before, after) in sides.items()
+        ]
+    return cells
+
+
+def _rows(dataset: Dataset, numbers: list[int | None]) -> Iterator[list[tuple[str, str]]]:
+    """The split and all cells of these rows."""
+    for row in dataset.take(np.array(numbers, dtype=np.int64)) if numbers else ():
+        yield [(SPLIT, row["_split"]), *((name, row[name]) for name in dataset.spec.columns)]
+
+
+def _tables(old: Dataset, new: Dataset, found: list[RowDifference]) -> Iterator[pa.Table]:
+    for first in range(0, len(found), AT_ONCE):
+        rows = _cells(old, new, found[first : first + AT_ONCE])
+        yield pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def _line(cell: dict[str, Any]) -> str:
+    signs = {"added": "+", "removed": "-", "changed": "~"}
+    row = cell["row_before"] if cell["row_after"] is None else cell["row_after"]
+    said = [_short(cell[side]) for side in ("before", "after") if cell[side] is not None]
+    return f"{signs[cell['change']]} row {row}, {cell['column']}: {' → '.join(said)}"
+
+
+def _short(cell: str) -> str:
+    line = " ".join(cell.split())
+    return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"
