@@ -20,17 +20,16 @@ from engine.terminal import say, say_json
 SHOWN = 20  # rows that are printed
 SHOWN_CHARACTERS = 60  # of a cell
 AT_ONCE = 2_000  # rows of the table that are made at a time
-SCHEMA = pa.schema(
-    [
-        ("change", pa.string()),
-        ("line", pa.int64()),
-        ("row_before", pa.int64()),
-        ("row_after", pa.int64()),
-        ("column", pa.string()),
-        ("before", pa.string()),
-        ("after", pa.string()),
-    ]
-)
+FIELDS: list[tuple[str, pa.DataType]] = [
+    ("change", pa.string()),
+    ("line", pa.int64()),
+    ("row_before", pa.int64()),
+    ("row_after", pa.int64()),
+    ("column", pa.string()),
+    ("before", pa.string()),
+    ("after", pa.string()),
+]
+SCHEMA = pa.schema(FIELDS)
 SPLIT = "split"  # in place of the name of a column
 
 

@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
 from app import background, drops
 from app.library import DataEntry, ModelEntry
+from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.importing.files import data_files
 from app.pages.data.importing.state import ImportState
@@ -19,6 +22,7 @@ from app.uses import Uses
 from app.widgets import dialogs, numbers
 from app.widgets.dialogs import Choice
 from engine.data.formats.sources import data_suffixes
+from engine.errors import StudioError
 
 
 def file_patterns() -> str:
@@ -35,6 +39,7 @@ class DataPage(QWidget):
         self.state = DataState(studio, self)
         self.dataset: DatasetView | None = None
         self._wanted: Path | None = None  # to open once the list has been read
+        self._back_to: Path | None = None  # to open once the version that is open was deleted
         self._models: list[ModelEntry] = []
         self._reading_models: background.Job | None = None
         column = QVBoxLayout(self)
@@ -121,7 +126,9 @@ class DataPage(QWidget):
         view.left.connect(self.show_list)
         view.trained.connect(lambda: self._studio.go.emit("train", {"data": folder}))
         view.deleted.connect(self._on_delete)
-        view.revised.connect(self._on_revised)
+        view.revised.connect(lambda made: self._on_revised(view.editing.state, folder, made))
+        view.undone.connect(self._on_undo)
+        view.deleted_asked.connect(self._show_deleted)
         view.cured.connect(lambda made, change: self._on_cured(folder, made, change))
         self.dataset = view
         self._studio.settings.remember(view.splitter, "data.dataset")
@@ -132,10 +139,25 @@ class DataPage(QWidget):
         view.search.setFocus()
         self._read_models()
 
-    def _on_revised(self, folder: Path) -> None:
-        self.open_dataset(folder)
+    def _on_revised(self, edits: EditsState, before: Path, made: Path) -> None:
+        saved, file = edits.last_saved, edits.file
+        self.open_dataset(made)
+
+        def undo() -> None:
+            """Back to the version before, with the edits as they were before they were saved."""
+            try:
+                if saved is not None:
+                    saved.write(file)
+            except StudioError as error:
+                self._studio.notices.show(error)
+                return
+            self.state.discard(made)
+            self.open_dataset(before)
+
         self._studio.notices.say(
-            self.tr("Saved as version {0} of “{1}”.").format(folder.name, folder.parent.name)
+            self.tr("Saved as version {0} of “{1}”.").format(made.name, made.parent.name),
+            self.tr("Undo"),
+            undo,
         )
 
     def _on_cured(self, before: Path, made: Path, change: str) -> None:
@@ -150,6 +172,19 @@ class DataPage(QWidget):
             self.tr("Undo"),
             undo,
         )
+
+    def _show_deleted(self, older: Path, rows: NDArray[np.int64]) -> None:
+        """Open the version before at the rows that the one that is open lacks."""
+        assert self.dataset is not None
+        title = self.tr("Rows deleted in version {0}").format(self.dataset.state.folder.name)
+        self.open_dataset(older)
+        view = self.dataset
+
+        def show() -> None:
+            if view.state.problem is None:
+                view.show_listed(rows, title)
+
+        view.state.opened.connect(show)
 
     def _forget_dataset(self) -> None:
         if self.dataset is not None:
@@ -185,12 +220,26 @@ class DataPage(QWidget):
             self.dataset.show_source(self.state.sources.get(self.dataset.state.folder, ""))
 
     def _on_removed(self, folder: Path) -> None:
-        if self.dataset is not None and self.dataset.state.folder == folder:
+        if self.dataset is None or self.dataset.state.folder != folder:
+            return
+        if self._back_to is not None:
+            self.open_dataset(self._back_to)
+        else:
             self.show_list()
 
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 
     def _on_delete(self) -> None:
+        self._back_to = None
+        self._ask_uses()
+
+    def _on_undo(self) -> None:
+        """Delete the version that is open, and open the one that it was made from."""
+        assert self.dataset is not None
+        self._back_to = self.dataset.editing.review.made_from
+        self._ask_uses()
+
+    def _ask_uses(self) -> None:
         assert self.dataset is not None
         folder = self.dataset.state.folder
         entry = self.state.entry_at(folder) or DataEntry(folder.parent.name, folder, None)
@@ -210,9 +259,12 @@ class DataPage(QWidget):
             if key == "delete":
                 self.state.delete(entry)
 
+        title = self.tr("Delete “{0}”?").format(entry.name)
+        if self._back_to is not None:
+            title = self.tr("Go back to version {0}?").format(self._back_to.name)
         dialogs.ask(
             self,
-            self.tr("Delete “{0}”?").format(entry.name),
+            title,
             " ".join(said),
             [
                 Choice("delete", self.tr("Move to trash"), "danger"),

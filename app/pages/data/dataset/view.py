@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -50,6 +52,8 @@ class DatasetView(Page):
     trained, deleted: the button of that name was pressed.
     revised: the folder of a version that was made of this one.
     cured: the folder of one that a cure made, and what it changed.
+    undone: back to the version that this one was made from.
+    deleted_asked: the version before, and its rows that this one lacks.
     """
 
     left = Signal()
@@ -57,6 +61,8 @@ class DatasetView(Page):
     deleted = Signal()
     revised = Signal(Path)
     cured = Signal(Path, str)
+    undone = Signal()
+    deleted_asked = Signal(Path, object)
 
     def __init__(self, studio: Studio, folder: Path, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
@@ -76,6 +82,7 @@ class DatasetView(Page):
         self.checks_state = ChecksState(studio, self.state)
         self.checks_state.cured.connect(self.cured)
         self._finding: Finding | None = None  # whose rows are shown
+        self._are_listed = False  # whether somebody listed the rows that are shown
         self._add_rows()
         self._add_side()
         self.splitter.setStretchFactor(0, 1)
@@ -132,6 +139,8 @@ class DatasetView(Page):
         self.table.verticalHeader().hide()
         self.editing = EditingPart(self._studio, self.state, self.table, self)
         self.editing.state.saved.connect(self.revised)
+        self.editing.card.undone.connect(self.undone)
+        self.editing.card.deleted_asked.connect(self.deleted_asked)
         self.editing.state.changed.connect(self._show_row)
         self.none = EmptyState(
             "search",
@@ -233,6 +242,9 @@ class DatasetView(Page):
         if self.state.is_seeking:
             self.count.setText(self.tr("Searching…"))
             return
+        if self._are_listed and self.state.wanted is not None:
+            self._are_listed = False
+            self.finding_line.setVisible(self._finding is not None)
         found, whole = len(self.state.numbers), sum(self.state.spec.rows.values())
         if found == whole:
             self.count.setText(self.tr("%Ln row(s)", "", whole))
@@ -262,6 +274,13 @@ class DatasetView(Page):
             title = in_language(CHECKS[finding.check].title)
             self.finding_text.setText(self.tr("Rows of “{0}”").format(title))
         self._seek()
+
+    def show_listed(self, rows: NDArray[np.int64], title: str) -> None:
+        """Show these rows, whatever is sought, until others are."""
+        self._are_listed = True
+        self.finding_text.setText(title)
+        self.finding_line.show()
+        self.state.show_rows(rows)
 
     def _ask_to_cure(self, cure: Cure) -> None:
         """Say what a cure will change, and make the new version once that is wanted."""

@@ -1,6 +1,7 @@
 """Where a search for label errors, or the labelling of rows, is begun, and how far it is."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -21,9 +22,13 @@ from engine.spec.dataset import DatasetSpec
 class ReviewCard(Card):
     """Signals:
     trained: “Train again” was pressed.
+    undone: the button that goes back to the version before was pressed.
+    deleted_asked: the version before, and its rows that are wanted, int64 [N].
     """
 
     trained = Signal()
+    undone = Signal()
+    deleted_asked = Signal(Path, object)
 
     def __init__(self, state: ReviewState, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -51,6 +56,8 @@ class ReviewCard(Card):
         self.orders.choose(0)
         self.suggest = buttons.plain(self.tr("La&bel rows…"), self._on_suggest, "tag")
         self.changes = buttons.plain(self.tr("Show chan&ges"), state.show_changes, "history")
+        self.undo = buttons.plain("", self.undone.emit, "undo-2")
+        self.deleted = buttons.plain(self.tr("Show &deleted rows"), self._on_deleted, "trash-2")
         self.progress = ProgressLine(self.tr("Looking at the labels"))
         self.progress.cancelled.connect(state.cancel)
         self.found = Text("", "body")
@@ -68,8 +75,8 @@ class ReviewCard(Card):
                 self.orders,
                 self.suggest,
             ),
-            self.changes,
-            *(self.progress, self.found, self.keys, self.decided, self.train, self.end),
+            *(self.changes, self.undo, self.progress, self.found, self.deleted, self.keys),
+            *(self.decided, self.train, self.end),
         ):
             self.body.addWidget(widget)
         state.changed.connect(self.show_state)
@@ -88,9 +95,11 @@ class ReviewCard(Card):
             if without
             else self.tr("Models that have not seen a row say how credible its label is.")
         )
-        self._has_older = spec.made_from is not None
+        self._has_older = self._state.made_from is not None
         text = self.tr("Show chan&ges since version {0}").format(spec.made_from)
         buttons.set_text(self.changes, text)
+        text = self.tr("&Undo: back to version {0}…").format(spec.made_from)
+        buttons.set_text(self.undo, text)
         self.setVisible(self._can_find or self._can_suggest or self._has_older)
         self.show_state()
 
@@ -110,6 +119,8 @@ class ReviewCard(Card):
             (self.about, scores and not is_on),
             (self.model, scores and not is_on and not state.is_busy),
             (self.changes, self._has_older and not is_on and not state.is_busy),
+            (self.undo, self._has_older and not is_on and not state.is_busy),
+            (self.deleted, state.kind == "changes" and len(state.deleted) > 0),
             (self.fine_tune, self._can_find and not is_on and not state.is_busy),
             (self.look, self._can_find and not is_on and not state.is_busy),
             (self.orders, self._can_suggest and not is_on and not state.is_busy),
@@ -131,10 +142,9 @@ class ReviewCard(Card):
     def _show_list(self) -> None:
         state = self._state
         if state.kind == "changes":
+            counts = map(numbers.count, state.counts)
             self.found.setText(
-                self.tr("{0} rows differ, {1} were deleted.").format(
-                    numbers.count(len(state.changes)), numbers.count(state.deleted)
-                )
+                self.tr("Rows changed: {0}, added: {1}, deleted: {2}.").format(*counts)
             )
             return
         labelled = len(state.labelled)
@@ -185,6 +195,10 @@ class ReviewCard(Card):
         if entry is not None:
             order = ("uncertain", "diverse")[max(self.orders.choice(), 0)]
             self._state.suggest_labels(entry.path, order)  # type: ignore[arg-type]
+
+    def _on_deleted(self) -> None:
+        if self._state.older is not None:
+            self.deleted_asked.emit(self._state.older, self._state.deleted)
 
     def _on_working(self, said: Working) -> None:
         self.progress.tell(said.done, said.total, said.stage)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from app import background
@@ -12,7 +13,7 @@ from app.explorer import OneTimeWorker
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
-from engine.data.datasets.differences import RowDifference, differences
+from engine.data.datasets.differences import Counts, RowDifference, counts_of, differences
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.lines import Cancelled
 from engine.messages.labelling import (
@@ -44,7 +45,9 @@ class ReviewState(QObject):
         self.kept: set[int] = set()  # rows whose label was confirmed
         self.likely = self.rows = 0
         self.changes: dict[int, RowDifference] = {}  # by number of the row in this version
-        self.deleted = 0  # rows of the version before that this one lacks
+        self.counts = Counts(0, 0, 0)  # of all changes
+        self.older: Path | None = None  # the version that was compared with
+        self.deleted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # its rows without this one's
         self._comparing: background.Job | None = None
         self._worker: OneTimeWorker | None = None
 
@@ -67,12 +70,19 @@ class ReviewState(QObject):
         question = SuggestLabels(data=self._data.folder, checkpoint=checkpoint, order=order)
         self._ask(question, "labels")
 
+    @property
+    def made_from(self) -> Path | None:
+        """The version that this one was made from, where it is still there."""
+        number = self._edits.spec.made_from
+        folder = self._data.folder.parent / str(number)
+        return folder if number is not None and folder.is_dir() else None
+
     def show_changes(self) -> None:
         """List the rows that differ from the version that this one was made from."""
-        new = self._edits.dataset
-        if self.is_busy or new.spec.made_from is None:
+        new, folder = self._edits.dataset, self.made_from
+        if self.is_busy or folder is None:
             return
-        folder = new.folder.parent / str(new.spec.made_from)
+        self.older = folder
 
         def work(progress: background.Progress) -> list[RowDifference] | None:
             try:
@@ -93,7 +103,9 @@ class ReviewState(QObject):
         self._comparing = None
         if found is not None:
             self.changes = {one.after: one for one in found if one.after is not None}
-            self.deleted = len(found) - len(self.changes)
+            self.counts = counts_of(found)
+            gone = [one.before for one in found if one.after is None]
+            self.deleted = np.array(gone, dtype=np.int64)
             self.kind = "changes"
             self._data.show_rows(np.array(list(self.changes), dtype=np.int64))
         self.changed.emit()

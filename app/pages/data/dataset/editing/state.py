@@ -44,6 +44,7 @@ class EditsState(QObject):
         self.stack = QUndoStack(self)
         self.stack.indexChanged.connect(self._on_command)
         self.is_saving = False
+        self.last_saved: PendingEdits | None = None  # what the last version was made of
         self._can_keep = False  # whether the file of the edits is known
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -67,8 +68,8 @@ class EditsState(QObject):
     @property
     def file(self) -> Path:
         """Where the edits are kept until they are saved."""
-        folder = self._data.folder
-        return self._studio.home.edits / f"{folder.parent.name}-{folder.name}.json"
+        folder, rows = self._data.folder, self.spec.fingerprint[:12]
+        return self._studio.home.edits / f"{folder.parent.name}-{folder.name}-{rows}.json"
 
     @property
     def can_edit(self) -> bool:
@@ -210,6 +211,7 @@ class EditsState(QObject):
 
     def _on_saved(self, folder: Path) -> None:
         self._set_saving(False)
+        self.last_saved = self.pending()
         self.rows = {}
         self.stack.clear()
         self.keep()

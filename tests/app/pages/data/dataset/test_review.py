@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QApplication
 
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
+from app.widgets import dialogs
 from engine.messages.labelling import (
     FindLabelErrors,
     LabelErrorsFound,
@@ -18,7 +20,9 @@ from engine.messages.labelling import (
 )
 from engine.messages.question import Answer, Question, Refused, Working
 from tests.app.accessible import assert_accessible
-from tests.app.pages.data.dataset.test_view import PATIENCE, opened
+from tests.app.pages.data.dataset.test_view import PATIENCE, opened, trash
+
+__all__ = ["trash"]
 
 
 class Worker(QObject):
@@ -185,4 +189,47 @@ def test_changes_since_the_version_before_are_listed(qtbot, page, view) -> None:
         "label: 1⏎Training",
         "sentence: the film was very good 7",
     ]
-    assert new.editing.card.found.text() == "2 rows differ, 2 were deleted."
+    card = new.editing.card
+    assert card.found.text() == "Rows changed: 2, added: 0, deleted: 2."
+    qtbot.mouseClick(card.deleted, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset.state.folder.name == "1", timeout=PATIENCE)
+    old = page.dataset
+    qtbot.waitUntil(lambda: old.count.text() == "2 of 120 rows", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: old.model.rowCount() == 2, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "…" not in texts(old), timeout=PATIENCE)
+    assert texts(old) == ["the film was very bad 0", "the film was very good 1"]
+    assert old.finding_text.text() == "Rows deleted in version 2"
+    qtbot.keyClicks(old.search, "good 9")
+    qtbot.waitUntil(old.finding_line.isHidden, timeout=PATIENCE)
+
+
+def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash) -> None:
+    """At once with the edits as they were, or later on the page of the version."""
+    first = view.state.folder
+    view.editing.state.set_label([4], "0")
+    view.editing.state.save()
+    qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
+    made = page.dataset.state.folder
+    notice = page._studio.notices.shown[-1]
+    assert notice.problem == "Saved as version 2 of “reviews”." and notice.action == "Undo"
+    notice.act()
+    qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: not made.exists(), timeout=PATIENCE)
+    back = page.dataset
+    qtbot.waitUntil(lambda: list(back.editing.state.rows) == [4], timeout=PATIENCE)
+    back.editing.state.save()
+    qtbot.waitUntil(lambda: page.dataset.state.folder == made, timeout=PATIENCE)
+    page.show_list()
+    page.open_dataset(made)
+    later = page.dataset
+    qtbot.waitUntil(later.editing.card.undo.isVisible, timeout=PATIENCE)
+    assert later.editing.card.undo.text() == "&Undo: back to version 1…"
+    qtbot.mouseClick(later.editing.card.undo, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), dialogs.Question))
+    question = QApplication.activeModalWidget()
+    assert question.windowTitle() == "Go back to version 1?"
+    qtbot.mouseClick(question.buttons["delete"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
+    assert not made.exists() and first.is_dir()
+    qtbot.waitUntil(page.dataset.editing.keys.isVisible, timeout=PATIENCE)
+    assert not page.dataset.editing.card.undo.isVisible(), "the first version has none before it"
