@@ -1,11 +1,13 @@
 """What a file or folder that was dropped on the window is, by what is in it."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from PySide6.QtGui import QDropEvent
 
+from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
+from engine.errors import BadFile
 from engine.regular_file import read_json
 
 MODEL_FILES = {
@@ -47,9 +49,20 @@ def _kind(path: Path) -> str:
         return "data" if holds_texts(path) else ""
     if _is_job(path):
         return "train"
-    if path.name in MODEL_FILES:
+    if path.name in MODEL_FILES or _holds_model(path):
         return "models"
     return "data" if path.suffix.lower() in data_suffixes() or not path.suffix else ""
+
+
+def _holds_model(path: Path) -> bool:
+    """Whether a file is an archive with a model in it."""
+    if path.suffix.lower() != ARCHIVE_SUFFIX or not is_archive(path):
+        return False
+    try:
+        names = members(path)
+    except BadFile:
+        return False  # whoever takes it says what is wrong with it
+    return any(PurePosixPath(name).name in MODEL_FILES for name in names)
 
 
 def _is_job(path: Path) -> bool:

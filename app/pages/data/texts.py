@@ -111,11 +111,13 @@ def _status(source: str) -> tuple[str, TextStyle]:
 
 def _reading(spec: DatasetSpec) -> str:
     reading = spec.reading
-    said = [in_language(FORMATS[reading.format].title), reading.encoding]
-    if FORMATS[reading.format].delimiter:
-        delimiter = DELIMITERS.get(reading.delimiter)
-        if delimiter:
-            said.append(translate("Data", "delimiter {0}").format(delimiter))
+    one = FORMATS[reading.format]
+    said = [in_language(one.title)]
+    if "encoding" in one.options:
+        said.append(reading.encoding)
+    if one.delimiter and (delimiter := DELIMITERS.get(reading.delimiter)):
+        said.append(translate("Data", "delimiter {0}").format(delimiter))
+    if "header" in one.options:
         header = translate("Data", "with header row")
         said.append(header if reading.header else translate("Data", "without header row"))
     return ", ".join(said)

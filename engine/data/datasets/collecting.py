@@ -9,9 +9,10 @@ from typing import NamedTuple
 from engine.atomic_write import sha256
 from engine.data.columns.tag_column import TagColumn, counted
 from engine.data.datasets.row_writer import FREE, Collected, RowWriter
+from engine.data.formats.archives import file_of
 from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
 from engine.data.formats.lines import size_of
-from engine.data.formats.reading import TableReader, read, recognise_reading
+from engine.data.formats.reading import TableReader, format_of, read, recognise_reading
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
@@ -114,8 +115,8 @@ def _open(
 
 
 def digest_of(source: Path) -> str:
-    """SHA-256 of a file, or of all texts in a folder."""
-    return sha256_of_folder(source) if source.is_dir() else sha256(source)
+    """SHA-256 of a file, or of all texts in a folder; of a part of a file, that of the whole."""
+    return sha256_of_folder(source) if source.is_dir() else sha256(file_of(source))
 
 
 def _size(path: Path) -> int:
@@ -126,7 +127,7 @@ def state_of(path: Path) -> tuple[int, int]:
     """Bytes of a source, and when it was changed."""
     if path.is_dir():
         return state_of_folder(path)
-    status = path.stat()
+    status = file_of(path).stat()
     return status.st_size, status.st_mtime_ns
 
 
@@ -141,8 +142,13 @@ def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallb
 
 
 def reading_alike(path: Path, reading: Reading) -> Reading:
-    """The reading of a further source: its own encoding and header, all else as in the first."""
+    """The reading of a further source: its own encoding and header, all else as in the first.
+
+    What is no text, or is the first that is, is read in its own way.
+    """
     own, _ = recognise_reading(path)
+    if not (format_of(own).is_text and format_of(reading).is_text):
+        return own
     header = own.header if own.format == reading.format else reading.header
     return reading.model_copy(update={"encoding": own.encoding, "header": header})
 

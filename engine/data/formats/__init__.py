@@ -4,6 +4,7 @@ A format is added by a file with a `Format` and a line here. Suffixes, the filte
 file dialog, what may be dropped on it, and the help of the commands follow from the table.
 """
 
+from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.conll import CONLL
 from engine.data.formats.folder import FOLDER
 from engine.data.formats.json_document import DOCUMENT
@@ -12,7 +13,12 @@ from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Format
 from engine.data.formats.squad import SQUAD
 from engine.data.formats.table import CSV, TSV
+from engine.data.formats.workbook import WORKBOOK
 
-FORMATS: dict[str, Format] = {  # asked in this order what a file is; plain text takes anything
-    one.name: one for one in (SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER)
+FORMATS: dict[str, Format] = {  # asked in this order what a file is; plain text takes any text
+    one.name: one
+    for one in (
+        *(WORKBOOK, PARQUET, ARROW),
+        *(SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER),
+    )
 }

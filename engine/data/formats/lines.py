@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from engine.data.formats.archives import file_of, open_source
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.regular_file import open_regular
 
 LARGEST_FILE = 16 * 1024**3  # bytes
 MAX_LINE_CHARACTERS = 50_000_000  # characters
@@ -35,7 +35,7 @@ def size_of(path: Path) -> int:
         BadFile: in every other case, before anything is read.
     """
     try:
-        status = path.stat()
+        status = file_of(path).stat()
     except FileNotFoundError as error:
         raise BadFile(
             path, phrase("the file does not exist."), phrase("It may have been moved or renamed.")
@@ -67,7 +67,7 @@ def size_of(path: Path) -> int:
             ),
             phrase("Split it, or use a part of it."),
         )
-    if not os.access(path, os.R_OK):
+    if not os.access(file_of(path), os.R_OK):
         raise BadFile(
             path,
             phrase("you do not have permission to read this file."),
@@ -83,8 +83,8 @@ class NotText(BadFile):
 class Lines:
     """The lines of a file with their ends, read anew by every loop over it.
 
-    A lone carriage return ends a line too. With `cut` a line that is too long comes in parts. With
-    `replaces`, “�” stands for bytes that are no text.
+    What is compressed is unpacked on the way. A lone carriage return ends a line too. With `cut` a
+    line that is too long comes in parts. With `replaces`, “�” stands for bytes that are no text.
 
     Raises:
         NotText: where the bytes are not text in `encoding`.
@@ -101,10 +101,10 @@ class Lines:
         glance: bool = False,
         replaces: bool = False,
     ) -> None:
-        self.path, self.encoding, self._glance = path, encoding, glance
+        self.path, self.encoding, self.glance = path, encoding, glance
         self._errors = "replace" if replaces else "strict"
         self._progress, self._cancelled = progress, cancelled
-        self._size = size_of(path)
+        self.size = size_of(path)
         try:
             io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         except (LookupError, UnicodeError, ValueError) as error:
@@ -117,7 +117,7 @@ class Lines:
     def ahead(self, longest: int = MAX_LINE_CHARACTERS, cut: bool = False) -> Iterator[str]:
         """The same lines for a look ahead, which tells no progress; at a glance, the first ones."""
         lines = Lines(self.path, self.encoding, None, self._cancelled).upto(longest, cut)
-        return islice(lines, GLANCE) if self._glance else lines
+        return islice(lines, GLANCE) if self.glance else lines
 
     def __iter__(self) -> Iterator[str]:
         return self.upto(MAX_LINE_CHARACTERS, cut=False)
@@ -126,7 +126,8 @@ class Lines:
         """Lines of at most `longest` characters; longer ones are cut, or refused."""
         number = characters = 0
         try:
-            with open_regular(self.path) as raw:
+            raw, source = open_source(self.path)
+            with raw:
                 text = io.TextIOWrapper(raw, self.encoding, self._errors, newline="")
                 first = text.readline(longest).removeprefix("\ufeff")
                 line = first or text.readline(longest)
@@ -143,7 +144,7 @@ class Lines:
                             line=number,
                         )
                     if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
-                        self._tick(raw.tell())
+                        self.tick(source.done)
                         characters = 0
                     yield line
                     line = text.readline(longest)
@@ -155,19 +156,21 @@ class Lines:
                 phrase("it cannot be read: {error}.", error=reason(error)),
                 phrase("Try again."),
             ) from error
-        self._tick(self._size)
+        self.tick(self.size)
 
-    def _tick(self, done: int) -> None:
+    def tick(self, done: int) -> None:
+        """Tell that so many bytes were read, and raise Cancelled where that is wanted."""
         if self._cancelled is not None and self._cancelled():
             raise Cancelled
         if self._progress is not None:
-            self._progress(min(done, self._size), self._size)
+            self._progress(min(done, self.size), self.size)
 
     def _undecodable(self) -> NotText:
         """Find the first bytes that are no text: the wrapper knows only its own buffer."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         line, column, last = 1, 0, ""
-        with open_regular(self.path) as raw:
+        raw, _ = open_source(self.path)
+        with raw:
             while True:
                 chunk = raw.read(1 << 16)
                 try:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats import FORMATS
-from engine.data.formats.encodings import recognise_encoding
+from engine.data.formats.archives import name_of
+from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, check_texts, open_folder
 from engine.data.formats.lines import Cancelled, Lines
 from engine.data.formats.plain import PLAIN
@@ -150,6 +151,10 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     if path.is_dir():
         check_texts(path)
         return Reading(format=FOLDER.name, encoding=encoding or "utf-8"), ()
+    start = first_bytes(path)
+    binary = (one.recognise for one in FORMATS.values() if one.recognise is not None)
+    if (found := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:
+        return found, ()
     encoding, note = (encoding, "") if encoding else recognise_encoding(path)
     lines, whole = _first_lines(path, encoding)
     if not any(line.strip() for line in lines):
@@ -158,7 +163,7 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
             phrase("the file contains only white space."),
             phrase("Choose a file with text."),
         )
-    suffix = path.suffix.lower()
+    suffix = Path(name_of(path)).suffix.lower()
     lines = [LONG_RUN.sub(_ends, line) if len(line) > LONG_LINE else line for line in lines]
     guesses = dict.fromkeys(one.guess for one in FORMATS.values())
     readings = (guess(lines, suffix, whole) for guess in guesses)

@@ -1,8 +1,10 @@
 """What all formats of data share: rows, and remarks on what was noticed while reading them."""
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
+from engine.data.formats.archives import ABOUT_DATA
 from engine.data.formats.lines import Lines
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -10,7 +12,6 @@ from engine.spec.dataset import Reading
 from engine.visible import concise
 
 MAX_COLUMNS = 10_000
-ABOUT_DATA = ("readme", "licence", "license")  # how files begin that only tell about data
 RESERVED = ("_line", "_split")  # names of our own columns
 
 
@@ -58,21 +59,36 @@ class Content(NamedTuple):
     rows: Iterator[Row]
 
 
+def _no_text(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
+    """For a format whose files are no text."""
+    return None
+
+
 class Format(NamedTuple):
     """How a kind of file is called, recognised and read.
 
     `open` gives the content of the lines of a file. `guess` gives the reading under which the first
     lines of a file make sense, or None; it gets these lines, the suffix of the file, and whether
-    they are all. Where a character stands between the cells of a row, `delimiter` is the usual one.
+    they are all. A file that is no text is recognised by `recognise`, which gets its path and its
+    first bytes; of its lines, `open` then takes the path and tells how far it is.
+
+    `options` are the fields of a reading that make a difference. Where a character stands between
+    the cells of a row, `delimiter` is the usual one.
     """
 
     name: str
     title: str
     suffixes: tuple[str, ...]
     open: Callable[[Lines, Reading, Remarks], Content]
-    guess: Callable[[list[str], str, bool], Reading | None]
+    guess: Callable[[list[str], str, bool], Reading | None] = _no_text
+    recognise: Callable[[Path, bytes], Reading | None] | None = None
+    options: tuple[str, ...] = ("encoding",)
     delimiter: str = ""
     has_line_per_word: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        return self.recognise is None
 
 
 def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[str, ...]:

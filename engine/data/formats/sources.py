@@ -4,19 +4,33 @@ from pathlib import Path
 
 from engine.data.columns.names import split_named
 from engine.data.formats import FORMATS
+from engine.data.formats.archives import (
+    ARCHIVE_SUFFIX,
+    PACKED_SUFFIXES,
+    file_of,
+    is_archive,
+    members,
+    name_of,
+)
 from engine.data.formats.folder import has_texts, labels_in
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import is_about_data
+from engine.data.formats.workbook import WORKBOOK, sheets_with_rows
 from engine.errors import BadFile
 from engine.phrases import joined, phrase
 
 TEXT_FILES_OF_SPLITS = 3  # so few texts in a folder may be the splits of a data set, not documents
 
 
-def data_suffixes() -> tuple[str, ...]:
+def format_suffixes() -> tuple[str, ...]:
     """The suffixes of all formats, each once."""
     every = (suffix for one in FORMATS.values() for suffix in one.suffixes)
     return tuple(dict.fromkeys(every))
+
+
+def data_suffixes() -> tuple[str, ...]:
+    """How the names of files of data end: as those of the formats, or packed."""
+    return (*format_suffixes(), ARCHIVE_SUFFIX, *PACKED_SUFFIXES)
 
 
 def format_titles() -> str:
@@ -25,8 +39,27 @@ def format_titles() -> str:
 
 
 def is_data_file(file: Path) -> bool:
-    """Whether a file is data by its name; a README is not."""
-    return file.suffix.lower() in data_suffixes() and not is_about_data(file.name)
+    """Whether a file is data by its name; a README is not, nor a tar archive."""
+    ending = Path(name_of(file)).suffix.lower()
+    return ending in (*format_suffixes(), ARCHIVE_SUFFIX) and not is_about_data(file.name)
+
+
+def parts_of(file: Path) -> list[Path]:
+    """What can be read of a file: the data in an archive, the sheets of a workbook, or itself.
+
+    Raises BadFile where it cannot be unpacked.
+    """
+    if file.is_dir() or file_of(file) != file:
+        return [file]
+    if is_archive(file):
+        names = members(file)
+        found = [file / name for name in names if is_data_file(Path(name))]
+        found = found or [file / name for name in names]
+        return [file] if len(names) < 2 else found
+    if file.suffix.lower() in WORKBOOK.suffixes:
+        sheets = sheets_with_rows(file)
+        return [file / sheet for sheet in sheets] if len(sheets) > 1 else [file]
+    return [file]
 
 
 def is_text_folder(folder: Path) -> bool:

@@ -357,6 +357,9 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-CSV = Format("csv", "CSV", (".csv",), open_table, guess_table, delimiter=",")
-TSV = Format("tsv", "TSV", (".tsv", ".tab"), open_table, guess_table, delimiter="\t")
+OPTIONS = ("encoding", "delimiter", "quoted", "header")
+CSV = Format("csv", "CSV", (".csv",), open_table, guess_table, options=OPTIONS, delimiter=",")
+TSV = Format(
+    "tsv", "TSV", (".tsv", ".tab"), open_table, guess_table, options=OPTIONS, delimiter="\t"
+)
 TABLE_SUFFIXES = CSV.suffixes + TSV.suffixes

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.data.columns.names import split_named
-from engine.data.formats.sources import is_data_file, is_text_folder, splits_in
+from engine.data.formats.archives import file_of, name_of
+from engine.data.formats.sources import is_data_file, is_text_folder, parts_of, splits_in
+from engine.data.formats.workbook import WORKBOOK
 from engine.spec.dataset import SplitName
 
 FOLDER_ENTRIES = 200  # entries of a folder that are looked at
@@ -31,20 +33,42 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def parts(files: Sequence[Path]) -> list[Path]:
+    """The same files, with what is in an archive or a workbook in its place.
+
+    Raises BadFile where one cannot be unpacked.
+    """
+    return [part for file in files for part in parts_of(file)]
+
+
+def shown_name(file: Path) -> str:
+    """The name of a file; of a part of one, that of the whole before it."""
+    whole = file_of(file)
+    return file.name if whole == file else f"{whole.name} / {file.relative_to(whole).as_posix()}"
+
+
 def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:
     """The split of each of several files, as far as its name says one.
 
     Files whose names say nothing are for training, unless another is called so; then they are
-    skipped: None.
+    skipped: None. Of the sheets of a workbook whose names say nothing, the first is for training.
     """
     named = [_named(file) for file in files]
-    others: SplitName | None = None if "train" in named else "train"
-    return [split or others for split in named]
+    if "train" in named:
+        return named
+    free = [file for file, split in zip(files, named, strict=True) if split is None]
+    sheets = {file for file in free if file.parent.suffix.lower() in WORKBOOK.suffixes}
+    skipped = sheets - set(free[:1])
+    pairs = zip(files, named, strict=True)
+    return [split or (None if file in skipped else "train") for file, split in pairs]
 
 
 def suggested_name(files: Sequence[Path]) -> str:
     """A name for the data set: that of the file, or of the folder where the file is a split."""
-    first = files[0]
+    whole = file_of(files[0])
+    if whole != files[0]:
+        return whole.stem
+    first = Path(files[0].parent / name_of(files[0]))
     if (len(files) > 1 or _named(first) is not None) and first.parent.name:
         return first.parent.name
     return first.stem or first.name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.data.importing.files import data_files, guess_splits, suggested_name
+from app.pages.data.importing.files import data_files, guess_splits, parts, suggested_name
 from engine.data.formats.reading import recognise_reading
 from engine.errors import StudioError
 from engine.spec.dataset import Reading, SplitName
@@ -40,8 +40,12 @@ def open_files(paths: Sequence[Path]) -> Opened:
     if not files:
         return _nothing(
             translate("Import", "There are no data files in {0}.").format(paths[0].name),
-            translate("Import", "Choose a CSV, TSV, JSON Lines, CoNLL or text file."),
+            translate("Import", "Choose a table (Excel, CSV, Parquet, …), JSON or text."),
         )
+    try:
+        files = parts(files)
+    except StudioError as error:
+        return Opened(files, [None] * len(files), suggested_name(files), None, (), error)
     splits: list[SplitName | None] = guess_splits(files) if len(files) > 1 else [None]
     if "train" in splits:  # it is the one by which the others are read
         first = splits.index("train")

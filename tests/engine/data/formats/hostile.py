@@ -77,6 +77,7 @@ def link_to_zero(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # how old Office files begin
 GOOD = [("a fine day", "pos"), ("a bad day", "neg"), ("another fine day", "pos")]
 GOOD_CSV = "text,label\n" + "".join(f"{t},{label}\n" for t, label in GOOD)
 MANY = [(f"text number {n}", "pos" if n % 2 else "neg") for n in range(40)]
@@ -303,12 +304,20 @@ CASES = [
     Case("empty.csv", data(b""), says="empty"),
     Case("spaces.txt", data(b" \n\t\r\n  "), says="white space"),
     Case("bom-only.txt", data(b"\xef\xbb\xbf"), says="white space"),
-    Case("book.xlsx", data(zipped("xl/workbook.xml")), says="Excel"),
-    Case("renamed.csv", data(zipped("xl/workbook.xml")), says="Excel"),
-    Case("packed.csv", data(zipped("data.csv")), says="ZIP"),
-    Case("data.csv.gz", data(gzip.compress(b"a,b\n")), says="gzip"),
+    Case("book.xlsx", data(zipped("[Content_Types].xml")), says="not a workbook"),
+    Case("renamed.csv", data(zipped("[Content_Types].xml")), says="not a workbook"),
+    Case("packed.csv", data(zipped("data.csv")), [("x",)]),
+    Case("data.csv.gz", data(gzip.compress(b"text\na b\n")), [("a b",)]),
+    Case("cut.csv.gz", data(gzip.compress(b"text\na b\n")[:-9]), says="damaged or incomplete"),
+    Case("cut.zip", data(zipped("data.csv")[:-30]), says="damaged or incomplete"),
+    Case("half.parquet", data(b"PAR1" + bytes(50)), says="damaged or incomplete"),
+    Case("half.arrow", data(b"ARROW1" + bytes(50)), says="damaged or incomplete"),
+    Case("stream.arrow", data(b"\xff\xff\xff\xff" + bytes(9)), says="damaged or incomplete"),
+    Case("table.xls", text("<table><tr><td>a</td></tr></table>"), says="name of an Excel file"),
+    Case("old.xls", data(OLE + bytes(600)), says="not a workbook"),
+    Case("locked.xlsx", data(OLE + "EncryptedPackage".encode("utf-16-le")), says="password"),
+    Case("files.tar", data(bytes(257) + b"ustar" + bytes(300)), says="tar archive"),
     Case("paper.txt", data(b"%PDF-1.7\n"), says="PDF"),
-    Case("rows.parquet", data(b"PAR1" + bytes(50)), says="Parquet"),
     Case("noise.csv", data(bytes(range(256)) * 40), says="binary"),
     Case("zeros.txt", data(bytes(5_000)), says="binary"),
     Case("page.csv", text("<!DOCTYPE html>\n<html><body>404</body></html>\n"), says="web page"),

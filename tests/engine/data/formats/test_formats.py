@@ -74,8 +74,8 @@ def test_files_of_any_other_format_make_a_folder_no_folder_of_texts(tmp_path: Pa
 def test_a_format_that_is_not_there_is_named(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("a text")
-    with pytest.raises(StudioError, match="no file format “parquet”"):
-        read(file, Reading(format="parquet"))
+    with pytest.raises(StudioError, match="no file format “punched cards”"):
+        read(file, Reading(format="punched cards"))
 
 
 def test_a_format_from_outside_is_recognised_read_and_imported(

@@ -9,7 +9,6 @@ from app.pages.data.importing.state import ImportState
 from app.translation import in_language
 from app.widgets.spec_texts import help_of, title_of
 from engine.data.formats import FORMATS
-from engine.data.formats.folder import FOLDER
 from engine.phrases import joined
 from engine.spec.dataset import Reading
 
@@ -28,7 +27,6 @@ class FormatSection(Section):
         self.format = QComboBox()
         for name, one in FORMATS.items():
             self.format.addItem(in_language(one.title), name)
-        self._disable_folder()
         self.encoding = QComboBox()
         self.encoding.setEditable(True)
         self.encoding.addItems(ENCODINGS)
@@ -43,6 +41,12 @@ class FormatSection(Section):
         ):
             self.delimiter.addItem(text, sign)
         self.quoted, self.header = QCheckBox(), QCheckBox()
+        self._options: dict[str, QWidget] = {
+            "encoding": self.encoding,
+            "delimiter": self.delimiter,
+            "quoted": self.quoted,
+            "header": self.header,
+        }
         fields = Reading.model_fields
         self.add(self.tr("Format"), self.format, help_of(fields["format"]))
         for field, control in (("encoding", self.encoding), ("delimiter", self.delimiter)):
@@ -61,12 +65,13 @@ class FormatSection(Section):
         assert typed is not None
         typed.textEdited.connect(lambda _: self._pause.start())
 
-    def _disable_folder(self) -> None:
-        """No file can be read as a folder."""
+    def _enable_formats(self, chosen: str) -> None:
+        """No file can be read as a folder, and no text as what is none."""
         model = self.format.model()
         assert isinstance(model, QStandardItemModel)
-        item = model.item(self.format.findData(FOLDER.name))
-        item.setEnabled(False)
+        for name, one in FORMATS.items():
+            enabled = name == chosen or (one.is_text and bool(one.suffixes))
+            model.item(self.format.findData(name)).setEnabled(enabled)
 
     def show_reading(self) -> None:
         """Show what the state has."""
@@ -80,9 +85,11 @@ class FormatSection(Section):
         self.delimiter.setCurrentIndex(self.delimiter.findData(reading.delimiter))
         self.quoted.setChecked(reading.quoted)
         self.header.setChecked(reading.header)
-        for control in (self.delimiter, self.quoted, self.header):
-            self.show_row(control, bool(FORMATS[reading.format].delimiter))
-        self.format.setEnabled(reading.format != FOLDER.name)  # a file is none, and it is no file
+        one = FORMATS[reading.format]
+        for field, control in self._options.items():
+            self.show_row(control, field in one.options)
+        self._enable_formats(reading.format)
+        self.format.setEnabled(one.is_text and bool(one.suffixes))  # else it can be nothing else
         self.show_note(joined("\n", self._state.notes))
 
     def _on_changed(self) -> None:

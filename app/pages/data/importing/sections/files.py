@@ -3,6 +3,7 @@
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.pages.data.cells import one_line
+from app.pages.data.importing.files import shown_name
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
 from engine.spec.dataset import SPLITS
@@ -31,7 +32,7 @@ class FilesSection(Section):
             box.addItem(self.tr("Skip this file"), None)
             box.setCurrentIndex(SPLITS.index(split) if split else len(SPLITS))
             box.activated.connect(lambda _, n=number, b=box: self._on_chosen(n, b))
-            self.add_below(one_line(file.name), box)
+            self.add_below(one_line(shown_name(file)), box)
             self.boxes.append(box)
 
     def _explained(self, split: str) -> str:

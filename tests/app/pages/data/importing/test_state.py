@@ -125,7 +125,7 @@ def test_a_wrong_row_far_below_blocks_with_its_line(importing, write) -> None:
     "name, content, said",
     [
         ("empty.csv", b"", "the file is empty"),
-        ("table.xlsx", b"PK\x03\x04 xl/ and more", "Excel"),
+        ("table.xlsx", b"PK\x03\x04 xl/ and more", "cannot be unpacked"),
         ("noise.txt", bytes(range(256)) * 40, "binary"),
         ("missing.csv", None, "does not exist"),
     ],

@@ -135,7 +135,7 @@ def test_endings_are_chosen_by_hand(qtbot, page, write) -> None:
 def test_a_wrong_file_is_told_on_the_page_and_stays(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("table.xlsx", "PK\x03\x04 xl/"))
     assert page.stack.currentWidget() is view
-    assert "Excel" in view.unread.title.text()
+    assert "cannot be unpacked" in view.unread.title.text()
     assert view.unread.isVisible()
     assert not view.side.isVisible()
     assert not view.start.isEnabled()

@@ -1,0 +1,295 @@
+"""Files in other files: what is compressed is unpacked while it is read, and a ZIP has members.
+
+A part of a file is named by a path below it: `reviews.zip/train.csv` is a member of an archive,
+`book.xlsx/Sheet 2` a sheet of a workbook, and `all.zip/book.xlsx/Sheet 2` both. Whoever reads a
+file takes such a path in its place.
+
+Nothing is unpacked to the disk but what a library must jump about in, and nothing that unpacks to
+more than a file may hold, or to far more than text ever does.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import pyarrow as pa
+
+from engine.errors import BadFile
+from engine.phrases import joined, phrase
+from engine.regular_file import open_regular
+
+LARGEST_UNPACKED = 16 * 1024**3  # bytes, as many as a plain file may have
+SUSPICIOUS, MOST_TIMES = 256 * 1024**2, 500  # bytes, from which on so many times is no text
+CHUNK = 1 << 18  # bytes
+MAX_MEMBERS = 100_000
+SHOWN_MEMBERS = 10
+GZIP, BZIP2, XZ, ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+ARCHIVE_SUFFIX = ".zip"
+OFFICE = ("[Content_Types].xml", "mimetype", "META-INF/manifest.xml")  # in workbooks, not archives
+LEFT_OUT = ("__macosx/", ".")  # how members begin that systems add
+ABOUT_DATA = ("readme", "licence", "license")  # how files begin that only tell about data
+BROKEN = (  # what the libraries raise for files that are damaged, encrypted or odd
+    *(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+    *(pa.ArrowException, NotImplementedError, RuntimeError, struct.error),
+)
+
+
+class Place(NamedTuple):
+    """Where a source lies: a file on the disk, the member of it, and what is left of the path."""
+
+    file: Path
+    member: str
+    sheet: str
+
+
+def file_of(path: Path) -> Path:
+    """The file on the disk that holds `path`, or `path` itself where there is none."""
+    try:
+        if path.exists():
+            return path
+        return next((parent for parent in path.parents if parent.is_file()), path)
+    except (OSError, ValueError):
+        return path  # whoever opens it says why it cannot be reached
+
+
+def place_of(path: Path) -> Place:
+    """Where a source lies.
+
+    Raises BadFile where the archive has no such member, or several and none is named.
+    """
+    file = file_of(path)
+    rest = path.relative_to(file).as_posix() if file != path else ""
+    if not is_archive(file):
+        return Place(file, "", rest)
+    names = members(file)
+    if rest:
+        inside = [name for name in names if rest == name or rest.startswith(f"{name}/")]
+        if not inside:
+            raise BadFile(
+                file,
+                phrase("there is no “{name}” in it.", name=rest[:100]),
+                phrase("It has: {names}.", names=_shown(names)),
+            )
+        member = max(inside, key=len)
+        return Place(file, member, rest[len(member) + 1 :])
+    if not names:
+        raise BadFile(
+            file, phrase("there are no files in it."), phrase("Choose an archive with data.")
+        )
+    if len(names) > 1:
+        raise BadFile(
+            file,
+            phrase("it has {count:,} files: {names}.", count=len(names), names=_shown(names)),
+            phrase(
+                "Choose one of them, such as {example}.", example=f"{file.name}/{names[0][:100]}"
+            ),
+        )
+    return Place(file, names[0], "")
+
+
+def _shown(names: list[str]) -> str:
+    shown = joined(", ", [name[:100] for name in names[:SHOWN_MEMBERS]])
+    return joined(", ", (shown, "…")) if len(names) > SHOWN_MEMBERS else shown
+
+
+def is_archive(file: Path) -> bool:
+    """Whether a file is a ZIP with files, and no workbook, whatever its name is."""
+    try:
+        with open_regular(file) as raw:
+            if raw.read(4) not in ZIP:
+                return False
+            raw.seek(0)
+            with zipfile.ZipFile(raw) as archive:
+                return not set(archive.namelist()) & set(OFFICE)
+    except OSError:
+        return False
+    except BROKEN:
+        return file.suffix.lower() == ARCHIVE_SUFFIX
+
+
+def members(file: Path) -> list[str]:
+    """The names of the files in an archive that may be data, in order."""
+    with _archive(file) as archive:
+        found = archive.infolist()
+        if len(found) > MAX_MEMBERS:
+            raise BadFile(
+                file,
+                phrase("it has more than {most:,} files.", most=MAX_MEMBERS),
+                phrase("Use a part of them."),
+            )
+        return sorted(one.filename for one in found if _is_member(one))
+
+
+def _is_member(one: zipfile.ZipInfo) -> bool:
+    name = PurePosixPath(one.filename)
+    hidden = any(part.lower().startswith(LEFT_OUT) for part in (*name.parts, one.filename))
+    return not one.is_dir() and not hidden and not name.name.lower().startswith(ABOUT_DATA)
+
+
+@contextmanager
+def _archive(file: Path) -> Iterator[zipfile.ZipFile]:
+    with broken_named(file), open_regular(file) as raw, zipfile.ZipFile(raw) as archive:
+        yield archive
+
+
+@contextmanager
+def broken_named(file: Path) -> Iterator[None]:
+    """What a library says of a file that cannot be unpacked, as BadFile."""
+    try:
+        yield
+    except BROKEN as error:
+        if isinstance(error, RuntimeError) and "encrypted" in str(error):
+            raise BadFile(
+                file,
+                phrase("it is encrypted with a password."),
+                phrase("Unpack it first, or save it without a password."),
+            ) from error
+        if isinstance(error, NotImplementedError):
+            raise BadFile(
+                file,
+                phrase("it is compressed in a way that cannot be read here."),
+                phrase("Unpack it first."),
+            ) from error
+        raise BadFile(
+            file,
+            phrase("it is damaged or incomplete, so it cannot be unpacked."),
+            phrase("Download or copy it again."),
+        ) from error
+
+
+def name_of(path: Path) -> str:
+    """The name of what is read in the end, without what says how it is compressed."""
+    name = path.name
+    while name.lower().endswith(PACKED_SUFFIXES) and "." in name[1:]:
+        name = name.rpartition(".")[0]
+    return name
+
+
+class Source(io.RawIOBase):
+    """The bytes of a source from its beginning, unpacked; reading goes on, never back.
+
+    Raises BadFile, while it is opened or read, where it is damaged or unpacks to too much.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+        self._opened: list[Any] = []  # to be closed, the last first
+        self._count = 0
+        try:
+            with broken_named(path):
+                self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        self.place = place_of(self.path)
+        raw = open_regular(self.place.file)
+        self._opened.append(raw)
+        self._raw, self._packed = raw, raw.seek(0, io.SEEK_END)
+        self._share = 1.0  # bytes of the file that one byte of the member stands for
+        raw.seek(0)
+        self._inner: Any = raw  # whatever has `read`
+        self._member: zipfile.ZipExtFile | None = None
+        if self.place.member:
+            archive = zipfile.ZipFile(raw)
+            self._opened.append(archive)
+            info = archive.getinfo(self.place.member)
+            self._inner = self._member = cast(zipfile.ZipExtFile, archive.open(info))
+            self._opened.append(self._inner)
+            self._share = self._packed / max(info.file_size, 1)
+            self._packed = max(info.compress_size, 1)
+            start = self._member.peek(6)[:6]
+        else:
+            start = raw.peek(6)[:6]
+        self.is_packed = bool(self.place.member)
+        self._unpack(start)
+
+    def _unpack(self, start: bytes) -> None:
+        inner = self._inner
+        if start.startswith(GZIP):
+            self._inner = gzip.GzipFile(fileobj=inner)
+        elif start.startswith(BZIP2):
+            self._inner = bz2.BZ2File(inner)
+        elif start.startswith(XZ):
+            self._inner = lzma.open(inner)  # noqa: SIM115 - closed with the source
+        elif start.startswith(ZSTD):
+            self._inner = pa.CompressedInputStream(pa.PythonFile(inner, "r"), "zstd")
+        else:
+            return
+        self.is_packed = True
+        self._opened.append(self._inner)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        with broken_named(self.path):
+            found = self._inner.read(len(buffer))
+        buffer[: len(found)] = found
+        self._count += len(found)
+        if self.is_packed:
+            self._refuse_bomb()
+        return len(found)
+
+    def _refuse_bomb(self) -> None:
+        packed = self._packed if self.place.member else self._raw.tell()
+        times = self._count / max(packed, 1)
+        if self._count > LARGEST_UNPACKED or (self._count > SUSPICIOUS and times > MOST_TIMES):
+            raise BadFile(
+                self.path,
+                phrase(
+                    "it unpacks to more than {gigabytes:.1f} GB, which is {times:.0f} times its "
+                    "size; it may be made to fill the memory.",
+                    gigabytes=self._count / 1e9,
+                    times=times,
+                ),
+                phrase("Unpack it yourself if you trust it."),
+            )
+
+    @property
+    def done(self) -> int:
+        """How many bytes of the file on the disk were read, as far as that can be told."""
+        return self._raw.tell() if self._member is None else int(self._member.tell() * self._share)
+
+    def close(self) -> None:
+        for one in reversed(self._opened):
+            one.close()
+        self._opened = []
+        super().close()
+
+
+def open_source(path: Path) -> tuple[io.BufferedReader, Source]:
+    """A stream of the unpacked bytes, and what tells how far it is; whoever has it closes it."""
+    source = Source(path)
+    return io.BufferedReader(source, CHUNK), source
+
+
+@contextmanager
+def seekable(path: Path) -> Iterator[BinaryIO]:
+    """The unpacked bytes for a library that jumps about in them.
+
+    Raises BadFile as `Source` does.
+    """
+    stream, source = open_source(path)
+    with stream, tempfile.TemporaryFile() as unpacked:
+        if source.is_packed:
+            shutil.copyfileobj(stream, unpacked, CHUNK)
+            unpacked.seek(0)
+            yield unpacked
+        else:
+            with open_regular(source.place.file) as raw:
+                yield raw

@@ -1,0 +1,298 @@
+"""Tables that are stored by columns: Parquet, and Arrow in a file or as a stream (also Feather).
+
+Cells become text as the other formats have it: lists and records as JSON, what is missing as an
+empty cell. Classes that the `datasets` library stored as numbers get their names back.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from engine.data.formats.archives import seekable
+from engine.data.formats.lines import Lines
+from engine.data.formats.rows import Content, Format, Remarks, Row, unique_names
+from engine.errors import BadFile
+from engine.phrases import phrase
+from engine.spec.dataset import Reading
+
+BATCH_ROWS = 5_000
+LARGEST_COLUMN = 4 * 1024**3  # bytes of one column in one group of rows, unpacked
+LARGEST_BATCH = 4 * 1024**3  # bytes of one batch of an Arrow file, unpacked
+BROKEN = (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException)
+PARQUET_MAGIC, ARROW_MAGIC, FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
+STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message of a stream
+INDEX = "__index_level_"  # how columns begin in which pandas keeps the numbers of rows
+UNKNOWN_CLASS = -1  # of rows whose class nobody tells, as in the test sets of GLUE
+
+
+def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+    """The columns and rows of a Parquet file; rows are numbered from 1.
+
+    Raises BadFile where it is none, is damaged, or unpacks to far too much.
+    """
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with _read(lines.path) as file, _parquet(file) as table:
+            texts = [f.name for f in table.schema_arrow if _is_text(f.type)]
+        with _read(lines.path) as file, _parquet(file, texts) as table:
+            _refuse_large(lines.path, table.metadata)
+            whole, done = max(table.metadata.num_rows, 1), 0
+            for batch in table.iter_batches(BATCH_ROWS):
+                done += len(batch)
+                yield batch
+                lines.tick(lines.size * done // whole)
+
+    with _read(lines.path) as file, _parquet(file) as table:
+        schema = _named_schema(table.schema_arrow)
+    return _content(lines, schema, batches, remarks)
+
+
+def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+    """The columns and rows of an Arrow file or stream; rows are numbered from 1.
+
+    Raises BadFile where it is none, or is damaged.
+    """
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with _read(lines.path) as file, _arrow(file) as reader:
+            for batch in _batches_in(reader):
+                if batch.nbytes > LARGEST_BATCH:
+                    raise _too_large(lines.path)
+                batch.validate(full=True)
+                for start in range(0, len(batch), BATCH_ROWS):
+                    yield batch.slice(start, BATCH_ROWS)
+                lines.tick(min(file.tell(), lines.size))
+
+    with _read(lines.path) as file, _arrow(file) as reader:
+        schema = _named_schema(reader.schema)
+    return _content(lines, schema, batches, remarks)
+
+
+@contextmanager
+def _read(path: Path) -> Iterator[Any]:
+    """The open file, and what the library says of it as BadFile."""
+    with seekable(path) as file:
+        try:
+            yield file
+        except BROKEN as error:
+            raise BadFile(
+                path,
+                phrase("it is damaged or incomplete, so its rows cannot be read."),
+                phrase("Download or copy it again."),
+            ) from error
+
+
+def _named_schema(schema: pa.Schema) -> pa.Schema:
+    """The same; raises ValueError here where the names of its columns are no text."""
+    assert len(schema.names) == len(schema)
+    return schema
+
+
+def _parquet(file: Any, texts: list[str] | None = None) -> pq.ParquetFile:
+    """With `texts`, these columns come as dictionaries: many equal texts take little memory."""
+    return pq.ParquetFile(file, read_dictionary=texts)
+
+
+def _arrow(file: Any) -> Any:
+    start = file.read(8)
+    file.seek(0)
+    if start.startswith(ARROW_MAGIC):
+        return pa.ipc.open_file(file)
+    return pa.ipc.open_stream(file)
+
+
+def _batches_in(reader: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(reader, pa.RecordBatchFileReader):
+        return (reader.get_batch(number) for number in range(reader.num_record_batches))
+    return iter(reader)
+
+
+def _refuse_large(path: Path, found: pq.FileMetaData) -> None:
+    for group in range(found.num_row_groups):
+        row_group = found.row_group(group)
+        for column in range(row_group.num_columns):
+            if row_group.column(column).total_uncompressed_size > LARGEST_COLUMN:
+                raise _too_large(path)
+
+
+def _too_large(path: Path) -> BadFile:
+    return BadFile(
+        path,
+        phrase("a group of its rows unpacks to more than {most} GiB.", most=LARGEST_COLUMN >> 30),
+        phrase("Save it again with smaller groups of rows."),
+    )
+
+
+def _content(
+    lines: Lines,
+    schema: pa.Schema,
+    batches: Callable[[], Iterator[pa.RecordBatch]],
+    remarks: Remarks,
+) -> Content:
+    classes = _class_names(schema)
+    kept = [n for n, field in enumerate(schema) if _is_kept(field, remarks)]
+    if not kept:
+        raise BadFile(
+            lines.path,
+            phrase("it has no columns with texts or numbers."),
+            phrase("Choose another file."),
+        )
+    columns = unique_names([schema.field(n).name for n in kept], lines, remarks)
+
+    def rows() -> Iterator[Row]:
+        number = 0
+        for batch in batches():
+            cells = [
+                _cells(batch.column(n), name, classes.get(schema.field(n).name), remarks, number)
+                for n, name in zip(kept, columns, strict=True)
+            ]
+            for row in zip(*cells, strict=True):
+                number += 1
+                yield Row(number, row)
+
+    return Content(columns, islice(rows(), BATCH_ROWS) if lines.glance else rows())
+
+
+def _is_kept(field: "pa.Field[Any]", remarks: Remarks) -> bool:
+    if field.name.startswith(INDEX):
+        return False
+    if _holds_bytes(field.type):
+        remarks.say(
+            phrase("The column “{name}” holds bytes and was left out.", name=field.name[:60])
+        )
+        return False
+    return True
+
+
+def _holds_bytes(kind: Any) -> bool:
+    """Whether there are bytes in it, as of pictures and sounds."""
+    if pa.types.is_nested(kind):
+        return any(_holds_bytes(kind.field(n).type) for n in range(kind.num_fields))
+    if pa.types.is_dictionary(kind):
+        return _holds_bytes(kind.value_type)
+    return bool(
+        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    ) or bool(pa.types.is_fixed_size_binary(kind))
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _cells(
+    column: "pa.Array[Any]", name: str, classes: list[str] | None, remarks: Remarks, before: int
+) -> list[str]:
+    """The cells of a column as text; `before` is the number of rows that came before."""
+    values: list[Any]
+    if pa.types.is_dictionary(column.type):
+        once = column.dictionary.to_pylist()  # type: ignore[attr-defined]
+        places = column.indices.to_pylist()  # type: ignore[attr-defined]
+        values = [None if place is None else once[place] for place in places]
+    else:
+        values = column.to_pylist()
+    if column.null_count:
+        first = values.index(None) if None in values else 0
+        for number in range(column.null_count):
+            what = phrase("“{key}” is null, read as an empty cell", key=name)
+            remarks.saw(what, before + first + 1 if number == 0 else before + 1)
+    if classes is not None:
+        values = [_named(value, classes) for value in values]
+    if all(type(value) is str for value in values):
+        return values
+    return [_cell(value) for value in values]
+
+
+def _named(value: Any, classes: list[str]) -> Any:
+    """The name of a class, or of each in a list."""
+    if isinstance(value, list):
+        return [_named(one, classes) for one in value]
+    if type(value) is not int:
+        return value
+    if value == UNKNOWN_CLASS:
+        return ""
+    return classes[value] if 0 <= value < len(classes) else value
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case None:
+            return ""
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return "" if value != value else repr(value)
+        case datetime():
+            return value.isoformat(sep=" ")
+        case date() | time():
+            return value.isoformat()
+        case list() | dict() | tuple():
+            return json.dumps(value, ensure_ascii=False, default=str)
+        case _:
+            return str(value)
+
+
+def _class_names(schema: pa.Schema) -> dict[str, list[str]]:
+    """The names of the classes of each column that holds their numbers.
+
+    The `datasets` library keeps them as JSON in the metadata of the schema.
+    """
+    try:
+        kept = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        features = kept["info"]["features"]
+        found = {str(name): _names_of(feature) for name, feature in features.items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+    return {name: names for name, names in found.items() if names}
+
+
+def _names_of(feature: Any) -> list[str]:
+    """Of a class, or of a list of classes."""
+    while isinstance(feature, list) or (isinstance(feature, dict) and "feature" in feature):
+        feature = feature[0] if isinstance(feature, list) else feature["feature"]
+    if not isinstance(feature, dict) or feature.get("_type") != "ClassLabel":
+        return []
+    names = feature.get("names", [])
+    return names if all(isinstance(name, str) for name in names) else []
+
+
+def recognise_parquet(_path: Path, start: bytes) -> Reading | None:
+    return Reading(format=PARQUET.name) if start.startswith(PARQUET_MAGIC) else None
+
+
+def recognise_arrow(_path: Path, start: bytes) -> Reading | None:
+    """A file, a stream, or Feather, of which only the first version is another thing."""
+    if start.startswith(FEATHER_MAGIC):
+        raise BadFile(
+            _path,
+            phrase("this is a Feather file of the first version, which is no longer read."),
+            phrase("Save it as Parquet, or as Feather of the second version."),
+        )
+    is_one = start.startswith((ARROW_MAGIC, STREAM_MAGIC))
+    return Reading(format=ARROW.name) if is_one else None
+
+
+PARQUET = Format(
+    "parquet",
+    "Parquet",
+    (".parquet", ".pq"),
+    open_parquet,
+    recognise=recognise_parquet,
+    options=(),
+)
+ARROW = Format(
+    "arrow",
+    "Arrow",
+    (".arrow", ".feather"),
+    open_arrow,
+    recognise=recognise_arrow,
+    options=(),
+)

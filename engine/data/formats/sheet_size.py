@@ -1,0 +1,192 @@
+"""How large the sheets of a workbook are, before a library takes memory for all their cells.
+
+The library makes a full rectangle from the first to the last cell of a sheet. A single cell far
+below and beside a table, put there by mistake or by malice, would take hundreds of gigabytes.
+"""
+
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
+from xml.parsers import expat
+
+from engine.data.formats.archives import broken_named
+from engine.errors import BadFile
+from engine.phrases import phrase
+
+LARGEST_WORKBOOK = 4 * 1024**3  # bytes of all its files, unpacked
+CHUNK = 1 << 20
+STORED, DEFLATED = 0, 8
+FAR_COLUMNS = re.compile(rb"""\br=["']([A-Z]{2,3})\d""")
+ROWS = re.compile(rb"""\br=["'][A-Z]{0,3}(\d{1,7})["']""")
+NEAR_COLUMNS = 26  # columns with one letter
+OVERLAP = 64  # bytes of which the beginning of a cell may stand at the end of a chunk
+SHEETS = "xl/worksheets/"
+RELATIONS, BOOK = "xl/_rels/workbook.xml.rels", "xl/workbook.xml"
+
+
+class Sizes(NamedTuple):
+    """The cells of the rectangle around all cells of each sheet, by its name.
+
+    Of an OpenDocument file (`is_open`) a library reads all sheets when it opens one.
+    """
+
+    cells: dict[str, int]
+    is_open: bool = False
+
+
+def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
+    """How large the sheets are.
+
+    Every file in it is unpacked once, by its bytes and not by what the archive says of them.
+
+    Raises BadFile where it unpacks to too much, or is no workbook.
+    """
+    with broken_named(path), zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        sizes: dict[str, int] = {}
+        left = LARGEST_WORKBOOK
+        for info in archive.infolist():
+            seen = _Sheet() if info.filename.startswith(SHEETS) else None
+            table = _OpenSheets() if info.filename == "content.xml" else None
+            for chunk in _unpacked(file, info):
+                left -= len(chunk)
+                if left < 0:
+                    raise BadFile(
+                        path,
+                        phrase(
+                            "it unpacks to more than {most} GiB.",
+                            most=LARGEST_WORKBOOK >> 30,
+                        ),
+                        phrase("Save the table as CSV."),
+                    )
+                if seen is not None:
+                    seen.feed(chunk)
+                if table is not None:
+                    table.feed(chunk)
+            if seen is not None:
+                sizes[info.filename] = seen.cells
+            if table is not None:
+                return Sizes(table.sizes, is_open=True)
+        return Sizes(_by_name(archive, sizes) if BOOK in names else {})
+
+
+def _unpacked(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
+    """The bytes of a member, to their true end."""
+    file.seek(info.header_offset)
+    header = file.read(30)
+    name, extra = struct.unpack("<HH", header[26:30])
+    file.seek(info.header_offset + 30 + name + extra)
+    remaining = info.compress_size
+    if info.compress_type not in (STORED, DEFLATED):
+        raise NotImplementedError
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS) if info.compress_type == DEFLATED else None
+    while remaining > 0 and (packed := file.read(min(CHUNK, remaining))):
+        remaining -= len(packed)
+        if inflate is None:
+            yield packed
+            continue
+        while packed:
+            yield inflate.decompress(packed, CHUNK)
+            packed = inflate.unconsumed_tail
+    if inflate is not None:
+        yield inflate.flush()
+
+
+class _Sheet:
+    """The extent of a sheet of Excel, from the names of its cells."""
+
+    def __init__(self) -> None:
+        self._rest, self._columns, self._rows = b"", NEAR_COLUMNS, 1
+
+    def feed(self, chunk: bytes) -> None:
+        text = self._rest + chunk
+        for letters in set(FAR_COLUMNS.findall(text)):
+            number = 0
+            for letter in letters:
+                number = number * 26 + letter - 64
+            self._columns = max(self._columns, number)
+        self._rows = max(self._rows, max(map(int, ROWS.findall(text)), default=1))
+        self._rest = text[-OVERLAP:]
+
+    @property
+    def cells(self) -> int:
+        return self._columns * self._rows
+
+
+def _by_name(archive: zipfile.ZipFile, sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes by the name of the sheet instead of its file."""
+    files = {
+        one["Id"]: str(PurePosixPath("xl") / one["Target"].removeprefix("/xl/"))
+        for one in _elements(archive, RELATIONS, "Relationship")
+        if {"Id", "Target"} <= one.keys()
+    }
+    found = {}
+    for sheet in _elements(archive, BOOK, "sheet"):
+        key = next((value for name, value in sheet.items() if name.rpartition(":")[2] == "id"), "")
+        found[sheet.get("name", "")] = sizes.get(files.get(key, ""), 0)
+    unknown = max(sizes.values(), default=0) if set(sizes) - set(files.values()) else 0
+    return {name: size or unknown for name, size in found.items()}
+
+
+def _elements(archive: zipfile.ZipFile, name: str, tag: str) -> list[dict[str, str]]:
+    """The attributes of all elements of a name in a small file."""
+    found: list[dict[str, str]] = []
+    if name not in archive.namelist():
+        return found
+
+    def begin(element: str, attributes: dict[str, str]) -> None:
+        if element.rpartition(":")[2] == tag:
+            found.append(attributes)
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = begin
+    try:
+        parser.Parse(archive.read(name), True)
+    except expat.ExpatError as error:
+        raise ValueError(str(error)) from error
+    return found
+
+
+class _OpenSheets:
+    """The extents of the sheets of an OpenDocument file, in which cells and rows are repeated."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, int] = {}
+        self._name = ""
+        self._row = self._column = self._last_row = self._last_column = 0
+        self._repeats, self._is_used = 1, False
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._begin
+        self._parser.EndElementHandler = self._end
+
+    def feed(self, chunk: bytes) -> None:
+        try:
+            self._parser.Parse(chunk, False)
+        except expat.ExpatError as error:
+            raise ValueError(str(error)) from error
+
+    def _begin(self, element: str, attributes: dict[str, str]) -> None:
+        match element:
+            case "table:table":
+                self._name = attributes.get("table:name", "")
+                self._row = self._last_row = self._last_column = 0
+            case "table:table-row":
+                self._repeats = int(attributes.get("table:number-rows-repeated", "1"))
+                self._column, self._is_used = 0, False
+            case "table:table-cell" | "table:covered-table-cell":
+                self._column += int(attributes.get("table:number-columns-repeated", "1"))
+                if "office:value-type" in attributes or "calcext:value-type" in attributes:
+                    self._is_used = True
+                    self._last_column = max(self._last_column, self._column)
+
+    def _end(self, element: str) -> None:
+        if element == "table:table-row":
+            self._row += self._repeats
+            if self._is_used:
+                self._last_row = self._row
+        elif element == "table:table":
+            self.sizes[self._name] = self._last_row * self._last_column

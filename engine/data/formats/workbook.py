@@ -1,0 +1,315 @@
+"""Workbooks of Excel and LibreOffice: one sheet of them, by python-calamine.
+
+Cells become text as a person sees them: whole numbers without a point, dates as 2026-01-31. A cell
+that is merged from several gives its value to each of them. What stands alone above the header,
+such as a title, is skipped and remarked.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
+
+from engine.data.formats.archives import file_of, place_of, seekable
+from engine.data.formats.lines import Lines
+from engine.data.formats.rows import (
+    Content,
+    Format,
+    Remarks,
+    Row,
+    numbered_columns,
+    unique_names,
+)
+from engine.data.formats.sheet_size import Sizes, size_of_sheets
+from engine.data.formats.table import has_header
+from engine.errors import BadFile
+from engine.phrases import joined, phrase
+from engine.spec.dataset import Reading
+
+OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
+ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # in an Excel file that has a password
+WORD = "WordDocument".encode("utf-16-le")
+LARGEST_SHEET = 20_000_000  # cells of a rectangle that holds all cells of a sheet
+TICK_ROWS = 2_000
+LOOKED_AT = 200  # rows by which the header is told
+SHOWN_SHEETS = 20
+BROKEN = (CalamineError, OSError, ValueError, LookupError, TypeError)
+
+
+def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
+    """The columns and rows of the sheet that the path names, else of the first that has rows.
+
+    A row's “line” is its number in the sheet. Empty rows and columns around the table are left out.
+
+    Raises BadFile where there is no such sheet, or it is empty, encrypted, damaged or too large.
+    """
+    name, others = _sheet_and_others(lines.path)
+    if others:
+        remarks.say(
+            phrase(
+                "The sheet “{name}” was read; there is also {others}.",
+                name=name,
+                others=joined(", ", [f"“{other[:60]}”" for other in others[:SHOWN_SHEETS]]),
+            )
+        )
+    rows = _rows(lines, name, remarks)
+    if not reading.header:
+        first = next(rows, None)
+        width = 0 if first is None else len(first.cells)
+        columns = unique_names(numbered_columns(width), lines, remarks)
+        return Content(columns, rows if first is None else chain([first], rows))
+    header = _header(rows, remarks)
+    if header is None:
+        return Content((), iter(()))
+    kept, names = _named_columns(header, lines, name)
+    columns = unique_names(names, lines, remarks)
+    return Content(columns, (Row(row.line, tuple(row.cells[n] for n in kept)) for row in rows))
+
+
+def _header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
+    """The first row, or the first below titles that stand alone in theirs."""
+    skipped: list[Row] = []
+    for row in rows:
+        if sum(map(bool, row.cells)) != 1 or len(row.cells) == 1 or len(skipped) == LOOKED_AT:
+            for title in skipped:
+                remarks.saw(phrase("Row above the header skipped"), title.line)
+            return row
+        skipped.append(row)
+    return skipped[0] if skipped else None
+
+
+def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], list[str]]:
+    """The places of the columns that have a name or a cell, and their names."""
+    if all(header.cells):
+        return list(range(len(header.cells))), list(header.cells)
+    used = [bool(cell) for cell in header.cells]
+    below = (row for row in _rows(lines, sheet, Remarks()) if row.line > header.line)
+    for row in below:
+        used = [one or bool(cell) for one, cell in zip(used, row.cells, strict=True)]
+        if all(used):
+            break
+    kept = [place for place, one in enumerate(used) if one]
+    return kept, [header.cells[place] for place in kept]
+
+
+def sheets_with_rows(path: Path) -> list[str]:
+    """The names of the sheets that are not empty, hidden ones last, in their order.
+
+    Raises BadFile as `open_workbook` does.
+    """
+    with _workbook(path) as (book, sizes):
+        shown = {one.name: str(one.visible).endswith("Visible") for one in book.sheets_metadata}
+        names = [name for name in book.sheet_names if _has_rows(book, name, sizes)]
+    return sorted(names, key=lambda name: not shown.get(name, True))
+
+
+def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
+    if sizes.get(name, 0) > LARGEST_SHEET:
+        return True  # whoever reads it is told that it is too large
+    try:
+        return book.get_sheet_by_name(name).height > 0
+    except BROKEN:
+        return False  # a chart, or a sheet without cells
+
+
+def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
+    """The sheet that is read, and the others with rows where none was named."""
+    wanted = place_of(path).sheet
+    if wanted:
+        with _workbook(path) as (book, _):
+            names = book.sheet_names
+            is_empty = wanted in names and wanted not in sheets_with_rows(path)
+        if is_empty:
+            raise BadFile(
+                file_of(path),
+                phrase("the sheet “{name}” is empty.", name=wanted[:100]),
+                phrase("Choose another sheet."),
+            )
+        if wanted in names:
+            return wanted, []
+        raise BadFile(
+            file_of(path),
+            phrase("there is no sheet “{name}” in it.", name=wanted[:100]),
+            phrase("Its sheets are: {names}.", names=", ".join(names[:SHOWN_SHEETS])),
+        )
+    names = sheets_with_rows(path)
+    if not names:
+        raise BadFile(
+            path,
+            phrase("all of its sheets are empty."),
+            phrase("Choose a workbook with rows."),
+        )
+    return names[0], names[1:]
+
+
+@contextmanager
+def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
+    """The workbook, and the sizes of its sheets as far as they are told."""
+    with seekable(path) as file:
+        start = file.read(1 << 16)
+        file.seek(0)
+        if start.startswith(OLE):
+            _refuse_other_ole(path, file)
+        sizes = size_of_sheets(path, file) if start.startswith(ZIP) else Sizes({})
+        if sizes.is_open:
+            for name, cells in sizes.cells.items():
+                if cells > LARGEST_SHEET:
+                    raise _too_large(path, name, cells)
+        file.seek(0)
+        with _named(path), CalamineWorkbook.from_filelike(file) as book:
+            yield book, sizes.cells
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """What the library says as BadFile, also where it gives up."""
+    try:
+        yield
+    except PasswordError as error:
+        raise _encrypted(path) from error
+    except BROKEN as error:
+        raise _damaged(path) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # as Rust says what is a bug there
+            raise
+        raise _damaged(path) from error
+
+
+def _damaged(path: Path) -> BadFile:
+    return BadFile(
+        path,
+        phrase("this is not a workbook that can be read, or it is damaged."),
+        phrase("Open it in a spreadsheet program and save it again as .xlsx, or as CSV."),
+    )
+
+
+def _too_large(path: Path, name: str, cells: int) -> BadFile:
+    return BadFile(
+        path,
+        phrase(
+            "the sheet “{name}” reaches over {cells:,} cells, more than the {most:,} that can be"
+            " read.",
+            name=name[:60],
+            cells=cells,
+            most=LARGEST_SHEET,
+        ),
+        phrase("Delete the cells far below or beside the table, or save it as CSV."),
+    )
+
+
+def _encrypted(path: Path) -> BadFile:
+    return BadFile(
+        path,
+        phrase("it is encrypted with a password."),
+        phrase("Save it without a password in a spreadsheet program."),
+    )
+
+
+def _refuse_other_ole(path: Path, file: Any) -> None:
+    content = file.read(1 << 26)
+    file.seek(0)
+    if ENCRYPTED in content:
+        raise _encrypted(path)
+    if WORD in content:
+        raise BadFile(
+            path,
+            phrase("this is a Word document, not a table."),
+            phrase("Save it as plain text first."),
+        )
+
+
+def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
+    """The rows of a sheet that are not empty, from its first column with a cell on."""
+    with _workbook(lines.path) as (book, sizes):
+        if sizes.get(name, 0) > LARGEST_SHEET:
+            raise _too_large(lines.path, name, sizes[name])
+        lines.tick(0)
+        sheet = book.get_sheet_by_name(name)
+        if sheet.start is None:
+            return
+        height = max(sheet.total_height, 1)
+        merged = _merged(sheet)
+        for number, values in enumerate(sheet.iter_rows(), start=1):
+            if number % TICK_ROWS == 0:
+                lines.tick(lines.size * min(number, height) // height)
+            cells = [_cell(value) for value in values]
+            for place, value in merged.get(number, {}).items():
+                if place < len(cells) and not cells[place]:
+                    remarks.saw(phrase("Merged cells, each read with their value"), number)
+                    cells[place] = _cell(value)
+            if any(cells):
+                yield Row(number, tuple(cells))
+        lines.tick(lines.size)
+
+
+def _merged(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
+    """The value of each merged cell by the number of its row, and of its column in the table.
+
+    A cell that is as wide as the sheet is a title, and stays one cell.
+    """
+    ranges = [one for one in sheet.merged_cell_ranges or () if not _is_title(sheet, one)]
+    if not ranges:
+        return {}
+    assert sheet.start is not None
+    first = sheet.start[1]  # rows come from this column on
+    wanted = {top for (top, _), _ in ranges}
+    rows = {n: row for n, row in enumerate(sheet.iter_rows()) if n in wanted}
+    found: dict[int, dict[int, Any]] = {}
+    for (top, left), (bottom, right) in ranges:
+        places = range(max(left - first, 0), right - first + 1)
+        value = rows[top][left - first] if top in rows and left >= first else ""
+        for number in range(top, min(bottom, top + sheet.height) + 1):
+            found.setdefault(number + 1, {}).update(dict.fromkeys(places, value))
+    return found
+
+
+def _is_title(sheet: CalamineSheet, cells: tuple[tuple[int, int], tuple[int, int]]) -> bool:
+    (top, left), (bottom, right) = cells
+    return top == bottom and right - left + 1 >= max(sheet.width, 2)
+
+
+def _cell(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        case datetime():
+            is_day = value.time() == time()
+            return value.date().isoformat() if is_day else value.isoformat(sep=" ")
+        case date() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case _:
+            return "" if value is None else str(value)
+
+
+def recognise_workbook(path: Path, start: bytes) -> Reading | None:
+    """A workbook, with or without a header."""
+    if not start.startswith((OLE, ZIP)):
+        return None
+    name, _ = _sheet_and_others(path)
+    lines = Lines(path, "utf-8", glance=True)
+    rows = [list(row.cells) for row in islice(_rows(lines, name, Remarks()), LOOKED_AT)]
+    titles = 0
+    while titles < len(rows) and sum(map(bool, rows[titles])) == 1 and len(rows[titles]) > 1:
+        titles += 1
+    header = has_header(rows) or (0 < titles < len(rows) and has_header(rows[titles:]))
+    return Reading(format=WORKBOOK.name, header=header)
+
+
+WORKBOOK = Format(
+    "excel",
+    "Excel",
+    (".xlsx", ".xlsm", ".xls", ".ods"),
+    open_workbook,
+    recognise=recognise_workbook,
+    options=("header",),
+)

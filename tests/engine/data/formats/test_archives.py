@@ -1,0 +1,137 @@
+"""Compressed files and archives give the rows of what is in them, and take no memory for bombs."""
+
+import bz2
+import gzip
+import lzma
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from engine.cli import main
+from engine.data.datasets.store import import_dataset
+from engine.data.formats import archives
+from engine.data.formats.reading import Cancelled, preview, read, recognise
+from engine.data.formats.sources import is_data_file, parts_of
+from engine.errors import BadFile
+from engine.spec.dataset import Mapping, Reading, Split
+
+TABLE = "text,label\n" + "".join(f'"row {n}, a text",{n % 2}\n' for n in range(5_000))
+
+
+def zstd(content: bytes) -> bytes:
+    out = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(out, "zstd") as stream:
+        stream.write(content)
+    return out.getvalue().to_pybytes()
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zstd,
+}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_a_compressed_file_is_read_as_what_is_in_it(tmp_path: Path, suffix: str) -> None:
+    plain, packed = tmp_path / "a.csv", tmp_path / f"a.csv{suffix}"
+    plain.write_text(TABLE, encoding="utf-8")
+    content = PACKERS[suffix](TABLE.encode())
+    packed.write_bytes(content)
+    assert is_data_file(packed) and recognise(packed) == recognise(plain)
+    told: list[tuple[int, int]] = []
+    rows = list(read(packed, Reading(), lambda done, total: told.append((done, total))))
+    assert rows == list(read(plain, Reading()))
+    assert told == sorted(told) and told[-1] == (len(content),) * 2
+    assert preview(packed, Reading()).rows[0].cells == ("row 0, a text", "0")
+    with pytest.raises(Cancelled):
+        list(read(packed, Reading(), cancelled=lambda: True))
+    two = tmp_path / f"two.csv{suffix}"  # as programs do that append
+    two.write_bytes(content + PACKERS[suffix](b"the end,1\n"))
+    assert len(list(read(two, Reading()))) == 5_001
+    for end in (len(content) // 2, len(content) - 3):
+        packed.write_bytes(content[:end])
+        with pytest.raises(BadFile, match="damaged or incomplete"):
+            list(read(packed, Reading()))
+
+
+def archive(path: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return path
+
+
+def test_an_archive_gives_its_only_file_or_the_one_that_is_named(tmp_path: Path) -> None:
+    other = {"__MACOSX/._a.csv": b"x", "README.md": b"about", "data/.DS_Store": b"x"}
+    one = archive(tmp_path / "one.zip", {"data/a.csv": TABLE.encode()} | other)
+    assert parts_of(one) == [one] and len(list(read(one, recognise(one).reading))) == 5_000
+    both = {"train.csv": TABLE.encode(), "test.csv.gz": gzip.compress(b"text,label\na,1\n")}
+    two = archive(tmp_path / "two.zip", both | other | {"build.sh": b"rm"})
+    assert parts_of(two) == [two / "test.csv.gz", two / "train.csv"]
+    with pytest.raises(BadFile, match=r"3 files: build.sh, test.csv.gz, train.csv"):
+        recognise(two)
+    with pytest.raises(BadFile, match=r"no “dev\.csv” in it"):
+        recognise(two / "dev.csv")
+    assert [row.cells for row in read(two / "test.csv.gz", Reading())] == [("a", "1")]
+
+
+def test_members_are_imported_as_the_splits_they_are(tmp_path: Path) -> None:
+    rows = {"train.csv": TABLE.encode(), "test.csv": b"text,label\nat last,1\n"}
+    file = archive(tmp_path / "a.zip", rows)
+    sources = {"train": file / "train.csv", "test": file / "test.csv"}
+    mapping, told = Mapping(text="text", label="label"), []
+    spec = import_dataset(
+        "a",
+        sources,
+        Reading(),
+        mapping,
+        Split(validation=0),
+        tmp_path / "v",
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert spec.rows == {"train": 5_000, "validation": 0, "test": 1}
+    assert told == sorted(told) and max(done / total for done, total in told) <= 1
+    assert set(spec.source_sha256) == {str(path) for path in sources.values()}
+
+
+def test_the_commands_take_a_member(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = archive(tmp_path / "a.zip", {"in/a.csv": TABLE.encode(), "b.csv": b"text\nb\n"})
+    assert main(["check", str(file / "in" / "a.csv"), "--json"]) == 0
+    assert '"rows": 5000' in capsys.readouterr().out
+
+
+def test_an_archive_with_a_password_says_so(tmp_path: Path) -> None:
+    file = archive(tmp_path / "a.zip", {"a.csv": b"text\na\n"})
+    content = bytearray(file.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag of an encrypted member
+    content[6] |= 1
+    file.write_bytes(content)
+    with pytest.raises(BadFile, match="encrypted with a password"):
+        recognise(file)
+
+
+@pytest.mark.parametrize("suffix", [*PACKERS, ".zip"])
+def test_a_bomb_is_refused_before_it_fills_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    monkeypatch.setattr(archives, "SUSPICIOUS", 1 << 20)
+    monkeypatch.setattr(archives, "MOST_TIMES", 100)
+    content, file = b"text\n" + b"a line of text\n" * 200_000, tmp_path / f"b.csv{suffix}"
+    if suffix == ".zip":
+        archive(file, {"b.csv": content})
+    else:
+        file.write_bytes(PACKERS[suffix](content))
+    with pytest.raises(BadFile, match="times its size"):
+        list(read(file, Reading()))
+
+
+def test_what_a_common_program_packs_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(TABLE, encoding="utf-8")
+    subprocess.run(["gzip", "-k", "a.csv"], cwd=tmp_path, check=True)
+    assert len(list(read(tmp_path / "a.csv.gz", Reading()))) == 5_000

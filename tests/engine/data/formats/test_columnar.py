@@ -1,0 +1,173 @@
+"""Parquet and Arrow as pyarrow writes them give the rows that went in."""
+
+import contextlib
+import datetime as dt
+import gzip
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.data.datasets.store import import_dataset
+from engine.data.formats.reading import Cancelled, preview, read, recognise
+from engine.errors import BadFile
+from engine.spec.dataset import Mapping, Reading, Split
+from tests.often import tries
+
+
+def arrow_file(table: pa.Table, path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
+        writer.write_table(table, max_chunksize=7)
+
+
+def arrow_stream(table: pa.Table, path: Path) -> None:
+    with pa.OSFile(str(path), "wb") as out, pa.ipc.new_stream(out, table.schema) as writer:
+        writer.write_table(table, max_chunksize=7)
+
+
+WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    "a.parquet": lambda table, path: pq.write_table(table, path, row_group_size=7),
+    "a.pq": lambda table, path: pq.write_table(table, path, compression="zstd"),
+    "a.arrow": arrow_file,
+    "stream.arrow": arrow_stream,
+    "a.feather": lambda table, path: pyarrow.feather.write_feather(table, str(path)),
+}
+VALUES = {
+    "text": ["a fine day", None, "день", "a\nb", ""] * 5,
+    "label": [1, 0, None, 3, -4] * 5,
+    "score": [1.5, 0.1, float("nan"), 1e300, -2.0] * 5,
+    "yes": [True, False, None, True, False] * 5,
+    "tokens": [["a", "b"], [], None, ["“q”"], ["x"]] * 5,
+    "answers": [{"text": ["a"], "answer_start": [0]}] * 25,
+    "on": [dt.date(2026, 1, 31)] * 25,
+}
+
+
+def cells_of(value: object) -> str:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_value_becomes_its_text(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    WRITERS[name](pa.table(VALUES), path)
+    found = recognise(path)
+    table = read(path, found.reading)
+    assert table.columns == tuple(VALUES)
+    wanted = [tuple(map(cells_of, row)) for row in zip(*VALUES.values(), strict=True)]
+    assert [row.cells for row in table] == wanted
+    assert "“text” is null, read as an empty cell: 5 times, first in line 2." in table.notes
+    assert [row.line for row in read(path, found.reading)] == list(range(1, 26))
+    assert len(preview(path, found.reading).rows) == 25
+    packed, inside = tmp_path / f"{name}.gz", tmp_path / "a.zip"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    with zipfile.ZipFile(inside, "w") as archive:
+        archive.write(path, name)
+    for other in (packed, inside):
+        assert [row.cells for row in read(other, recognise(other).reading)] == wanted
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=30))
+@tries(40)
+def test_any_text_comes_through(tmp_path_factory: pytest.TempPathFactory, rows: Any) -> None:
+    path = tmp_path_factory.mktemp("any") / "a.parquet"
+    pq.write_table(pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}), path)
+    assert [row.cells for row in read(path, Reading(format="parquet"))] == rows
+
+
+def with_classes(values: dict[str, Any], features: dict[str, Any]) -> pa.Table:
+    """As the `datasets` library writes it, with the names of classes beside their numbers."""
+    kept = json.dumps({"info": {"features": features}})
+    return pa.table(values).replace_schema_metadata({"huggingface": kept})
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_classes_get_their_names_back(tmp_path: Path, name: str) -> None:
+    tags = {"names": ["O", "B-LOC", "I-LOC"], "_type": "ClassLabel"}
+    table = with_classes(
+        {"tokens": [["in", "Rome"], ["no"]], "ner_tags": [[0, 1], [0]], "label": [1, -1]},
+        {
+            "tokens": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
+            "ner_tags": {"feature": tags, "_type": "List"},
+            "label": {"num_classes": 2, "names": ["neg", "pos"], "_type": "ClassLabel"},
+        },
+    )
+    WRITERS[name](table, tmp_path / name)
+    found = recognise(tmp_path / name)
+    rows = [row.cells for row in read(tmp_path / name, found.reading)]
+    assert rows == [('["in", "Rome"]', '["O", "B-LOC"]', "pos"), ('["no"]', '["O"]', "")]
+    assert found.mapping == Mapping(text="tokens", tags="ner_tags")
+
+
+def test_what_is_no_text_is_left_out_and_said(tmp_path: Path) -> None:
+    values = {"text": ["a", "b"], "image": [{"bytes": b"\xff", "path": "a.png"}] * 2}
+    pq.write_table(pa.table(values | {"__index_level_0__": [0, 1]}), tmp_path / "a.parquet")
+    table = read(tmp_path / "a.parquet", Reading(format="parquet"))
+    assert table.columns == ("text",) and table.notes == (
+        "The column “image” holds bytes and was left out.",
+    )
+    pq.write_table(pa.table({"image": [b"x"]}), tmp_path / "b.parquet")
+    with pytest.raises(BadFile, match="no columns with texts"):
+        recognise(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_damaged_files_end_in_a_sentence(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    WRITERS[name](pa.table(VALUES), path)
+    whole = path.read_bytes()
+    for place in range(8, len(whole), max(1, len(whole) // 25)):
+        for content in (whole[:place], whole[:place] + b"\xff\x7f" + whole[place + 2 :]):
+            path.write_bytes(content)
+            with contextlib.suppress(BadFile):  # anything else is a mistake of ours
+                for row in read(path, recognise(path).reading):
+                    "".join(row.cells).encode("utf-8")
+
+
+def test_a_small_file_of_long_texts_takes_little_memory(tmp_path: Path) -> None:
+    text = "the " + "x" * 1_000_000
+    pq.write_table(pa.table({"text": [text] * 300}), tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 1 << 20
+    before = pa.total_allocated_bytes()
+    rows = read(tmp_path / "a.parquet", Reading(format="parquet"))
+    found = {id(row.cells[0]) for row in rows}
+    assert len(found) == 1, "each text is there once"
+    assert pa.total_allocated_bytes() - before < 30 << 20
+
+
+def test_reading_can_be_followed_and_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["a text"] * 40_000}), path)
+    told: list[tuple[int, int]] = []
+    list(read(path, Reading(format="parquet"), lambda done, total: told.append((done, total))))
+    assert len(told) > 5 and told == sorted(told) and told[-1] == (path.stat().st_size,) * 2
+    with pytest.raises(Cancelled):
+        list(read(path, Reading(format="parquet"), cancelled=lambda: True))
+
+
+def test_a_table_and_a_text_file_are_read_each_in_its_way(tmp_path: Path) -> None:
+    rows = {"text": ["a b", "c d", "e f"], "label": ["x", "y", "x"]}
+    pq.write_table(pa.table(rows), tmp_path / "train.parquet")
+    (tmp_path / "test.csv").write_text("label,text\nx,g h\n", encoding="utf-8")
+    sources = {"train": tmp_path / "train.parquet", "test": tmp_path / "test.csv"}
+    mapping, split = Mapping(text="text", label="label"), Split(validation=0)
+    reading = recognise(sources["train"]).reading
+    spec = import_dataset("a", sources, reading, mapping, split, tmp_path / "v")
+    assert spec.rows == {"train": 3, "validation": 0, "test": 1}

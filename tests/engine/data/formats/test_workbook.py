@@ -1,0 +1,212 @@
+"""Workbooks as Excel and LibreOffice write them, and as people fill them."""
+
+import datetime as dt
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import xlsxwriter
+import xlwt
+
+from engine.cli import main
+from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.formats.reading import preview, read, recognise
+from engine.data.formats.sources import parts_of
+from engine.errors import BadFile
+from engine.spec.dataset import Mapping, Reading, Split
+
+ROWS = [["a fine day", "pos", 1, 2.5], ["a bad day", "neg", 0, -1], ["so so", "neg", 3, 0.1]]
+TEXTS = [tuple(str(cell) for cell in row) for row in ROWS]
+NAMES = ("text", "label", "count", "mark")
+
+
+def xlsx(path: Path, sheets: dict[str, Callable[[xlsxwriter.worksheet.Worksheet], None]]) -> Path:
+    with xlsxwriter.Workbook(path, {"default_date_format": "yyyy-mm-dd"}) as book:
+        for name, fill in sheets.items():
+            fill(book.add_worksheet(name))
+    return path
+
+
+def filled(*rows: list[object], top: int = 0, left: int = 0):
+    def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
+        for number, row in enumerate(rows):
+            sheet.write_row(top + number, left, row)
+
+    return fill
+
+
+def old_excel(path: Path) -> Path:
+    book = xlwt.Workbook()
+    sheet = book.add_sheet("Data")
+    for number, row in enumerate([NAMES, *ROWS]):
+        for place, cell in enumerate(row):
+            sheet.write(number, place, cell)
+    book.save(str(path))
+    return path
+
+
+def open_document(path: Path, rows: str) -> Path:
+    content = (
+        '<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"'
+        ' xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"'
+        ' xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body>'
+        f'<office:spreadsheet><table:table table:name="Data">{rows}</table:table>'
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("META-INF/manifest.xml", "<manifest/>")
+        archive.writestr("content.xml", content)
+    return path
+
+
+def ods_rows(rows: list[list[object]], repeated: int = 1) -> str:
+    def cell(value: object) -> str:
+        if isinstance(value, str):
+            said = f'office:value-type="string"><text:p>{value}</text:p>'
+        else:
+            said = f'office:value-type="float" office:value="{value}"><text:p>{value}</text:p>'
+        return f"<table:table-cell {said}</table:table-cell>"
+
+    start = f'<table:table-row table:number-rows-repeated="{repeated}">'
+    return "".join(f"{start}{''.join(map(cell, row))}</table:table-row>" for row in rows)
+
+
+def cells(path: Path) -> list[tuple[str, ...]]:
+    return [row.cells for row in read(path, recognise(path).reading)]
+
+
+def test_the_three_kinds_of_workbooks_give_the_same_rows(tmp_path: Path) -> None:
+    empty = '<table:table-row table:number-rows-repeated="1048000"><table:table-cell'
+    empty += ' table:number-columns-repeated="16384"/></table:table-row>'  # as LibreOffice ends
+    files = [
+        xlsx(tmp_path / "a.xlsx", {"Data": filled(list(NAMES), *ROWS)}),
+        old_excel(tmp_path / "a.xls"),
+        open_document(tmp_path / "a.ods", ods_rows([list(NAMES), *ROWS]) + empty),
+    ]
+    for file in files:
+        found = recognise(file)
+        assert found.reading == Reading(format="excel", header=True), file
+        assert found.columns == NAMES
+        assert found.mapping == Mapping(text="text", label="label")
+        assert cells(file) == TEXTS, file
+        assert [row.line for row in read(file, found.reading)] == [2, 3, 4]
+
+
+def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path: Path) -> None:
+    sheets = {"Read me": filled(), "One": filled(["text"], ["a b"]), "Two": filled(["text"], ["c"])}
+    book = xlsx(tmp_path / "book.xlsx", sheets)
+    assert parts_of(book) == [book / "One", book / "Two"]
+    table = read(book, recognise(book).reading)
+    assert [row.cells for row in table] == [("a b",)]
+    assert table.notes == ("The sheet “One” was read; there is also “Two”.",)
+    assert cells(book / "Two") == [("c",)]
+    for name, says in (("Three", "no sheet “Three”"), ("Read me", "“Read me” is empty")):
+        with pytest.raises(BadFile, match=says):
+            recognise(book / name)
+    packed = tmp_path / "all.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(book, "in/book.xlsx")
+    assert cells(packed / "in" / "book.xlsx" / "Two") == [("c",)]
+
+
+def test_sheets_are_imported_as_the_splits_they_are(tmp_path: Path) -> None:
+    rows = [["text", "label"], ["a b", "x"], ["c d", "y"]]
+    book = xlsx(tmp_path / "b.xlsx", {"train": filled(*rows), "test": filled(*rows[:2])})
+    sources = {"train": book / "train", "test": book / "test"}
+    mapping = Mapping(text="text", label="label")
+    reading = recognise(book / "train").reading
+    spec = import_dataset("b", sources, reading, mapping, Split(validation=0), tmp_path / "v")
+    assert spec.rows == {"train": 2, "validation": 0, "test": 1}
+    assert open_dataset(tmp_path / "v").rows("test").texts == ["a b"]
+
+
+def test_what_people_do_to_sheets_is_read_as_it_is_meant(tmp_path: Path) -> None:
+    def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
+        sheet.merge_range("C2:F2", "Reviews of 2026")
+        sheet.write_row("C3", ["text", "label", "when", "seen"])
+        sheet.write_row("C5", ["good film", "pos"])
+        sheet.write_datetime("E5", dt.date(2026, 1, 31))
+        sheet.write_boolean("F5", True)
+        sheet.merge_range("D6:D7", "neg")
+        sheet.write("C6", "bad film")
+        sheet.write_datetime("E6", dt.datetime.fromisoformat("2026-02-01 12:30"))
+        sheet.write("C7", "0012")
+        sheet.write_formula("E7", "=1/0", None, "#DIV/0!")
+
+    book = xlsx(tmp_path / "messy.xlsx", {"S": fill})
+    table = read(book, recognise(book).reading)
+    assert table.columns == ("text", "label", "when", "seen")
+    rows = list(table)
+    assert [row.line for row in rows] == [5, 6, 7]
+    assert rows[0].cells == ("good film", "pos", "2026-01-31", "true")
+    assert rows[1].cells[:2] == ("bad film", "neg") and rows[1].cells[2].startswith("2026-02-01")
+    assert rows[2].cells[:2] == ("0012", "neg"), "text stays text, merged cells their value"
+    assert "Row above the header skipped: once, in line 2." in table.notes
+    assert any("Merged cells" in note for note in table.notes)
+
+
+def test_headers_that_are_empty_twice_or_merged_get_names(tmp_path: Path) -> None:
+    def fill(sheet: xlsxwriter.worksheet.Worksheet) -> None:
+        sheet.merge_range("A1:B1", "text")
+        sheet.write_row("C1", ["label", "", "label"])
+        sheet.write_row("A2", ["first one", "second one", "x", "", 1])
+        sheet.write_row("A3", ["third one", "fourth one", "y", "", 2])
+
+    book = xlsx(tmp_path / "h.xlsx", {"S": fill})
+    table = read(book, Reading(format="excel"))
+    assert table.columns == ("text", "text (2)", "label", "label (2)")
+    assert next(iter(table)).cells == ("first one", "second one", "x", "1")
+
+
+def test_rows_without_a_header_are_rows(tmp_path: Path) -> None:
+    book = xlsx(tmp_path / "n.xlsx", {"S": filled(*[["a text of words", n % 2] for n in range(9)])})
+    found = recognise(book)
+    assert not found.reading.header and found.columns == ("column 1", "column 2")
+    assert len(preview(book, found.reading).rows) == 9
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "ods rows", "ods columns"])
+def test_a_cell_far_away_takes_no_memory(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / f"far.{kind[:4].strip()}"
+    if kind == "xlsx":
+        xlsx(file, {"Far": filled(["a"], *[[]] * 300_000, [""] * 300 + ["b"])})
+    else:
+        row = [["text"] * 50] if kind == "ods rows" else [["a"]]
+        rows = ods_rows(row, 1_000_000 if kind == "ods rows" else 10_000)
+        far = '<table:table-cell table:number-columns-repeated="16000" office:value-type="string">'
+        open_document(
+            file, rows.replace("<table:table-cell", far + "</table:table-cell><table:table-cell", 1)
+        )
+    with pytest.raises(BadFile, match="more than the 20,000,000 that can be read"):
+        recognise(file)
+
+
+def test_a_workbook_that_unpacks_to_gigabytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.data.formats.sheet_size.LARGEST_WORKBOOK", 1 << 20)
+    book = xlsx(tmp_path / "b.xlsx", {"S": filled(["text"], ["x " * 16_000])})
+    with zipfile.ZipFile(book, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/media/zeros", bytes(2 << 20))
+    with pytest.raises(BadFile, match="unpacks to more than"):
+        recognise(book)
+
+
+def test_empty_and_foreign_workbooks_say_so(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="all of its sheets are empty"):
+        recognise(xlsx(tmp_path / "e.xlsx", {"S": filled(), "T": filled()}))
+    with zipfile.ZipFile(tmp_path / "w.xlsx", "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", "<document/>")
+    with pytest.raises(BadFile, match="not a workbook"):
+        recognise(tmp_path / "w.xlsx")
+
+
+def test_the_commands_take_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [["text", "label"], *[[f"text number {n}", "xy"[n % 2]] for n in range(20)]]
+    book = xlsx(tmp_path / "b.xlsx", {"Notes": filled(["nothing"]), "Data": filled(*rows)})
+    assert main(["check", str(book / "Data"), "--task", "text_classification"]) == 0
+    said = capsys.readouterr().out
+    assert "rows: 20" in said and "format: excel" in said
