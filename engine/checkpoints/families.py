@@ -17,6 +17,7 @@ from engine.spec.model import (
     CamembertSpec,
     DistilBertSpec,
     ElectraSpec,
+    MpnetSpec,
     RobertaSpec,
     XlmRobertaSpec,
 )
@@ -198,7 +199,37 @@ ELECTRA = Family(
         )
     },
 )
+MPNET = Family(
+    title="MPNet",
+    name="mpnet",
+    classes="MPNet",
+    spec=MpnetSpec,
+    network="mpnet.Mpnet",
+    sizes=SIZES,
+    settings={theirs: ours for theirs, ours in SETTINGS.items() if ours != "segments"},
+    layer="mpnet.encoder.layer.{}.",
+    inner=BERT_LAYER
+    | {
+        "attention.query.": "attention.attn.q.",
+        "attention.key.": "attention.attn.k.",
+        "attention.value.": "attention.attn.v.",
+        "attention.output.": "attention.attn.o.",
+        "attention.norm.": "attention.LayerNorm.",
+    },
+    names={
+        **embedding_names("mpnet"),
+        "encoder.relative.bias.": "mpnet.encoder.relative_attention_bias.",
+        "encoder.pooler.dense.": "mpnet.pooler.dense.",
+        "mlm.dense.": "lm_head.dense.",
+        "mlm.norm.": "lm_head.layer_norm.",
+        "mlm.bias": "lm_head.bias",
+    },
+    decoder=("lm_head.decoder.weight", "lm_head.decoder.bias"),
+    own_pooler=("classifier.dense.", "classifier.out_proj."),
+    positions_after_padding=True,
+    others=NOT_CAUSAL | {"relative_attention_num_buckets": (None, 32), "pad_token_id": (None, 1)},
+)
 FAMILIES = {
     family.name: family
-    for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, ALBERT, ELECTRA)
+    for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, ALBERT, ELECTRA, MPNET)
 }

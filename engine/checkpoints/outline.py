@@ -45,6 +45,8 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
     """
     blocks = [_embeddings(spec)]
     blocks += [_layer(spec, number) for number in range(spec.stored_layers)]
+    if spec.relative_buckets:
+        blocks.append(_relative(spec))
     if spec.parts.norm == "pre":
         blocks.append(_norm(spec, spec.hidden_size))
     if "pooler" in heads:
@@ -84,6 +86,15 @@ def _layer(spec: EncoderSpec, number: int) -> Block:
         return Block(phrase("Layer"), blocks=both, number=number + 1)
     several = spec.stored_layers > 1
     return Block(phrase("Shared layers"), blocks=both, number=number + 1 if several else 0)
+
+
+def _relative(spec: EncoderSpec) -> Block:
+    """What all layers share: of every bucket of distances a number for each head, or a vector."""
+    if spec.parts.relative == "buckets":
+        return Block(phrase("Distances"), ((spec.relative_buckets, spec.heads),))
+    size = spec.hidden_size
+    table = Block(phrase("Distances"), ((spec.relative_buckets, size),))
+    return Block(phrase("Relative positions"), blocks=(table, _norm(spec, size)))
 
 
 def _attention(spec: EncoderSpec) -> Block:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from engine.models.attention import Attention
+from engine.models.attention import Attention, Padded
 from engine.models.encoder import Layer
 from engine.models.network import Network
 from engine.tasks.inputs import Inputs
@@ -18,7 +18,9 @@ class Step(NamedTuple):
     """One layer at work."""
 
     attention: Attention
-    given: Tensor  # float [T, D], what the layer is given
+    given: Tensor  # float [T, D], what attention reads: of pre-norm layers, what was normalised
+    x: Tensor  # float [1, T, D], what the layer is given
+    layout: Padded
     weights: Tensor  # float [H, T, T], query tokens over key tokens; rows sum to 1
 
 
@@ -34,7 +36,8 @@ def steps(network: Network, given: Inputs) -> Iterator[Step]:
     for layer in lower:
         assert isinstance(layer, Layer)
         made, weights = layer(x, layout)
-        yield Step(layer.attention, x[0], weights[0])
+        yield Step(layer.attention, layer.attention.read(x)[0], x, layout, weights[0])
         x = made
     assert isinstance(top, Layer)
-    yield Step(top.attention, x[0], top.attention.weights(x, layout)[0])
+    weights = top.attention.weights(x, layout)
+    yield Step(top.attention, top.attention.read(x)[0], x, layout, weights[0])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.errors import StudioError
 from engine.explore.layers import Step, steps
-from engine.messages.explore.attention import Measure, QueryKeyShown, ShowQueryKey
+from engine.messages.explore.attention import Measure, QueryKeyShown, ScorePart, ShowQueryKey
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tasks.finite import not_finite
@@ -90,14 +90,22 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
         )
     step = next(s for number, s in enumerate(steps(checkpoint.network, given)) if number == layer)
     attention = step.attention
-    apart = (attention.heads, attention.head_size)
-    query = attention.query(step.given[row]).unflatten(-1, apart)[head]  # [K]
-    keys = attention.key(step.given).unflatten(-1, apart)[:, head]  # [T, K]
-    products = keys * query / attention.head_size**0.5  # [T, K]
-    scores = products.sum(-1)  # [T]
+    Q, K = attention.queries_and_keys(step.x, step.layout)  # [1, H, T, K]
+    query, keys = Q[0, head, row], K[0, head]  # [K], [T, K]
+    products = keys * query * attention.scale  # [T, K]
+    scores, parts = products.sum(-1), list[ScorePart]()  # [T]
+    if step.layout.relative is not None:
+        parts.append(ScorePart(term="content", value=float(scores[column])))
+        for term, added in step.layout.relative.terms(attention, Q, K):  # [1, H, T, T]
+            parts.append(ScorePart(term=term, value=float(added[0, head, row, column])))
+            scores = scores + added[0, head, row]
     if not torch.isfinite(scores).all():
         raise not_finite()
-    attends = [not spec.is_causal or number <= row for number in range(count)]
+    far = attention.window if attention.window is not None else count
+    attends = [
+        (not spec.is_causal or number <= row) and abs(number - row) <= far
+        for number in range(count)
+    ]
     return QueryKeyShown(
         to=question.number,
         layer=layer,
@@ -113,4 +121,5 @@ def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
             for score, visible in zip(scores.tolist(), attends, strict=True)
         ),
         weight=float(step.weights[head, row, column]),
+        parts=tuple(parts),
     )

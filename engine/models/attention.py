@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.fast.dropout import Dropout
+from engine.models.relative import Relative
 from engine.models.rotary import Rotary
 from engine.spec.model import EncoderSpec
 
@@ -54,6 +55,7 @@ class Attention(nn.Module):
         parts, size = spec.parts, spec.hidden_size
         self.heads, self.head_size = spec.heads, spec.head_size
         self.window = parts.window_at(number)
+        self.scale = 1 / math.sqrt(spec.head_size * (3 if parts.relative == "disentangled" else 1))
         self.rotary = None
         if parts.positions == "rotary":
             self.rotary = Rotary(spec.heads, parts.rotary_base_at(number))
@@ -82,17 +84,26 @@ class Attention(nn.Module):
 
     def weights(self, x: Tensor, layout: "Padded") -> Tensor:
         """The weights alone, float [B, H, R, T]; x and layout as for attending."""
+        Q, K = self.queries_and_keys(x, layout)
+        return attention_weights(Q, K, layout.added(self, Q, K), self.scale)
+
+    def queries_and_keys(self, x: Tensor, layout: "Padded") -> tuple[Tensor, Tensor]:
+        """What meets in the scores, float [B, H, R or T, K]: turned where positions are angles."""
         _, q, k, _ = self._projected(x, layout)
-        Q, K = by_head(q, self.heads), by_head(k, self.heads)
-        return attention_weights(Q, K, layout.bias(self.window))
+        return by_head(q, self.heads), by_head(k, self.heads)
 
     def projected(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries [..., R, D] of those that ask, keys and values [..., T, D] of all."""
         return self.query(asking), self.key(x), self.value(x)
 
+    def read(self, x: Tensor) -> Tensor:
+        """What queries, keys and values are made of, float [..., D]."""
+        normalised: Tensor = self.norm(x) if self.pre_norm else x
+        return normalised
+
     def _projected(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """What is added to, float [..., R, D]; queries of the same shape, keys and values."""
-        read = self.norm(x) if self.pre_norm else x
+        read = self.read(x)
         residual = layout.wanted(x)
         asking = layout.wanted(read) if self.pre_norm else residual
         q, k, v = self.projected(asking, read)
@@ -110,6 +121,7 @@ class Padded:
     # where a token may attend and -inf where it may not; None: all may attend to all
     keep_weights: bool = False  # go the explicit way and return the weights, before dropout
     query_rows: Tensor | None = None  # int64 [B, R], the positions that are wanted; None: all
+    relative: Relative | None = None  # what distances add to the scores
 
     @property
     def query_positions(self) -> Tensor:
@@ -122,16 +134,24 @@ class Padded:
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         Q, K, V = (by_head(x, attention.heads) for x in (q, k, v))
-        bias = self.bias(attention.window)
+        bias = self.added(attention, Q, K)
         weights = None
         if self.keep_weights or fused_is_slow(attention, Q):
-            weights = attention_weights(Q, K, bias)
+            weights = attention_weights(Q, K, bias, attention.scale)
             gathered = attention.weight_dropout(weights).to(V.dtype) @ V  # [B, H, R, K]
         else:
             share = attention.weight_dropout.p if attention.training else 0.0
-            gathered = fused(Q, K, V, bias, share)
+            gathered = fused(Q, K, V, bias, share, attention.scale)
         joined = gathered.transpose(1, 2).flatten(2)  # [B, R, D]
         return joined, weights if self.keep_weights else None
+
+    def added(self, attention: Attention, q: Tensor, k: Tensor) -> Tensor | None:
+        """All that is added to the scores of queries and keys [B, H, R or T, K]."""
+        bias = self.bias(attention.window)
+        if self.relative is None:
+            return bias
+        parts = [part for _, part in self.relative.terms(attention, q, k)]
+        return sum(parts[1:], parts[0]) if bias is None else sum(parts, bias)
 
     def bias(self, window: int | None = None) -> Tensor | None:
         """What is added to the scores where a token attends to `window` tokens on each side."""
@@ -149,18 +169,20 @@ class Padded:
         return picked(rows, self.query_rows)[:, None]  # [B, 1, R, T]
 
 
-def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None) -> Tensor:
-    """softmax(q kᵀ / √K), float [B, H, R, T]; q and k are [B, H, R or T, K]."""
-    scores = (q / math.sqrt(q.size(-1))) @ k.transpose(-1, -2)  # [B, H, R, T]
+def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None, scale: float) -> Tensor:
+    """softmax(scale q kᵀ), float [B, H, R, T]; q and k are [B, H, R or T, K]."""
+    scores = (q * scale) @ k.transpose(-1, -2)  # [B, H, R, T]
     if bias is not None:
         scores = scores + bias.to(scores.dtype)
     return scores.softmax(-1)
 
 
-def fused(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float) -> Tensor:
-    """softmax(q kᵀ / √K) v in one step of the library, which never holds [B, H, T, T] at once."""
+def fused(
+    q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float, scale: float
+) -> Tensor:
+    """softmax(scale q kᵀ) v in one step of the library, which never holds [B, H, T, T] at once."""
     bias = None if bias is None else bias.to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout, scale=scale)
 
 
 def fused_is_slow(attention: Attention, q: Tensor) -> bool:

@@ -49,6 +49,15 @@ class TokenPositionEmbeddings(nn.Module):
         return torch.arange(tokens.size(1), device=tokens.device)
 
 
+def places_behind(padding: int, tokens: Tensor) -> Tensor:
+    """Places that pass over padding, as RoBERTa counts them, int64 [B, T].
+
+    The first place is the row after that of padding's id, which all padding has.
+    """
+    mask = (tokens != padding).long()
+    return mask.cumsum(1) * mask + padding
+
+
 class Embeddings(TokenPositionEmbeddings):
     """And which sentence a token is in (Devlin et al. 2019, §3), where the spec tells it."""
 

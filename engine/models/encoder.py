@@ -57,14 +57,17 @@ class Encoder(nn.Module):
         pooler: nn.Module | None,
         causal: bool = False,
         norm: nn.Module | None = None,
+        relative: nn.Module | None = None,
     ) -> None:
-        """`norm` comes after the last layer, where the layers normalise their inputs."""
+        """`norm` comes after the last layer, where the layers normalise their inputs; `relative`
+        is what distances between tokens add to the scores of all layers."""
         super().__init__()
         made = list(layers)
         self.embeddings = embeddings
         self.layers = nn.ModuleList(made)
         self.norm = norm or nn.Identity()
         self.pooler = pooler
+        self.relative = relative
         self.causal = causal
         self.heads = made[0].attention.heads
         self.windows = tuple(dict.fromkeys(layer.attention.window for layer in made))
@@ -123,11 +126,20 @@ class Encoder(nn.Module):
         return x, weights
 
     def padded(
-        self, x: Tensor, attention_mask: Tensor | None, keep_weights: bool = False
+        self,
+        x: Tensor,
+        attention_mask: Tensor | None,
+        keep_weights: bool = False,
+        query_rows: Tensor | None = None,
     ) -> Padded:
-        """The plain layout of embedded tokens [B, T, D]."""
+        """The plain layout of embedded tokens [B, T, D]; `Padded` says what `query_rows` are."""
         positions = torch.arange(x.size(1), device=x.device)
-        return Padded(positions, self.attention_bias(x, attention_mask), keep_weights)
+        bias = self.attention_bias(x, attention_mask)
+        relative = None
+        if self.relative is not None:
+            asking = positions[None] if query_rows is None else query_rows  # [1 or B, R]
+            relative = self.relative(asking[..., None] - positions)
+        return Padded(positions, bias, keep_weights, query_rows, relative)
 
     def attention_bias(self, x: Tensor, attention_mask: Tensor | None) -> Tensor | None:
         """What is added to the scores: -inf on padding, and on all that comes later where the

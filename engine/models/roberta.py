@@ -5,33 +5,29 @@ Shapes: B sequences, T tokens in each, D hidden size.
 
 from torch import Tensor
 
-from engine.models.embeddings import Embeddings
+from engine.models.embeddings import Embeddings, places_behind
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.heads import Pooler
-from engine.spec.model import RobertaSpec
+from engine.spec.model import EncoderSpec, RobertaSpec
 from engine.spec.tasks.text_classification import CLASSIFIER
 
 
 class RobertaEmbeddings(Embeddings):
-    """BERT's, with places that pass over padding.
-
-    The first place is the row after that of padding's id, which all padding has.
-    """
+    """BERT's, with places that pass over padding."""
 
     def __init__(self, spec: RobertaSpec) -> None:
         super().__init__(spec, spec.hidden_size, spec.segments)
         self.padding = spec.pad_token_id
 
     def positions(self, tokens: Tensor) -> Tensor:
-        mask = (tokens != self.padding).long()
-        return mask.cumsum(1) * mask + self.padding  # [B, T]
+        return places_behind(self.padding, tokens)
 
 
 class RobertaPooler(Pooler):
     """BERT's, with dropout before it too, as the published head for classes has it."""
 
-    def __init__(self, spec: RobertaSpec) -> None:
+    def __init__(self, spec: EncoderSpec) -> None:
         super().__init__(spec)
         self.dropout = Dropout(spec.dropout_before(CLASSIFIER))
 

@@ -20,7 +20,8 @@ class LayerParts:
     """What the layers of a family are made of; the parts themselves stand in `engine.models`."""
 
     norm: Literal["post", "pre"] = "post"  # after the sum, as in the paper, or of what is read
-    positions: Literal["learned", "rotary"] = "learned"  # added to the tokens, or as angles
+    positions: Literal["learned", "rotary", "none"] = "learned"  # added to the tokens, or as angles
+    relative: Literal["none", "buckets", "disentangled"] = "none"  # what distances add to scores
     feed_forward: Literal["plain", "gated"] = "plain"
     biases: bool = True  # of linear layers and norms
     window: int | None = None  # tokens on each side to which a token attends; None: all
@@ -170,6 +171,11 @@ class EncoderSpec(Spec):
     def tells_segments(self) -> bool:
         """Whether the network is told which of two texts a token is of."""
         return self.segment_rows > 1 and not self.one_segment
+
+    @property
+    def relative_buckets(self) -> int:
+        """Into how many buckets distances between tokens are put; 0 where they are not."""
+        return 0
 
     @property
     def token_size(self) -> int:
@@ -398,6 +404,33 @@ class AlbertSpec(EncoderSpec):
     def heights_of(self, stored: int) -> range:
         found = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
         return range(found[0], found[-1] + 1)
+
+
+class MpnetSpec(EncoderSpec):
+    """MPNet (Song et al. 2020): positions counted from behind padding, and distances besides."""
+
+    family: ClassVar[str] = "mpnet"
+    padding: ClassVar[int] = 1  # its id, which no config changes
+
+    @property
+    def parts(self) -> LayerParts:
+        return LayerParts(relative="buckets")
+
+    @property
+    def position_rows(self) -> int:
+        return self.max_positions + self.padding + 1
+
+    @property
+    def relative_buckets(self) -> int:
+        return 32  # whatever a config says; the published code does not ask it
+
+    @property
+    def fixed_pad_id(self) -> int:
+        return self.padding
+
+    @property
+    def head_activation(self) -> Activation:
+        return "gelu"  # whatever the layers have
 
 
 class ElectraSpec(EncoderSpec):

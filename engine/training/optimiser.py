@@ -39,10 +39,13 @@ def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
 def height(name: str, spec: EncoderSpec) -> int:
     """Where a parameter is: 0 in the embeddings, 1 in the lowest layer, L + 1 in a head.
 
-    What several layers share is where the highest of them is.
+    Layers that share their weights are where the highest of them is. What all layers get besides,
+    from the distances between tokens, is beneath them, for the lowest gets it too.
     """
-    if name.startswith("encoder.embeddings."):
+    if name.startswith(("encoder.embeddings.", "encoder.relative.")):
         return 0
+    if name.startswith("encoder.norm."):
+        return spec.layers
     if name.startswith("encoder.layers."):
         return spec.heights_of(int(name.split(".")[2]))[-1]
     return spec.layers + 1

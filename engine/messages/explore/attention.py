@@ -10,6 +10,7 @@ from engine.messages.explore.text import PreciseAnswer, PreciseQuestion, TextQue
 from engine.messages.question import Answer
 
 Measure = Literal["weights", "norms", "head_average", "rollout"]
+ScoreTerm = Literal["content", "distance", "content to position", "position to content"]
 
 
 class ArrayFile(Message):
@@ -56,11 +57,20 @@ class Attend(PreciseQuestion):
     measure: Measure = "weights"
 
 
+class ScorePart(Message):
+    """What one thing adds to a score: what both tokens are, or how far they are apart."""
+
+    term: ScoreTerm
+    value: float
+
+
 class QueryKeyShown(Answer):
     """A query and a key of width K, and what comes of them (Vaswani et al. 2017, §3.2.1).
 
     `products` are query · key / √K, one by one; their sum is the score before the softmax, and
-    `weight` is the attention weight after it.
+    `weight` is the attention weight after it. Where positions are angles, both are turned by them.
+    Where distances between tokens add to the score, `parts` are all that it is the sum of, and
+    `products` are those of the content.
     """
 
     kind: Literal["query_key_shown"] = "query_key_shown"
@@ -76,6 +86,7 @@ class QueryKeyShown(Answer):
         description="Of the same query token with every key token; None where it cannot attend."
     )
     weight: float
+    parts: tuple[ScorePart, ...] = ()
 
 
 class ShowQueryKey(TextQuestion):

@@ -6,8 +6,6 @@ Shapes: B sequences, T tokens in each, R of each that are wanted, D hidden size;
 padding, M of them that are wanted.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -83,7 +81,7 @@ def encode_at(
     *lower, top = encoder.passes()
     for layer in lower:
         x, _ = layer(x, layout)
-    x, _ = top(x, replace(layout, query_rows=positions))
+    x, _ = top(x, encoder.padded(x, attention_mask, query_rows=positions))
     last: Tensor = encoder.norm(x)
     return last
 
@@ -128,18 +126,22 @@ def _without_padding(
     rows = encoder.embeddings.positions(tokens).expand(B, T).reshape(-1)
     given = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
     x = encoder.embeddings(*given)  # [N, D]
+    layers, last = batch.layers, batch.last
+    if encoder.relative is not None:
+        layers = layers.with_distances(encoder.relative)
+        last = layers if last is batch.layers else last.with_distances(encoder.relative)
     *lower, top = encoder.passes()
     for layer in lower:
-        x, _ = encoder.through(layer, x, batch.layers)
-    x, _ = encoder.through(top, x, batch.last)
+        x, _ = encoder.through(layer, x, layers)
+    x, _ = encoder.through(top, x, last)
     x = encoder.norm(x)  # [M, D], or [N, D] where all are wanted
     if batch.order is not None:
         assert query_positions is not None
         x = x.index_select(0, batch.order)
-        last, summary = x[: len(query_positions)], x[len(query_positions) :]
+        wanted, summary = x[: len(query_positions)], x[len(query_positions) :]
     else:
         spread = x.new_zeros(B * T, x.size(1)).index_copy(0, batch.indices, x)
-        last = spread.view(B, T, -1) if query_positions is None else spread[query_positions]
+        wanted = spread.view(B, T, -1) if query_positions is None else spread[query_positions]
         summary = spread[batch.summary]
     pooled = None if encoder.pooler is None else encoder.pooler(summary[:, None])
-    return Encoded(last, pooled)
+    return Encoded(wanted, pooled)

@@ -8,16 +8,17 @@ Shapes: B sequences, T tokens in each, N tokens of all without padding, M of the
 D hidden size.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.models.attention import Attention
 from engine.models.fast.rectangles import AttentionShape, Ints, Move, Rectangles, rectangles
-from engine.models.fast.unpadded_attention import attend
+from engine.models.fast.unpadded_attention import attend, attend_by_distance, query_positions
+from engine.models.relative import Relative
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Unpadded:
     positions: Tensor  # int64 [N], of each token in its sequence
     rectangles: Rectangles
     rows: Tensor | None = None  # int64 [M], which of the N tokens are wanted, rising; None: all
+    relative: tuple[Relative, ...] = ()  # what distances add to the scores of each rectangle
 
     @property
     def query_positions(self) -> Tensor:
@@ -39,7 +41,19 @@ class Unpadded:
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         share = attention.weight_dropout.p if attention.training else 0.0
+        if self.relative:
+            return attend_by_distance(attention, q, k, v, self.rectangles, self.relative), None
         return attend(q, k, v, self.rectangles, share, attention.window), None
+
+    def with_distances(self, part: nn.Module) -> "Unpadded":
+        """With what `part` says of the distances in each rectangle."""
+        asking = query_positions(self.rectangles, self.query_positions)
+        widths = [w for _, w in self.rectangles.keys.shapes]
+        found = [
+            part(rows[..., None] - torch.arange(w, device=rows.device))
+            for rows, w in zip(asking, widths, strict=True)
+        ]
+        return replace(self, relative=tuple(found))
 
     def moved(self, move: Move) -> "Unpadded":
         rows = None if self.rows is None else move(self.rows)

@@ -11,8 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.models.attention import Attention
 from engine.models.fast.dropout import dropped_indices
 from engine.models.fast.rectangles import Rectangles
+from engine.models.relative import Relative
 
 
 def attend(
@@ -65,6 +67,46 @@ def by_library(
         )
         parts.append(found.flatten(0, 2))
     return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
+
+
+def attend_by_distance(
+    attention: Attention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    where: Rectangles,
+    relative: tuple[Relative, ...],
+) -> Tensor:
+    """`attend` where distances add something to the scores: of float [M, D] and [N, D], [M, D]."""
+    H, parts = where.heads, []
+    sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
+    biases = where.biases[attention.window]
+    for Q, K, V, bias, more in zip(*sides, biases, relative, strict=True):
+        Q, K, V = (x.unflatten(0, (-1, H)) for x in (Q, K, V))  # [n, H, m or w, K]
+        scores = (Q * attention.scale) @ K.mT
+        for _, part in more.terms(attention, Q, K):
+            scores = scores + part
+        if bias is not None:
+            scores = scores + bias.to(scores.dtype)
+        weights = attention.weight_dropout(scores.softmax(-1)).to(V.dtype)
+        parts.append((weights @ V).flatten(0, 2))
+    return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
+
+
+def query_positions(where: Rectangles, positions: Tensor) -> list[Tensor]:
+    """Of each rectangle, where its queries stand in their sequences: int64 [1 or n, m].
+
+    Args:
+        positions: int64 [M], of the tokens that are wanted.
+    """
+    if where.queries is where.keys:
+        return [torch.arange(w, device=positions.device)[None] for _, w in where.keys.shapes]
+    sizes = [n * where.heads * m for n, m in where.queries.shapes]
+    found = []
+    for source, (n, m) in zip(where.queries.source.split(sizes), where.queries.shapes, strict=True):
+        token = source.view(n, where.heads, m)[:, 0] // where.heads  # [n, m]
+        found.append(positions[token])
+    return found
 
 
 def _gathered(x: Tensor, where: Rectangles, wanted: bool = False) -> list[Tensor]:

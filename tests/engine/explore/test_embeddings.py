@@ -46,9 +46,10 @@ def test_rows_are_ids_places_and_segments(known):
     answer = embed(known.checkpoint, Embed(checkpoint=known.folder, text=TEXT, pair=PAIR))
     by_table = {one.table: one.rows for one in answer.addends}
     assert by_table["token"] == tuple(token.id for token in answer.tokens)
-    first = known.checkpoint.network.spec.pad_token_id + 1 if known.family == "roberta" else 0
+    spec = known.checkpoint.network.spec
+    first = spec.position_rows - spec.max_positions
     assert by_table["position"] == tuple(range(first, first + len(answer.tokens)))
-    if known.family == "distilbert":
+    if not spec.segment_rows:
         assert "segment" not in by_table
     else:
         told = [token.segment for token in answer.tokens]

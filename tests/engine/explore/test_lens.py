@@ -24,7 +24,7 @@ def head_of(known):
     match known.family:
         case "bert":
             return known.model.cls
-        case "roberta":
+        case "roberta" | "mpnet":
             return known.model.lm_head
         case "albert":
             return known.model.predictions

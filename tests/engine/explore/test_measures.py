@@ -28,6 +28,9 @@ def parts(known, layer):
         case "albert":
             one = model.albert.encoder.albert_layer_groups[0].albert_layers[0].attention
             return one.query, one.key, one.value, one.dense
+        case "mpnet":
+            one = model.mpnet.encoder.layer[layer].attention.attn
+            return one.q, one.k, one.v, one.o
         case _:
             one = getattr(model, family).encoder.layer[layer].attention
             return one.self.query, one.self.key, one.self.value, one.output.dense
@@ -114,7 +117,14 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
     query_part, key_part, _, _ = parts(known, layer)
     query = by_head(linear(query_part, hidden[layer]))[head, row]
     keys = by_head(linear(key_part, hidden[layer]))[head]
-    scores = keys @ query / np.sqrt(len(query))
+    content = scores = keys @ query / np.sqrt(len(query))
+    if known.family == "mpnet":
+        model, tokens = known.model.mpnet.encoder, len(hidden[0])
+        added = model.compute_position_bias(torch.zeros(1, tokens, 1)).detach().numpy()
+        scores = content + added[0, head, row]
+        told = {part.term: part.value for part in shown.parts}
+        assert told["content"] == pytest.approx(content[column], abs=CLOSE)
+        assert told["distance"] == pytest.approx(added[0, head, row, column], abs=CLOSE)
     assert np.allclose(shown.query, query, atol=CLOSE)
     assert np.allclose(shown.key, keys[column], atol=CLOSE)
     assert np.allclose(shown.products, query * keys[column] / np.sqrt(len(query)), atol=CLOSE)

@@ -15,6 +15,7 @@ from engine.spec.model import (
     DistilBertSpec,
     ElectraSpec,
     EncoderSpec,
+    MpnetSpec,
     RobertaSpec,
     XlmRobertaSpec,
 )
@@ -24,6 +25,7 @@ from tests.engine.tokenizers.published_tokenizers import (
     byte_level,
     many_languages,
     sentence_pieces,
+    word_pieces,
 )
 
 TEXTS = ["A quiet wonder of a film, isn't it?", "Nobody laughs; 12 of us — naïve — left."] * 20
@@ -122,6 +124,13 @@ EXAMPLES = {
         SIZES | {"max_position_embeddings": 48, "embedding_size": 10},
         ("Model", "ForMaskedLM"),
     ),
+    "mpnet": Example(
+        "MPNet",
+        MpnetSpec(**SMALL, max_positions=48),
+        MpnetSpec(vocab_size=30527),
+        SIZES | {"max_position_embeddings": 50},
+        ("Model", "ForMaskedLM"),
+    ),
 }
 
 OTHERS = tuple(name for name in EXAMPLES if name != "bert")
@@ -135,6 +144,8 @@ def write_tokenizer(family: str, folder: Path) -> Path:
         return byte_level(folder, TEXTS, 500)
     if family in ("xlm-roberta", "camembert"):
         return many_languages(folder, TEXTS, 120, family)
+    if family == "mpnet":
+        return word_pieces(folder, WORDS)
     if family == "albert":
         return sentence_pieces(folder, TEXTS, 120)
     Tokenizer(WordPiece(tokens=(*SPECIAL, *WORDS))).save(folder)

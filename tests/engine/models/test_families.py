@@ -46,6 +46,7 @@ BASE_PARAMETERS = {
     "camembert": 110_031_360,
     "albert": 11_092_992,
     "electra": 108_891_648,
+    "mpnet": 108_895_872,
 }
 STILL = {name: {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0} for name in OTHERS}
 STILL["albert"] |= {"classifier_dropout_prob": 0.0}
@@ -408,8 +409,9 @@ def test_a_chinese_albert_may_have_wordpieces(tmp_path):
 
 def test_the_dropout_of_a_head_is_kept(tmp_path):
     for family in EXAMPLES:
-        more = {"distilbert": "seq_classif_dropout", "albert": "classifier_dropout_prob"}
-        name = more.get(family, "classifier_dropout")
+        named = {ours: theirs for theirs, ours in FAMILIES[family].settings.items()}
+        if (name := named.get("head_dropout")) is None:
+            continue  # it has the dropout of the layers
         folder = published_folder(
             family, "ForSequenceClassification", tmp_path / family, num_labels=3, **{name: 0.37}
         )[0]

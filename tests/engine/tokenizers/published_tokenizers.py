@@ -91,6 +91,28 @@ def sentence_pieces(
     return _with_config(folder, config)
 
 
+def word_pieces(folder: Path, words: Iterable[str]) -> Path:
+    """A folder with the tokenizer.json of MPNet: BERT's tokens between RoBERTa's marks."""
+    names = ("<s>", "<pad>", "</s>", "[UNK]")
+    vocabulary = {word: number for number, word in enumerate((*names, *words, "<mask>"))}
+    library = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    library.normalizer = normalizers.BertNormalizer(lowercase=True)
+    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    library.add_special_tokens(list(names))
+    library.add_special_tokens([AddedToken("<mask>", lstrip=True, normalized=False)])
+    library.post_processor = processors.RobertaProcessing(
+        ("</s>", 2), ("<s>", 0), trim_offsets=True, add_prefix_space=False
+    )
+    library.decoder = decoders.WordPiece()
+    folder.mkdir(exist_ok=True)
+    library.save(str(folder / "tokenizer.json"))
+    (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in vocabulary), "utf-8")
+    config = {"tokenizer_class": "MPNetTokenizer", "do_lower_case": True} | _named(
+        "<pad>", "[UNK]", "<s>", "</s>", MASK
+    )
+    return _with_config(folder, config)
+
+
 def many_languages(folder: Path, texts: Iterable[str], size: int, family: str) -> Path:
     """A folder with the tokenizer.json of XLM-RoBERTa or CamemBERT, which are Unigrams."""
     names = {

@@ -15,7 +15,7 @@ from app.widgets.keys import sideways, within
 from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text, font
-from engine.messages.explore.attention import QueryKeyShown
+from engine.messages.explore.attention import QueryKeyShown, ScoreTerm
 
 BAND, LEAST_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, and where there is little room
 HEAD = 6 * SPACE  # px for its name
@@ -42,7 +42,8 @@ class Elements(QWidget):
         self._at = -1
         if shown is not None:
             text = self.tr("{0} elements; their products sum to {1}")
-            self.setAccessibleDescription(text.format(len(shown.query), decimal(shown.score)))
+            added = decimal(sum(shown.products))
+            self.setAccessibleDescription(text.format(len(shown.query), added))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -188,8 +189,25 @@ class PairView(QWidget):
     def _told(self, shown: QueryKeyShown) -> str:
         known = [score for score in shown.scores if score is not None]
         rank = 1 + sum(score > shown.score for score in known)
+        if shown.parts:
+            text = self.tr(
+                "The attention score {0} (rank {1} of {2}) is the sum of {4}. Softmax over all {2} "
+                "scores gives the attention weight {3}."
+            )
+            named = self._terms()
+            parts = " + ".join(f"{named[part.term]} {decimal(part.value)}" for part in shown.parts)
+            return text.format(decimal(shown.score), rank, len(known), decimal(shown.weight), parts)
         text = self.tr(
             "The products sum to the attention score {0} (rank {1} of {2}). Softmax over "
             "all {2} scores gives the attention weight {3}."
         )
         return text.format(decimal(shown.score), rank, len(known), decimal(shown.weight))
+
+    def _terms(self) -> dict[ScoreTerm, str]:
+        """What the parts of a score are called."""
+        return {
+            "content": self.tr("content–content"),
+            "distance": self.tr("distance"),
+            "content to position": self.tr("content–position"),
+            "position to content": self.tr("position–content"),
+        }

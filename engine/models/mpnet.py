@@ -1,0 +1,35 @@
+"""MPNet (Song et al. 2020): BERT's layers, to whose scores distances between tokens are added.
+
+Shapes: B sequences, T tokens in each.
+"""
+
+from torch import Tensor
+
+from engine.models.embeddings import TokenPositionEmbeddings, places_behind
+from engine.models.encoder import Encoder, Layer
+from engine.models.relative import relative_part
+from engine.models.roberta import RobertaPooler
+from engine.spec.model import MpnetSpec
+
+
+class MpnetEmbeddings(TokenPositionEmbeddings):
+    """Words, and places that pass over padding."""
+
+    def __init__(self, spec: MpnetSpec) -> None:
+        super().__init__(spec, spec.hidden_size)
+        self.padding = spec.padding
+
+    def positions(self, tokens: Tensor) -> Tensor:
+        return places_behind(self.padding, tokens)
+
+
+class Mpnet(Encoder):
+    """Words and places summed, and L layers with one table of distances."""
+
+    def __init__(self, spec: MpnetSpec, pooler: bool = True) -> None:
+        super().__init__(
+            MpnetEmbeddings(spec),
+            (Layer(spec, number) for number in range(spec.layers)),
+            RobertaPooler(spec) if pooler else None,
+            relative=relative_part(spec),
+        )
