@@ -25,11 +25,15 @@ TOLD_OTHERWISE = ("label_spellings",)  # what the counts tell already, with a bu
 class FindingsState(QObject):
     """Follows a count: whenever the rows and their split are known, they are checked.
 
+    Very many rows are checked once that is asked for.
+
     Signals:
         changed: `findings`, or the `chosen` cures, are others now.
+        progressed: `share`, or what can be asked for, is another now.
     """
 
     changed = Signal()
+    progressed = Signal()
 
     def __init__(self, count: CountState, scratch: Path) -> None:
         """`scratch` is a folder for what is written meanwhile."""
@@ -38,8 +42,33 @@ class FindingsState(QObject):
         self.findings: list[Finding] | None = None  # None: not known
         self.chosen: set[Named] = set()  # cures that the import ends with
         self._known: Counting | None = None  # what was checked, or is being checked
+        self.share = 0.0  # of the work that is done while `is_examining`
+        self._bytes = 0  # of all files, once they are known
+        self._begins_soon = False
         self._examining: background.Job | None = None
         count.changed.connect(self._follow)
+
+    @property
+    def is_examining(self) -> bool:
+        return self._examining is not None
+
+    @property
+    def can_examine(self) -> bool:
+        """Whether there are rows that nobody checked or checks."""
+        is_known = self._known is not None and self.findings is None
+        return is_known and not self.is_examining and not self._begins_soon
+
+    def examine(self) -> None:
+        """Check the rows, however many they are."""
+        if self._known is not None and self.can_examine:
+            self._begin(self._known)
+
+    def cancel(self) -> None:
+        """Stop checking; `examine` begins anew."""
+        if self._examining is not None:
+            self._examining.cancel()
+            self._examining = None
+            self.progressed.emit()
 
     def problems(self) -> list[Problem]:
         """Each finding with its title and cures; none keeps the data from being imported."""
@@ -69,9 +98,11 @@ class FindingsState(QObject):
         self.changed.emit()
 
     def note(self) -> str:
-        """Where the rows of the findings are shown; “” where there are none."""
-        if not self.problems():
+        """Where the rows of the findings are shown, or that there are none; “” if nobody knows."""
+        if self.findings is None:
             return ""
+        if not self.problems():
+            return translate("Import", "The checks of the rows found no problems.")
         return translate("Import", "After the import, the page of the data set shows these rows.")
 
     def stop(self) -> None:
@@ -91,12 +122,15 @@ class FindingsState(QObject):
         if self.findings is not None:
             self.findings = None
             self.changed.emit()
-        if wanted is not None and sum((self._count.split_rows or {}).values()) <= UNASKED_ROWS:
+        rows = sum((self._count.split_rows or {}).values())
+        self._begins_soon = wanted is not None and rows <= UNASKED_ROWS
+        self.progressed.emit()
+        if self._begins_soon:
             QTimer.singleShot(REST, self, partial(self._begin, wanted))
 
     def _begin(self, wanted: Counting) -> None:
         """Check the rows, unless others are wanted by now; after the page was painted."""
-        if wanted != self._known:
+        if wanted != self._known or self.findings is not None or self.is_examining:
             return
         scratch = self._scratch
 
@@ -115,16 +149,27 @@ class FindingsState(QObject):
             except Cancelled:
                 return None
 
+        self.share, self._bytes, self._begins_soon = 0.0, 0, False
         self._examining = background.run(
-            self, work, self._on_examined, self._on_failed, progress=lambda _done, _total: None
+            self, work, self._on_examined, self._on_failed, progress=self._on_progress
         )
+        self.progressed.emit()
+
+    def _on_progress(self, done: int, total: int) -> None:
+        """Bytes of the files until they are read, then rows: half of the work each."""
+        self._bytes = self._bytes or total
+        half = done / max(total, 1) / 2
+        self.share = half if total == self._bytes else half + 0.5
+        self.progressed.emit()
 
     def _on_examined(self, findings: list[Finding] | None) -> None:
         self._examining, self.findings = None, findings
+        self.progressed.emit()
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
         """What is wrong with the files, the count and the import tell."""
         self._examining = None
+        self.progressed.emit()
         if not isinstance(error, StudioError):
             raise error

@@ -30,7 +30,7 @@ from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import dress
-from app.widgets.text import Text
+from app.widgets.text import Text, tooltip
 from engine.data.formats.reading import FirstRows
 
 SIDE_WIDTH = 88 * SPACE  # px, of the controls
@@ -99,6 +99,14 @@ class ImportView(Page):
         above.addWidget(Text(self.tr("First rows"), "heading", wraps=False))
         above.addWidget(self.shown_file)
         above.addWidget(self.count, 1, Qt.AlignmentFlag.AlignRight)
+        self.check = buttons.quiet(self.tr("C&heck rows"), self.state.findings.examine)
+        self.check.setToolTip(
+            tooltip(self.tr("Looks for duplicates, leaked rows, conflicting labels and more."))
+        )
+        self.uncheck = buttons.quiet(self.tr("Cancel"), self.state.findings.cancel)
+        self.uncheck.setAccessibleName(self.tr("Cancel checking rows"))
+        above.addWidget(self.check)
+        above.addWidget(self.uncheck)
         self.table_or_not = QStackedLayout()
         column.addLayout(self.table_or_not, 1)
         self.table = QTableView()
@@ -175,6 +183,7 @@ class ImportView(Page):
         state.previewed.connect(self._show_preview)
         state.examples.changed.connect(self._show_examples)
         state.count.changed.connect(self._show_count)
+        state.findings.progressed.connect(self._show_count)
         state.checked.connect(self._show_problems)
         state.progressed.connect(self._on_progress)
         state.ended.connect(self._on_ended)
@@ -258,9 +267,15 @@ class ImportView(Page):
         self.split.show_split()
 
     def _show_count(self) -> None:
-        count = self.state.count
+        count, findings = self.state.count, self.state.findings
         done, total = count.bytes_read
-        if count.found is not None:
+        self.check.setVisible(findings.can_examine and not self.state.is_importing)
+        self.uncheck.setVisible(findings.is_examining)
+        if findings.is_examining:
+            self.count.setText(
+                self.tr("Checking rows: {0}").format(numbers.percent(findings.share, 0))
+            )
+        elif count.found is not None:
             self.count.setText(self.tr("%Ln row(s)", "", len(count.found.given)))
         elif count.is_counting and total:
             share = numbers.percent(done / total, 0)

@@ -321,3 +321,23 @@ def test_a_cure_is_chosen_by_its_button_and_undone(qtbot, page, write) -> None:
     undo = next(one for one in view.problems.findChildren(QPushButton) if one.text() == "Undo")
     qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
     assert not view.state.findings.chosen
+
+
+def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews) -> None:
+    """The page offers it, shows how far it is, and takes a cancel."""
+    monkeypatch.setattr("app.pages.data.importing.findings.UNASKED_ROWS", 100)
+    view = begin(qtbot, page, reviews)
+    qtbot.waitUntil(view.check.isVisible, timeout=PATIENCE)
+    assert view.count.text() == "120 row(s)" and view.state.findings.findings is None
+    qtbot.mouseClick(view.check, Qt.MouseButton.LeftButton)
+    assert view.uncheck.isVisible() and view.count.text().startswith("Checking rows: ")
+    qtbot.mouseClick(view.uncheck, Qt.MouseButton.LeftButton)
+    assert view.check.isVisible() and view.count.text() == "120 row(s)"
+    shares: list[float] = []
+    view.state.findings.progressed.connect(lambda: shares.append(view.state.findings.share))
+    qtbot.mouseClick(view.check, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
+    assert not view.check.isVisible() and not view.uncheck.isVisible()
+    assert shares == sorted(shares) and shares[-1] > 0.5, "files first, then rows"
+    says = view.problems.sentences()
+    assert "The checks of the rows found no problems." in says or view.state.findings.problems()
