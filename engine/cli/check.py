@@ -45,21 +45,32 @@ def check(
     Its rows are checked for duplicates, for validation rows that are in the training set, for
     labels that contradict one another, and more; `docs/DATA.md` has all checks.
     """
+    facts: dict[str, Any] = {}
+    problem: StudioError | None = None
     try:
         folder = stored_version(file)
         if folder is None:
-            facts = _facts(file, encoding, given)
+            facts, problem = _facts(file, encoding, given)
         else:
             facts = _stored_facts(open_dataset(folder), encoding, given)
     except StudioError as error:
-        if as_json:
-            line, column = (error.line, error.column) if isinstance(error, BadFile) else (0, 0)
-            wrong = {"ok": False, "problem": error.problem, "advice": error.advice}
-            say_json(wrong | {"line": line or None, "column": column or None})
-        raise
+        problem = error
     if as_json:
-        say_json(facts)
-        return
+        say_json(facts | ({} if problem is None else _wrong(problem)))
+    elif facts:
+        _say(facts)
+    if problem is not None:
+        raise problem
+
+
+def _wrong(problem: StudioError) -> dict[str, Any]:
+    """What keeps the data from their task, for JSON."""
+    line, column = (problem.line, problem.column) if isinstance(problem, BadFile) else (0, 0)
+    said = {"ok": False, "problem": problem.problem, "advice": problem.advice}
+    return said | {"line": line or None, "column": column or None}
+
+
+def _say(facts: dict[str, Any]) -> None:
     for key, value in facts.items():
         if key not in ("ok", "notes", "findings"):
             shown = ", ".join(value) if isinstance(value, list) else value
@@ -91,10 +102,12 @@ check_command = with_options(
 )
 
 
-def _facts(file: Path, encoding: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """What is in the file.
+def _facts(
+    file: Path, encoding: str | None, given: dict[str, Any]
+) -> tuple[dict[str, Any], StudioError | None]:
+    """What is in the file, and the first thing that keeps its rows from the task.
 
-    Raises StudioError for the first thing that keeps it from the task.
+    Raises StudioError where it cannot be read to its end.
     """
     found = recognise(file, encoding=encoding)
     mapping = needed_mapping(file, found, COLUMNS.given(given))
@@ -102,9 +115,8 @@ def _facts(file: Path, encoding: str | None, given: dict[str, Any]) -> dict[str,
     examined = examine_files({"all": file}, found.reading, mapping, Split(), cleaning=cleaning)
     rows = examined.collected
     kind = given["task"] or likely_task(mapping, rows.labels).kind
-    for problem in problems_of_survey(rows, mapping, TASKS[kind](kind=kind)):
-        raise problem
-    return {
+    problems = problems_of_survey(rows, mapping, TASKS[kind](kind=kind))
+    facts = {
         "ok": True,
         "file": str(file),
         "rows": len(rows.given),
@@ -119,6 +131,7 @@ def _facts(file: Path, encoding: str | None, given: dict[str, Any]) -> dict[str,
             _told(one, lines) for one, lines in zip(examined.findings, examined.lines, strict=True)
         ],
     }
+    return facts, next(iter(problems), None)
 
 
 def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:

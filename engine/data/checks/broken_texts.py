@@ -86,7 +86,7 @@ def _keeps_words(material: Material, cell: str, better: str) -> bool:
 def _mojibake(material: Material) -> list[Finding]:
     cells = _mended(material, MOJIBAKE, repaired)
     sentence = phrase(
-        "{n:,} row(s) that were read in a wrong encoding (such as “Ã©” for “é”): the tokenizer does"
+        "{n:,} row(s) read in a wrong encoding (such as “Ã©” for “é”): the tokenizer does"
         " not know these words.",
         n=len(cells),
     )

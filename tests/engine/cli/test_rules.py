@@ -71,10 +71,15 @@ def test_the_same_is_refused_everywhere(
 def test_what_is_refused_is_said_in_json(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    file = written(tmp_path, ["text,label", *FINE, "a film,"])
+    """What the checks find is told beside it."""
+    file = written(tmp_path, ["text,label", *FINE, "a film,", FINE[0]])
     assert main(["check", str(file), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert told["ok"] is False and told["problem"] == "1 of 21 rows have no label."
+    assert told["ok"] is False and told["problem"] == "1 of 22 rows have no label."
+    assert "exact_duplicates" in [one["check"] for one in told["findings"]]
+    assert main(["check", str(file)]) == 1
+    printed = capsys.readouterr()
+    assert "rows: 22" in printed.out and "1 of 22 rows have no label." in printed.err
 
 
 def test_rows_that_lack_something_are_skipped_where_that_is_asked_for(

@@ -125,7 +125,7 @@ class FindingsState(QObject):
         rows = sum((self._count.split_rows or {}).values())
         self._begins_soon = wanted is not None and rows <= UNASKED_ROWS
         self.progressed.emit()
-        if self._begins_soon:
+        if wanted is not None and self._begins_soon:
             QTimer.singleShot(REST, self, partial(self._begin, wanted))
 
     def _begin(self, wanted: Counting) -> None:
