@@ -21,6 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     match given:
         case ["--engine-worker", *rest]:  # the packaged program starts itself as its worker
             return int(import_module("engine.worker.__main__").main(rest))
+        case ["--queue-runner"]:
+            return int(import_module("engine.record.runner").main())
         case []:
             return open_window()
         case _:
@@ -28,11 +30,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def command(arguments: list[str]) -> int:
-    """A headless command; those of the engine, `rebuild`, which opens the record, and `report`,
-    which draws.
+    """A headless command; those of the engine, `rebuild` and `queue`, which open the record, and
+    `report`, which draws.
     """
     cli = import_module("engine.cli")
     cli.app.command("rebuild")(import_module("app.rebuilding").rebuild)
+    cli.app.command("queue")(import_module("app.queueing").queue)
     cli.app.command("report")(import_module("app.reporting").report)
     return int(cli.main(arguments))
 

@@ -40,5 +40,7 @@ def _what_becomes_of(runs: Sequence[RunningRun]) -> list[str]:
         )
         said.append(goes_on)
     if queued:
-        said.append(tr("%Ln queued run(s) will start when BERT Studio is open again.", queued))
+        said.append(
+            tr("%Ln queued run(s) will start one after another, without the window.", queued)
+        )
     return said

@@ -16,6 +16,7 @@ from engine.home import Home
 from engine.record.opening import Record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate, Trashed
+from engine.record.workers import QueueRunner
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.system_errors import explained
@@ -52,10 +53,19 @@ class Dispatcher(QObject):
 
     _requested = Signal(object)  # a _Request, for the thread of the manager
 
-    def __init__(self, record: Record, home: Home, parent: QObject | None = None) -> None:
-        """Corrects at once the runs that only seem to be alive; all else follows `begin`."""
+    def __init__(
+        self,
+        record: Record,
+        home: Home,
+        parent: QObject | None = None,
+        runner: QueueRunner | None = None,
+    ) -> None:
+        """Corrects at once the runs that only seem to be alive; all else follows `begin`.
+
+        `runner` goes on with the queue when the window is closed; None: it waits for the next one.
+        """
         super().__init__(parent)
-        self._manager = RunManager(record, home)
+        self._manager = RunManager(record, home, runner)
         self._manager.correct_stale()
         self._is_refreshing = self._refresh_again = False
         self._copies: dict[Path, background.Job] = {}
@@ -77,7 +87,7 @@ class Dispatcher(QObject):
         self._requested.emit(_Request(self._manager.settle, settles=True, refreshes=True))
 
     def close(self) -> None:
-        """Do what is still requested; workers train on, the queue waits for the next start."""
+        """Do what is still requested; workers train on, and the runner goes on with the queue."""
         self._clock.stop()
         if self._thread.isRunning():
             self._requested.emit(_Request(self._end_thread))

@@ -1,4 +1,4 @@
-"""`bert-studio rebuild`: the one headless command that opens the record."""
+"""`bert-studio rebuild`: the record, made anew from the run folders."""
 
 from typing import Annotated
 

@@ -24,6 +24,7 @@ from engine.record.checkpoints import Checkpoint, all_checkpoints
 from engine.record.metrics import value_at
 from engine.record.opening import Record, open_record
 from engine.record.runs import Run, all_runs
+from engine.record.workers import QueueRunner
 
 
 class Studio(QObject):
@@ -65,14 +66,22 @@ class Studio(QObject):
         settings.changed.connect(self._on_preference)
 
     @classmethod
-    def open(cls, home: Home, notices: Notices, parent: QObject | None = None) -> Self:
+    def open(
+        cls,
+        home: Home,
+        notices: Notices,
+        parent: QObject | None = None,
+        runner: QueueRunner | None = None,
+    ) -> Self:
         """Everything for the window of `home`, whose folders exist and whose lock is held.
+
+        `runner` goes on with the queue when the window is closed.
 
         Raises StudioError where the record cannot be opened, as when a newer program made it.
         """
         settings = Settings(home.settings)
         record = open_record(home.record, home.backups)
-        dispatcher = Dispatcher(record, home)
+        dispatcher = Dispatcher(record, home, runner=runner)
         explorer = Explorer(home.cache, settings)
         studio = cls(home, settings, notices, record, dispatcher, explorer, parent)
         for part in (settings, dispatcher, explorer):

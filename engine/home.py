@@ -24,6 +24,9 @@ class Home:
         self.root = root or (Path(chosen) if chosen else user_data_path("BERT Studio", False))
         self.root = self.root.expanduser().absolute()
         self.lock = self.root / "home.lock"
+        self.queue_lock = self.root / "queue.lock"  # of who starts runs: the window, or the runner
+        self.runner_lock = self.root / "runner.lock"  # of the queue runner
+        self.runner_log = self.root / "runner.log"
         self.record = self.root / "studio.db"
         self.backups = self.root / "backups"
         self.settings = self.root / "settings.json"

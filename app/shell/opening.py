@@ -23,6 +23,7 @@ from engine.home import Home
 from engine.phrases import joined
 from engine.record.checking import NewerRecord
 from engine.record.opening import set_aside
+from engine.record.workers import QueueRunner
 from engine.system_errors import explained
 from engine.terminal import remark, say
 
@@ -128,7 +129,7 @@ def make_application(arguments: list[str]) -> QApplication:
 def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
     """What the window needs; None where that cannot be, and the user was told why."""
     try:
-        return Studio.open(home, notices, app)
+        return Studio.open(home, notices, app, QueueRunner(home))
     except NewerRecord as error:
         new = Choice("new", QCoreApplication.translate("opening", "&Set aside and rebuild"))
         if _tell(error, [new]) != new.key:

@@ -8,6 +8,7 @@ import itertools
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from pydantic_core import from_json
@@ -31,15 +32,17 @@ from engine.record.runs import (
     all_runs,
     names,
     remove_run,
+    run_ids,
     runs_in,
 )
 from engine.record.runs import run as find
-from engine.record.workers import Workers
+from engine.record.workers import QueueRunner, Workers
 from engine.runs import launch
 from engine.runs.branching import branch
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
+from engine.runs.lock import hold
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 
 NUMBERED = re.compile(r" \(\d+\)$")  # how a name ends that was given a number
@@ -47,11 +50,21 @@ FEATURES_FOLDER = "features"  # in the cache of the home, a folder for each laye
 
 
 class RunManager:
-    """The runs of one home. One thread at a time."""
+    """The runs of one home. One thread at a time.
 
-    def __init__(self, record: Record, home: Home) -> None:
+    Several processes may follow runs, but one alone starts them: who holds the lock of the queue.
+
+    Args:
+        runner: goes on with the queue when this process ends; None: the queue then stands still.
+    """
+
+    def __init__(self, record: Record, home: Home, runner: QueueRunner | None = None) -> None:
         self._record = record
         self._home = home
+        self._runner = runner
+        self._lead = ExitStack()
+        self._leads = False
+        self._known: set[str] | None = None  # the ids of the runs that are listed
         self.workers = Workers()
         self._watch = RunWatch(record, self.workers)
         self.is_busy = False  # some run is not finished
@@ -75,7 +88,7 @@ class RunManager:
         if (loss := _loss(self._record)) is not None:
             updates.append(RunUpdate("noted", ("", loss)))
         found = rebuild.refill(self._record, self._home)
-        updates += [RunUpdate("run_added", (run_id,)) for run_id in found.added]
+        updates += [self._added(run_id) for run_id in found.added]
         updates += [RunUpdate("noted", ("", problem)) for problem in found.problems]
         back_up_daily(self._record.path, self._home.backups)
         return updates + self.refresh(everything=True)
@@ -99,11 +112,45 @@ class RunManager:
         self._record.check_place()
         with self._record.read() as session:
             runs = all_runs(session) if everything else runs_in(session, WORKING)
-        updates = self._watch.follow(runs) + self._start_queued()
+        updates = [*self._new_runs(), *self._watch.follow(runs), *self._start_queued()]
         with self._record.read() as session:
-            self.is_busy = bool(runs_in(session, ("queued", *WORKING)))
+            waiting, working = runs_in(session, ("queued",)), runs_in(session, WORKING)
+        self.is_busy = bool(waiting or working)
+        if waiting and self._runner is not None:
+            self._runner.ensure()
         self.workers.reap(self._is_working)
         return updates
+
+    def _new_runs(self) -> list[RunUpdate]:
+        """Runs that another process put in the queue."""
+        with self._record.read() as session:
+            ids = run_ids(session)
+        new = ids - self._known if self._known is not None else set()
+        self._known = ids
+        return [RunUpdate("run_added", (run_id,)) for run_id in sorted(new)]
+
+    def _added(self, run_id: str) -> RunUpdate:
+        """What is said of a run that was listed here."""
+        if self._known is not None:
+            self._known.add(run_id)
+        return RunUpdate("run_added", (run_id,))
+
+    def lead(self) -> bool:
+        """Whether this process starts the runs; from then on, until `leave` or `step_back`."""
+        if not self._leads:
+            others = StudioError(phrase("Another process starts the runs."))
+            try:
+                self._lead.enter_context(hold(self._home.queue_lock, others, timeout=0.0))
+                self._leads = True
+            except StudioError as error:
+                if error is not others:
+                    raise
+        return self._leads
+
+    def step_back(self) -> None:
+        """Let another process start the runs."""
+        self._lead.close()
+        self._leads = False
 
     def _is_working(self, run_id: str) -> bool:
         with self._record.read() as session:
@@ -114,6 +161,8 @@ class RunManager:
 
     def _start_queued(self) -> list[RunUpdate]:
         """Start the runs whose device is free, one on each device, in the order of their making."""
+        if not self.lead():
+            return []
         with self._record.read() as session:
             taken = {_device(run) for run in runs_in(session, WORKING)}
             queued = runs_in(session, ("queued",))
@@ -168,11 +217,13 @@ class RunManager:
                 for one in expand(apart, self._home.cache / FEATURES_FOLDER):
                     made.append(free_folder(self._home.runs, one.name))
                     ids.append(add_run(session, RunFolder.create(made[-1], one), one, "queued").id)
-                return ids
         except BaseException:
             for path in made:
                 shutil.rmtree(path, ignore_errors=True)
             raise
+        for run_id in ids:
+            self._added(run_id)
+        return ids
 
     def stop(self, run_id: str) -> list[RunUpdate]:
         """Ask a run to save and end; one that waits in the queue just leaves it."""
@@ -268,7 +319,7 @@ class RunManager:
             with self._record.session() as session:
                 run = take_in(session, folder, folder.job())
                 run.name, run.notes, run.star = gone.name, gone.notes, gone.star
-            updates.append(RunUpdate("run_added", (run.id,)))
+            updates.append(self._added(run.id))
         return updates
 
     def copy(
@@ -281,8 +332,7 @@ class RunManager:
         """List a run that was copied into the home; one that is `queued` is trained."""
         with self._record.session() as session:
             run = take_in(session, folder, folder.job(), queued)
-        added = RunUpdate("run_added", (run.id,))
-        return [added, *(self._start_queued() if queued else [])]
+        return [self._added(run.id), *(self._start_queued() if queued else [])]
 
     def branch(self, run_id: str, step: int, job: JobSpec) -> RunFolder:
         """Make a run that begins with a checkpoint of another one. May take long; in any thread."""
@@ -292,8 +342,14 @@ class RunManager:
         return branch(source, step, apart, free_folder(self._home.runs, apart.name))
 
     def leave(self) -> None:
-        """Let go of the workers: they train on after this process, all but the one in reserve."""
+        """Let go of the workers: they train on after this process, all but the one in reserve.
+
+        The queue runner goes on with what waits.
+        """
         self.workers.leave()
+        self.step_back()
+        if self._runner is not None:
+            self._runner.leave()
 
     def _find(self, session: Session, run_id: str) -> Run:
         run = find(session, run_id)

@@ -91,7 +91,9 @@ class RunWatch:
             run = find(session, seen.id)
             if run is None:
                 return
-            if ends and isinstance(ends[-1], Ended):
+            if run.state == "starting" and _is_unheard(run):
+                run.state = "queued" if _launched_long_ago(run) else run.state
+            elif ends and isinstance(ends[-1], Ended):
                 run.state = ends[-1].outcome
             elif run.state != "starting" or _launched_long_ago(run):
                 steps = (e.step for e in reversed(last) if isinstance(e, Measured))
@@ -210,7 +212,7 @@ class RunWatch:
         return run, updates, True
 
     def _record_crash(self, seen: Run, folder: RunFolder) -> bool:
-        """Whether a run without a worker has crashed or ended; then it is recorded."""
+        """Whether a run without a worker has crashed, ended or never begun; then it is recorded."""
         if seen.state == "starting" and not self._workers.has_ended(seen.id):
             since = self._silent_since.setdefault(seen.id, time.monotonic())
             if time.monotonic() - since < START_TIMEOUT:
@@ -224,7 +226,9 @@ class RunWatch:
                 return False
             while catch_up(session, run, folder):  # its last words, said after they were read
                 session.flush()
-            if run.state in WORKING:
+            if run.state == "starting" and self._workers.process_of(run.id) is None:
+                run.state = "queued"  # whoever was to start it died before it lived
+            elif run.state in WORKING:
                 crash(session, run, folder, exit_code, seen.id in self._force_stopped)
         self._silent_since.pop(seen.id, None)
         self._force_stopped.discard(seen.id)
@@ -242,6 +246,11 @@ def _launched_long_ago(run: Run) -> bool:
     if run.launched is None:
         return True
     return not 0 <= (now() - run.launched).total_seconds() <= START_TIMEOUT
+
+
+def _is_unheard(run: Run) -> bool:
+    """Whether nothing was said since the last events that were read."""
+    return run.run_folder().events_size() == run.bytes_read
 
 
 def _updates_of(run_id: str, events: Iterable[AnyEvent]) -> list[RunUpdate]:

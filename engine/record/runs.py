@@ -185,6 +185,11 @@ def remove_run(session: Session, run_id: str) -> None:
     session.execute(delete(Run).where(Run.id == run_id))
 
 
+def run_ids(session: Session) -> set[str]:
+    """The ids of all runs."""
+    return set(session.scalars(select(Run.id)))
+
+
 def names(session: Session) -> set[str]:
     """The names of all runs."""
     return set(session.scalars(select(Run.name)))

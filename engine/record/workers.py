@@ -1,10 +1,15 @@
-"""The training processes that this program started, and one in reserve that has loaded torch."""
+"""The processes that this program started: training workers, one in reserve that has loaded torch,
+and the queue runner.
+"""
 
+import os
 import subprocess
 from collections.abc import Callable
 
+from engine.home import Home
 from engine.record.runs import Run
 from engine.runs import launch
+from engine.runs.lock import is_held, open_here
 from engine.runs.standby import StandbyWorker
 
 EXIT_CODE_WAIT = 1.0  # s that a process whose lock is free may take to leave its exit code
@@ -89,3 +94,34 @@ class Workers:
             launch.leave(worker)
         self._by_run.clear()
         self._replaced.clear()
+
+
+class QueueRunner:
+    """The process that starts queued runs of a home where no window does: `engine.record.runner`.
+
+    It is detached, and there is one for each home.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ensure(self) -> None:
+        """Start it, unless it is there. Raises StudioError where the system does not let it."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        if is_held(self._home.runner_lock):
+            return
+        if self._home.runner_log.is_symlink():
+            self._home.runner_log.unlink()
+        out = open_here(self._home.runner_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        variables = {"BERT_STUDIO_HOME": str(self._home.root)}
+        try:
+            self._process = launch.spawn(launch.queue_runner(), out, subprocess.DEVNULL, variables)
+        finally:
+            os.close(out)
+
+    def leave(self) -> None:
+        """Let go of it: it lives on after this process."""
+        if self._process is not None:
+            launch.leave(self._process)

@@ -5,6 +5,7 @@ import platform
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -15,6 +16,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
 CODE = Path(__file__).resolve().parents[2]  # the checkout, or where the packages are installed
+NOTHING: Mapping[str, str] = {}
 OOM_SCORE_RAISE = 500  # added to the worker's oom_score_adj, so that the window survives it
 
 
@@ -27,6 +29,12 @@ def worker(*arguments: str) -> list[str]:
     """The command line of a worker, from source and in the packaged program."""
     start = ["--engine-worker"] if getattr(sys, "frozen", False) else ["-m", "engine.worker"]
     return [sys.executable, *start, *arguments]
+
+
+def queue_runner() -> list[str]:
+    """The command line of the queue runner, from source and in the packaged program."""
+    frozen = getattr(sys, "frozen", False)
+    return [sys.executable, *(["--queue-runner"] if frozen else ["-m", "engine.record.runner"])]
 
 
 def environment() -> dict[str, str]:
@@ -57,13 +65,16 @@ def open_log(folder: Path) -> int:
     return open_here(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
-def spawn(arguments: list[str], out: int, into: int) -> subprocess.Popen[bytes]:
-    """Start a detached process that prints to `out`; `into` is its input.
+def spawn(
+    arguments: list[str], out: int, into: int, more: Mapping[str, str] = NOTHING
+) -> subprocess.Popen[bytes]:
+    """Start a detached process that prints to `out`; `into` is its input, and `more` is added to
+    its environment.
 
     Raises StudioError where the system does not let it.
     """
     try:
-        worker = _spawn(arguments, out, into)
+        worker = _spawn(arguments, out, into, {**environment(), **more})
     except OSError as error:
         raise StudioError(
             phrase(
@@ -78,27 +89,31 @@ def spawn(arguments: list[str], out: int, into: int) -> subprocess.Popen[bytes]:
 
 if sys.platform == "win32":
 
-    def _spawn(arguments: list[str], out: int, into: int) -> subprocess.Popen[bytes]:
+    def _spawn(
+        arguments: list[str], out: int, into: int, variables: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             arguments,
             stdin=into,
             stdout=out,
             stderr=out,
             cwd=CODE,
-            env=environment(),
+            env=variables,
             creationflags=subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW,
         )
 
 else:
 
-    def _spawn(arguments: list[str], out: int, into: int) -> subprocess.Popen[bytes]:
+    def _spawn(
+        arguments: list[str], out: int, into: int, variables: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             arguments,
             stdin=into,
             stdout=out,
             stderr=out,
             cwd=CODE,
-            env=environment(),
+            env=variables,
             start_new_session=True,
         )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-LOCK_PATIENCE = 1.0  # s; longer than any test of the lock, so that a test never keeps a holder out
+LOCK_TIMEOUT = 1.0  # s; longer than any test of the lock, so that a test never keeps a holder out
 
 if sys.platform == "win32":
     import msvcrt
@@ -90,8 +90,9 @@ def is_held(path: Path) -> bool:
 
 
 @contextmanager
-def hold(path: Path, held: StudioError) -> Iterator[None]:
-    """Hold the lock at `path` for the block; raise `held` where another process has it.
+def hold(path: Path, held: StudioError, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
+    """Hold the lock at `path` for the block; raise `held` where another process has it for longer
+    than `timeout` seconds.
 
     A forked child does not inherit it: what a worker leaves behind cannot keep the lock alive.
     """
@@ -104,7 +105,7 @@ def hold(path: Path, held: StudioError) -> Iterator[None]:
             os.close(holding.pop())
 
     try:
-        _take_within(descriptor, LOCK_PATIENCE, held)
+        _take_within(descriptor, timeout, held)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=leave_to_parent)
         yield

@@ -38,6 +38,8 @@ def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
     opened: list[Window] = []
 
     def open_one() -> Window:
+        for before in opened:
+            before.manager.step_back()
         opened.append(Window(home))
         return opened[-1]
 

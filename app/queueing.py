@@ -1,0 +1,96 @@
+"""`bert-studio queue`: runs wait in the queue of the home, and start without a window."""
+
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic_core import to_json
+
+from engine.errors import StudioError
+from engine.home import Home
+from engine.phrases import phrase
+from engine.record.opening import Record, open_record
+from engine.record.run_manager import RunManager
+from engine.record.runs import WORKING, Run, all_runs, runs_in
+from engine.record.workers import QueueRunner
+from engine.runs.job_file import given_job
+from engine.runs.lock import is_held
+from engine.spec.job import JobSpec
+from engine.terminal import say
+from engine.visible import visible
+
+LOOK = 0.5  # s between two looks at how runs stand
+FINISHED = "finished"
+
+
+def queue(
+    jobs: Annotated[
+        list[Path] | None, typer.Argument(help="Files of jobs that are added to the queue.")
+    ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="Wait until all runs have ended; 1 where one did not finish."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the queue as JSON.")] = False,
+) -> None:
+    """Add jobs to the queue, start it where it stands still, and list the runs in it.
+
+    The runs start one after another in the background, also without a window and a terminal.
+    """
+    home = Home()
+    asked = [given_job(file) for file in jobs or ()]  # all or none
+    home.make()
+    record = open_record(home.record, home.backups)
+    try:
+        ids = _begin(record, home, asked)
+        with record.read() as session:
+            listed = [run for run in all_runs(session) if run.id in ids]
+        _list(listed, as_json)
+        if wait and not _all_finished(record, ids):
+            raise StudioError(
+                phrase("Not every run has finished."),
+                phrase("The log of a run in {folder} says why.", folder=home.runs),
+            )
+    finally:
+        record.close()
+
+
+def _begin(record: Record, home: Home, jobs: Sequence[JobSpec]) -> set[str]:
+    """Add jobs, and let a runner start them where no window does; the ids of what is unfinished."""
+    manager = RunManager(record, home)
+    for job in jobs:
+        manager.add(job)
+    with record.read() as session:
+        ids = {run.id for run in runs_in(session, ("queued", *WORKING))}
+    if ids and not is_held(home.lock):
+        runner = QueueRunner(home)
+        runner.ensure()
+        runner.leave()
+    return ids
+
+
+def _list(runs: Sequence[Run], as_json: bool) -> None:
+    if as_json:
+        lines = [
+            {"id": run.id, "name": run.name, "state": run.state, "folder": str(run.folder)}
+            for run in runs
+        ]
+        sys.stdout.write(to_json(lines, indent=2).decode() + "\n")
+        return
+    for run in runs:
+        say(f"{run.state}: {visible(run.name)}")
+    if not runs:
+        say("The queue is empty.")
+
+
+def _all_finished(record: Record, ids: set[str]) -> bool:
+    """Wait until these runs have ended; whether all finished."""
+    while True:
+        with record.read() as session:
+            states = {run.id: run.state for run in all_runs(session) if run.id in ids}
+        if not {*states.values()} & {"queued", *WORKING}:
+            return all(state == FINISHED for state in states.values())
+        time.sleep(LOOK)

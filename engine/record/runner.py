@@ -1,0 +1,95 @@
+"""The queue runner: it starts the runs that wait in the queue of a home, one after another on each
+device, while no window does. A program of its own, without a port: the locks in the home say who
+is there.
+
+| lock | held by |
+| --- | --- |
+| home.lock | the window, as long as it is open |
+| queue.lock | who starts runs: the window or the runner |
+| runner.lock | the runner |
+
+While a window is open the runner only waits, so that the queue goes on at once where the window is
+closed or killed. It ends when nothing is left to do.
+"""
+
+import sys
+import time
+from collections.abc import Iterable
+
+from engine.atomic_write import keep_files_private
+from engine.errors import StudioError
+from engine.home import Home
+from engine.messages import now
+from engine.phrases import phrase
+from engine.record.opening import Record, open_record
+from engine.record.run_manager import RunManager
+from engine.record.run_watch import RunEnd, RunUpdate
+from engine.record.runs import WORKING, runs_in
+from engine.runs.lock import hold, is_held
+from engine.system_errors import explained
+from engine.terminal import remark, say
+
+INTERVAL = 0.25  # s between two looks while it starts runs
+WAITING_INTERVAL = 0.5  # s while a window does
+
+
+def main() -> int:
+    """Run the queue of the user's home until nothing is left; gives the exit code."""
+    keep_files_private()
+    try:
+        run_queue(Home())
+    except Exception as error:
+        if (understood := explained(error)) is None:
+            raise
+        remark(understood)
+        return 1
+    return 0
+
+
+def run_queue(home: Home) -> None:
+    """Start what waits in the queue of `home` until nothing does and nothing runs.
+
+    Nothing where another process is the runner. Raises StudioError where the record cannot be read.
+    """
+    others = StudioError(phrase("Another process runs the queue."))
+    record = open_record(home.record, home.backups)
+    try:
+        while _has_work(record):  # also what was added while the lock was being dropped
+            with hold(home.runner_lock, others):
+                _until_done(home, record)
+    except StudioError as error:
+        if error is not others:
+            raise
+    finally:
+        record.close()
+
+
+def _until_done(home: Home, record: Record) -> None:
+    manager = RunManager(record, home)
+    try:
+        while _has_work(record):
+            if is_held(home.lock):
+                manager.step_back()
+                time.sleep(WAITING_INTERVAL)
+            else:
+                _log(manager.refresh())
+                time.sleep(0 if manager.is_behind else INTERVAL)
+    finally:
+        manager.leave()
+
+
+def _has_work(record: Record) -> bool:
+    with record.read() as session:
+        return bool(runs_in(session, ("queued", *WORKING)))
+
+
+def _log(updates: Iterable[RunUpdate]) -> None:
+    """A line for each run that ended, with the time in UTC."""
+    for update in updates:
+        for value in update.values:
+            if isinstance(value, RunEnd):
+                say(f"{now():%Y-%m-%d %H:%M:%S} {value.name}: {value.state}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

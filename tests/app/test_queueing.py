@@ -1,0 +1,81 @@
+"""`bert-studio queue`, as a program of its own beside a runner of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app import queueing
+from app.__main__ import main
+from engine.home import Home
+from engine.record.opening import open_record
+from engine.record.runs import all_runs
+from engine.runs import launch
+from engine.runs.lock import is_held
+from tests.engine.runs import fake_worker
+from tests.engine.runs.waiting import until
+
+ROOT = Path(__file__).parents[2]
+RUNNER = [sys.executable, "-m", "tests.engine.record.fake_runner"]
+
+
+@pytest.fixture
+def job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(launch, "queue_runner", lambda: RUNNER)
+    monkeypatch.setattr(queueing, "LOOK", 0.05)
+    file = tmp_path / "job.json"
+    file.write_text(fake_worker.job("by hand").model_dump_json())
+    return file
+
+
+def gone(home: Home) -> bool:
+    return not is_held(home.runner_lock)
+
+
+def test_jobs_are_trained_in_the_background_one_after_another(
+    home: Home, job_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["queue", str(job_file), str(job_file), "--wait"]) == 0
+    said = capsys.readouterr().out
+    assert "queued: by hand" in said and "queued: by hand (2)" in said
+    record = open_record(home.record, home.backups)
+    with record.read() as session:
+        assert [run.state for run in all_runs(session)] == ["finished", "finished"]
+    record.close()
+    until(lambda: gone(home))
+    assert home.runner_log.read_text().count(": finished") == 2
+    assert main(["queue"]) == 0
+    assert "The queue is empty." in capsys.readouterr().out
+
+
+def test_the_queue_is_printed_as_json_and_a_failure_is_said(
+    home: Home, job_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job_file.write_text(fake_worker.job("broken").model_dump_json())
+    assert main(["queue", str(job_file), "--json", "--wait"]) == 1
+    printed = capsys.readouterr()
+    (listed,) = json.loads(printed.out)
+    assert listed["name"] == "broken" and listed["state"] == "queued"
+    assert Path(listed["folder"]).parent == home.runs
+    assert "Not every run has finished." in printed.err
+    until(lambda: gone(home))
+
+
+def test_a_job_that_cannot_be_read_adds_none(
+    home: Home, job_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (bad := job_file.with_name("bad.json")).write_text("{}")
+    assert main(["queue", str(job_file), str(bad)]) == 1
+    assert "bad.json" in capsys.readouterr().err
+    assert not home.runs.exists() or not [*home.runs.iterdir()]
+
+
+def test_the_program_is_its_own_runner(home: Home) -> None:
+    """In the packaged program the runner is the program itself."""
+    variables = {**os.environ, "BERT_STUDIO_HOME": str(home.root), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "app", "--queue-runner"]
+    assert subprocess.run(command, env=variables, cwd=ROOT, timeout=60).returncode == 0
+    assert home.record.exists() and gone(home)

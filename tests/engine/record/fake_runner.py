@@ -1,0 +1,12 @@
+"""The queue runner with workers that have no torch, and with little patience. A program."""
+
+import sys
+
+from engine.record import run_watch, runner
+from engine.runs import launch
+from tests.engine.runs import fake_worker
+
+if __name__ == "__main__":
+    launch.command = fake_worker.command
+    run_watch.START_TIMEOUT = 0.5
+    sys.exit(runner.main())

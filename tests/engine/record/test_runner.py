@@ -1,0 +1,173 @@
+"""The queue goes on without a window, and nothing is started twice."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudioError
+from engine.home import Home
+from engine.messages.events import Started
+from engine.record import run_watch, runner
+from engine.record.run_manager import RunManager
+from engine.record.workers import QueueRunner
+from engine.runs import launch
+from engine.runs.lock import hold, is_held
+from tests.engine.record.window import Window
+from tests.engine.runs import fake_worker
+from tests.engine.runs.waiting import until
+from tests.often import times
+
+HELD = StudioError("another one")
+PROGRAM = [sys.executable, "-m", "tests.engine.record.fake_runner"]
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def start(home: Home) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
+    """Start the runner of the home as a process."""
+    started: list[subprocess.Popen[bytes]] = []
+    variables = {**os.environ, "BERT_STUDIO_HOME": str(home.root), "PYTHONPATH": str(ROOT)}
+
+    def start_one() -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(PROGRAM, env=variables, cwd=ROOT))
+        return started[-1]
+
+    yield start_one
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_what_waits_is_trained_in_order_without_a_window(window: Window) -> None:
+    ids = [window.add(fake_worker.job(f"run {n}")) for n in range(3)]
+    window.manager.leave()
+    runner.run_queue(window.home)
+    runs = [window.run(run_id) for run_id in ids]
+    assert [run.state for run in runs] == ["finished"] * 3
+    started = [run.started for run in runs if run.started is not None]
+    assert started == sorted(started) and len(started) == 3
+    assert not is_held(window.home.runner_lock) and not is_held(window.home.queue_lock)
+
+
+def test_a_failure_does_not_hold_up_the_queue(window: Window) -> None:
+    broken, short = window.add(fake_worker.job("broken")), window.add(fake_worker.job())
+    runner.run_queue(window.home)
+    assert window.states() == {broken: "crashed", short: "finished"}
+
+
+def test_while_a_window_is_open_the_runner_waits(window: Window) -> None:
+    run_id = window.add(fake_worker.job())
+    window.manager.leave()
+    at_work = threading.Thread(target=runner.run_queue, args=(window.home,))
+    with hold(window.home.lock, HELD):
+        at_work.start()
+        until(lambda: is_held(window.home.runner_lock))
+        time.sleep(3 * runner.WAITING_INTERVAL)
+        assert window.run(run_id).state == "queued" and not is_held(window.home.queue_lock)
+    at_work.join(20)
+    assert window.run(run_id).state == "finished"
+
+
+def test_a_window_that_opens_takes_over(
+    window: Window, start: Callable[[], subprocess.Popen[bytes]]
+) -> None:
+    first, second = window.add(fake_worker.job("long")), window.add(fake_worker.job())
+    process = start()
+    until(lambda: window.run(first).step == 3)
+    with hold(window.home.lock, HELD):
+        until(window.manager.lead)
+        window.say(first, "go on")
+        window.until(second, "finished")
+        assert window.manager.workers.process_of(second) is not None, "it was started here"
+        assert process.wait(20) == 0, "nothing is left to do"
+
+
+def test_one_process_alone_starts_runs(window: Window) -> None:
+    other = RunManager(window.record, window.home)
+    run_id = window.add(fake_worker.job())
+    assert window.manager.lead() and not other.lead()
+    assert not [one for one in other.refresh() if one.signal == "run_changed"]
+    assert window.run(run_id).state == "queued"
+    window.manager.step_back()
+    assert other.lead() and not window.manager.lead()
+
+
+def test_a_second_runner_ends_at_once(window: Window) -> None:
+    window.add(fake_worker.job())
+    with hold(window.home.runner_lock, HELD):
+        runner.run_queue(window.home)
+    assert [*window.states().values()] == ["queued"]
+
+
+def test_what_another_process_adds_is_listed(window: Window) -> None:
+    window.refresh()
+    other = RunManager(window.record, window.home)
+    (run_id,) = other.add(fake_worker.job())
+    window.refresh()
+    assert ("run_added", (run_id,)) in window.updates
+    mine = window.add(fake_worker.job("mine"))
+    window.refresh()
+    assert ("run_added", (mine,)) not in window.updates, "the window knows its own"
+
+
+def test_a_resumed_run_whose_starter_died_stays_in_the_queue(
+    window: Window, windows: Callable[[], Window], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    window.manager.stop(run_id)
+    window.until(run_id, "stopped")
+    monkeypatch.setattr(window.manager.workers, "start", lambda _: None)  # it dies before that
+    window.manager.resume(run_id)
+    assert window.run(run_id).state == "starting"
+    fresh = windows()
+    fresh.manager.correct_stale()
+    assert fresh.run(run_id).state == "starting", "what it said before was of another start"
+    monkeypatch.setattr(run_watch, "START_TIMEOUT", 0.0)
+    fresh.say(run_id, "go on")
+    fresh.until(run_id, "finished")
+
+
+def test_the_runner_is_started_once_and_outlives_its_starter(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "queue_runner", lambda: PROGRAM)
+    waits = window.add(fake_worker.job("long"))
+    begun = QueueRunner(window.home)
+    for _ in range(3):
+        begun.ensure()
+    until(lambda: window.run(waits).step == 3)
+    other = QueueRunner(window.home)
+    other.ensure()
+    assert other._process is None and begun._process is not None
+    begun.leave()
+    window.say(waits, "go on")
+    until(lambda: window.run(waits).state == "finished")
+    until(lambda: not is_held(window.home.runner_lock))
+    os.waitpid(begun._process.pid, 0)
+
+
+@times(6, 200)
+def test_a_runner_that_is_killed_loses_no_run_and_starts_none_twice(
+    window: Window, start: Callable[[], subprocess.Popen[bytes]], count: int
+) -> None:
+    dice = random.Random(5)
+    ids = [window.add(fake_worker.job(f"run {n}", steps=2)) for n in range(count)]
+    for _ in range(count):
+        process = start()
+        time.sleep(dice.uniform(0.2, 1.6))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    start()
+    until(lambda: {*window.states().values()} == {"finished"}, 60 + count)
+    for run_id in ids:
+        events = window.run(run_id).run_folder().events_after(0)[0]
+        assert len([one for one in events if isinstance(one, Started)]) == 1
