@@ -7,10 +7,12 @@ commands print all of them.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean
 from typing import Any
+
+from pydantic import ValidationError
 
 from engine.messages.events import Ended, Event, Measured, Prepared
 from engine.phrases import Phrase, phrase
@@ -34,16 +36,20 @@ CUT = 0.5  # share of the inputs
 OTHER_RATE = 1.5  # times the recommended rate, or a part of it
 FACTOR = 3  # to the next rate to be tried, where none is recommended
 LABELS_NAMED = 5  # labels
+MEASURE_ALL = ("absent_labels", "move")  # a check and its cure
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One sentence on what is measured, one on what to try, and the settings that try it."""
+    """One sentence on what is measured, one on what to try, and the run that tries it: other
+    settings, or a version of the data set that is cured.
+    """
 
     name: str
     problem: str
     advice: str
     change: Mapping[str, Any] = field(default_factory=dict)  # fields of TrainingSpec
+    cure: tuple[str, str] | None = None  # a check of the data and its cure, by their names
 
     def applied(self, job: JobSpec) -> JobSpec:
         """The job with that change made."""
@@ -177,10 +183,11 @@ def over_fits(m: Measurements) -> Advice | None:
         lowest=lowest[1],
         last=after[-1],
     )
-    if epochs >= m.job.training.epochs or m.job.training.steps:
-        return Advice("over-fits", problem, phrase("The best checkpoint is kept. Add rows."))
-    advice = phrase("The best checkpoint is kept. Try {n} epoch(s), or add rows.", n=epochs)
-    return Advice("over-fits", problem, advice, {"epochs": float(epochs)})
+    if epochs < m.job.training.epochs and not m.job.training.steps:
+        advice = phrase("The best checkpoint is kept. Try {n} epoch(s), or add rows.", n=epochs)
+        return Advice("over-fits", problem, advice, {"epochs": float(epochs)})
+    advice = phrase("The best checkpoint is kept. Try {n:,} step(s), or add rows.", n=best_step)
+    return Advice("over-fits", problem, advice, {"steps": best_step})
 
 
 def labels_are_absent(m: Measurements) -> Advice | None:
@@ -195,8 +202,8 @@ def labels_are_absent(m: Measurements) -> Advice | None:
         else ""
     )
     problem = phrase("The validation set has no row with {names}{rest}.", names=names, rest=rest)
-    advice = phrase("Split the data again with “Keep label proportions”, or add rows with them.")
-    return Advice("labels are missing in validation", problem, advice)
+    advice = phrase("Move some of their training rows to the validation set, or add rows.")
+    return Advice("labels are missing in validation", problem, advice, cure=MEASURE_ALL)
 
 
 def most_are_cut(m: Measurements) -> Advice | None:
@@ -230,9 +237,19 @@ LEARNED_NOTHING = {"rate too high", "no better than always the same", "has hardl
 
 def advices(measurements: Measurements) -> list[Advice]:
     """All that is to be said of a run, the most important first; at most one of each kind."""
-    found = [advice for ask in ADVICES if (advice := ask(measurements)) is not None]
+    asked = [advice for ask in ADVICES if (advice := ask(measurements)) is not None]
+    found = [_within_limits(advice, measurements.job) for advice in asked]
     nothing = [advice for advice in found if advice.name in LEARNED_NOTHING]
     return [advice for advice in found if advice not in nothing[1:]]
+
+
+def _within_limits(advice: Advice, job: JobSpec) -> Advice:
+    """The advice without its change where a setting would leave its range."""
+    try:
+        advice.applied(job)
+    except ValidationError:
+        return replace(advice, change={})
+    return advice
 
 
 class Advisor:
@@ -305,8 +322,8 @@ def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:
         return _try_rate(usual)
     if usual is None and not m.job.features.trains_probe:
         return _try_rate(FACTOR * rate)
-    if m.job.features.trains_probe or m.job.training.steps:
-        return phrase("Train for longer, or add rows."), {}
+    if steps := 2 * m.job.training.steps:
+        return phrase("Try {steps:,} steps, or add rows.", steps=steps), {"steps": steps}
     epochs = 2 * m.job.training.epochs
     return phrase("Try {epochs:g} epochs, or add rows.", epochs=epochs), {"epochs": epochs}
 

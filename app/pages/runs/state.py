@@ -3,16 +3,21 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from sqlalchemy.orm import Session
 
 from app import background
 from app.pages.runs.rows import RunRow, read_row, read_rows
 from app.studio import Studio
+from engine.data.checks.curing import Named, apply_named
+from engine.errors import StudioError
+from engine.home import free_folder, next_version
 from engine.record import runs as table
 from engine.runs.advice import Advice
 from engine.spec.dataset import StoredData
+from engine.spec.job import JobSpec
 
+translate = QCoreApplication.translate
 READ_DELAY_MS = 200  # in which changes of runs are read together
 
 
@@ -42,6 +47,8 @@ class RunsState(QObject):
         self._stale: set[str] = set()
         self._awaited: set[str] = set()  # copied in, and not listed yet
         self._reading = False
+        self._home = studio.home
+        self._curing: background.Job | None = None
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(READ_DELAY_MS)
@@ -143,9 +150,43 @@ class RunsState(QObject):
 
     def start_again(self, row: RunRow, advice: Advice | None = None) -> None:
         """Take the job of a run to the train page, to change one thing, or as an advice has it."""
-        if row.job is not None:
-            job = row.job if advice is None else advice.applied(row.job)
-            self._studio.go.emit("train", {"job": job})
+        if row.job is None:
+            return
+        if advice is not None and advice.cure is not None:
+            self._start_cured(row.job, advice.cure)
+            return
+        job = row.job if advice is None else advice.applied(row.job)
+        self._studio.go.emit("train", {"job": job})
+
+    def can_follow(self, row: RunRow, advice: Advice) -> bool:
+        """Whether there is a run that tries it: a cure needs a data set of this home."""
+        if advice.cure is None:
+            return bool(advice.change)
+        data = row.job.data if row.job is not None else None
+        return isinstance(data, StoredData) and data.folder.parent.parent == self._home.datasets
+
+    def _start_cured(self, job: JobSpec, cure: Named) -> None:
+        """The same with a version of its data set that is cured, made off the window's thread."""
+        if self.is_curing or not isinstance(job.data, StoredData):
+            return
+        folder = job.data.folder
+
+        def made(into: Path) -> None:
+            self._curing = None
+            self._studio.datasets_changed.emit()
+            data = StoredData(folder=into)
+            self._studio.go.emit("train", {"job": job.model_copy(update={"data": data})})
+
+        def failed(error: BaseException) -> None:
+            self._curing = None
+            self._studio.notices.show(error)
+
+        self._curing = background.run(self, lambda: _cured(folder, cure), made, failed)
+
+    @property
+    def is_curing(self) -> bool:
+        """Whether a version of a data set is being made for a run that follows an advice."""
+        return self._curing is not None
 
     def train_on(self, row: RunRow, data: Path) -> None:
         """Take the job of a run to the train page, with another version of its data set."""
@@ -172,3 +213,18 @@ class RunsState(QObject):
         if run_id:
             self._awaited.add(run_id)
             self._on_changed(run_id)
+
+
+def _cured(folder: Path, cure: Named) -> Path:
+    """The next version of a data set, without what an advice is about.
+
+    Raises StudioError where nothing in it can be mended so, or it is gone.
+    """
+    version = next_version(folder.parent)
+    into = free_folder(folder.parent, str(version))
+    if apply_named([cure], folder, into, version) is None:
+        raise StudioError(
+            translate("Runs", "The data set has too few rows for that."),
+            translate("Runs", "Add rows with the labels that are named."),
+        )
+    return into

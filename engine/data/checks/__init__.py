@@ -1,6 +1,7 @@
 """Checks of the rows of a data set before they mislead, a file each; CHECKS names them."""
 
 from engine.data.checks import (
+    absent_labels,
     broken_texts,
     exact_duplicates,
     giveaways,
@@ -23,6 +24,7 @@ CHECKS: dict[str, Check] = {
     "label_conflicts": Check(phrase("Same text, different labels"), label_conflicts.find),
     "label_spellings": Check(phrase("Labels in several spellings"), label_spellings.find),
     "rare_labels": Check(phrase("Rare labels"), rare_labels.find),
+    "absent_labels": Check(phrase("Labels without validation rows"), absent_labels.find),
     "giveaways": Check(phrase("Label given away"), giveaways.find),
     "exact_duplicates": Check(phrase("Exact duplicates"), exact_duplicates.find),
     "near_duplicates": Check(phrase("Near duplicates"), near_duplicates.find),

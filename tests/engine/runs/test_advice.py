@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 
+from engine.data.checks.curing import apply_named
+from engine.data.datasets.store import import_dataset, open_dataset
 from engine.messages.events import Ended, Event, Prepared, measured
 from engine.runs.advice import ADVICES, Advice, Advisor, Measurements, advices
-from engine.spec.dataset import FileData
+from engine.spec.dataset import FileData, Reading, Split
+from engine.spec.dataset import Mapping as Columns
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks import task_of
 from engine.spec.training import TrainingSpec
@@ -115,8 +118,37 @@ def test_each_advice_is_given_where_it_holds_with_the_run_that_tries_it(name: st
     (advice,) = advices(case)
     assert (advice.name, advice.problem, advice.change) == (name, problem, change)
     assert advice.advice.endswith(".")
+    assert bool(advice.change) != bool(advice.cure), "each has a run that tries it"
     tried = advice.applied(case.job)
     assert tried.training == case.job.training.model_copy(update=dict(change))
+
+
+def test_the_cure_of_an_advice_is_one_of_the_checks(tmp_path: Path) -> None:
+    rows = [f"film {n},{'mixed' if n % 9 else 'none'},train" for n in range(40)]
+    rows += [f"play {n},mixed,validation" for n in range(5)]
+    file = tmp_path / "films.csv"
+    file.write_text("text,label,part\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    mapping, split = Columns(text="text", label="label"), Split(column="part")
+    import_dataset(
+        "films", {"all": file}, Reading(format="csv"), mapping, split, tmp_path / "films" / "1"
+    )
+    (advice,) = advices(measurements(absent=("none",)))
+    assert advice.cure is not None
+    into = tmp_path / "films" / "2"
+    assert apply_named([advice.cure], tmp_path / "films" / "1", into, 2) is not None
+    assert set(open_dataset(into).cells("validation")["label"]) == {"mixed", "none"}
+
+
+def test_an_over_fitted_run_of_steps_tries_fewer_of_them() -> None:
+    (advice,) = advices(measurements(job(steps=STEPS), losses=RISING, scores=FALLEN))
+    assert advice.change == {"steps": 50} and "Try 50 steps" in advice.advice
+    (advice,) = advices(measurements(job(steps=STEPS), line(0.69, 0.68), scores=MAJORITY))
+    assert advice.change == {"steps": 2 * STEPS}
+
+
+def test_no_advice_leaves_the_range_of_a_setting() -> None:
+    case = measurements(job(epochs=6000), line(0.69, 0.68), scores=MAJORITY)
+    assert [one.change for one in advices(case)] == [{}]
 
 
 def test_every_advice_of_the_table_has_a_case() -> None:

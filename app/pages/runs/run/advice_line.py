@@ -39,7 +39,7 @@ class AdviceLine(QWidget):
         self._number %= len(found)
         advice = found[self._number]
         self.text.setText(f"{translated(advice.problem)} {translated(advice.advice)}")
-        self.try_it.setVisible(bool(advice.change))
+        self.try_it.setVisible(self._state.can_try(advice))
         self.next.setVisible(len(found) > 1)
         self.next.setText(self.tr("{0} of {1}").format(self._number + 1, len(found)))
 

@@ -36,8 +36,13 @@ class AdviceState(QObject):
         run.measured.connect(self._on_measured)
         self._on_row()
 
+    def can_try(self, advice: Advice) -> bool:
+        """Whether there is a run that tries it."""
+        row = self._run.row
+        return row is not None and self._run.runs.can_follow(row, advice)
+
     def try_it(self, advice: Advice) -> None:
-        """Take the job with that change made to the train page."""
+        """Take the job with that change made, or with its data cured, to the train page."""
         if self._run.row is not None:
             self._run.runs.start_again(self._run.row, advice)
 

@@ -48,6 +48,7 @@ CASES: dict[str, Rows] = {
         ("Or so.", "GOOD", "train"),
     ],
     "rare_labels": [("So it is here.", "odd", "train"), ("And not there.", "strange", "train")],
+    "absent_labels": [(f"It is odd, number {n}.", "odd", "train") for n in range(12)],
     "giveaways": [(f"review{n} spoiler", "secret", "train") for n in range(25)],
     "exact_duplicates": [("A film of note.", "good", "train")] * 3,
     "near_duplicates": [(LONG.format(n=n), "good", "train") for n in ("now", "then")],
@@ -212,3 +213,23 @@ def test_a_cure_that_leaves_nothing_to_train_with_is_refused(tmp_path):
     with pytest.raises(StudioError, match="No training row is left"):
         apply_cures([empty.cures[0]], dataset.folder, tmp_path / "x" / "2", 2)
     assert np.array_equal(open_dataset(dataset.folder).splits, dataset.splits)
+
+
+def test_labels_that_validation_lacks_get_their_share_of_its_rows(tmp_path):
+    odd = [(f"It is odd, number {n}.", "odd", "train") for n in range(12)]
+    twins = [("Said twice.", "twin", "train")] * 2
+    dataset = stored(tmp_path, plain_rows() + odd + twins)
+    (finding,) = of("absent_labels", examine(dataset))
+    assert "“odd”, “twin”" in finding.sentence and len(finding.rows) == 14
+    (cure,) = finding.cures
+    assert len(cure.moved) == round(12 * 10 / 74), "equal texts stay in one split"
+    apply_cures([cure], dataset.folder, tmp_path / "x" / "2", 2)
+    (left,) = of("absent_labels", examine(open_dataset(tmp_path / "x" / "2")))
+    assert "“odd”" not in left.sentence and not left.cures
+    (tmp_path / "none").mkdir()
+    assert not of(
+        "absent_labels",
+        examine(
+            stored(tmp_path / "none", [(text, label, "train") for text, label, _ in plain_rows()])
+        ),
+    ), "without validation rows another thing is missing"

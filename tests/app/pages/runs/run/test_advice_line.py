@@ -9,9 +9,11 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.run.view import RunView
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
+from engine.data.datasets.store import import_dataset, open_dataset
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.record.follow import take_in
 from engine.runs.folder import RunFolder
+from engine.spec.dataset import Mapping, Reading, Split, StoredData
 from engine.spec.job import JobSpec
 from engine.spec.training import TrainingSpec
 from tests.app.pages.runs.conftest import MakeRun
@@ -19,10 +21,14 @@ from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker
 
 
-def run_that_learned_nothing(studio: Studio, folder: Path) -> tuple[str, JobSpec]:
+def run_that_learned_nothing(
+    studio: Studio, folder: Path, data: StoredData | None = None
+) -> tuple[str, JobSpec]:
     job = fake_worker.job("still").model_copy(
         update={"training": TrainingSpec(learning_rate=5e-5, epochs=3)}
     )
+    if data is not None:
+        job = job.model_copy(update={"data": data})
     run = RunFolder.create(folder, job)
     run.append(Started(pid=1))
     run.append(
@@ -67,9 +73,38 @@ def test_a_run_that_learned_nothing_says_so_and_prepares_another(
     assert line.next.text() == "1 of 2"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert "The validation set has no row with “mixed”." in line.text.whole()
-    assert line.try_it.isHidden(), "there is no setting that mends it"
+    assert line.try_it.isHidden(), "its data set is none of this home"
     qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
     assert line.text.whole().startswith("No better")
+
+
+def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
+    page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot, tmp_path: Path
+) -> None:
+    rows = [f"film {n},{'mixed' if n % 9 else 'positive'},train" for n in range(40)]
+    rows += [f"play {n},positive,validation" for n in range(5)]
+    file, folder = tmp_path / "films.csv", studio.home.datasets / "films" / "1"
+    file.write_text("text,label,part\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    mapping, split = Mapping(text="text", label="label"), Split(column="part")
+    import_dataset("films", {"all": file}, Reading(format="csv"), mapping, split, folder)
+    data = StoredData(folder=folder)
+    run_id, job = run_that_learned_nothing(studio, studio.home.runs / "still", data)
+    line = open_run(page(), run_id, qtbot).advice
+    qtbot.waitUntil(lambda: not line.isHidden())
+    qtbot.mouseClick(line.next, Qt.MouseButton.LeftButton)
+    assert "The validation set has no row with “mixed”." in line.text.whole()
+    with qtbot.waitSignal(studio.go) as gone:
+        qtbot.mouseClick(line.try_it, Qt.MouseButton.LeftButton)
+    where, asked = gone.args
+    newer = folder.parent / "2"
+    assert where == "train"
+    assert asked["job"] == job.model_copy(update={"data": StoredData(folder=newer)})
+    assert "mixed" in open_dataset(newer).cells("validation")["label"]
+
+    with qtbot.waitSignal(studio.notices.added) as told:
+        studio_runs = line._state._run.runs
+        studio_runs._start_cured(asked["job"], ("absent_labels", "move"))
+    assert "too few rows" in told.args[0].problem
 
 
 def places(view: RunView) -> tuple[int, int]:
