@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 BETWEEN = re.compile(r"[ \t\r\n]+")  # no other white space: a word may hold a no-break space
 OPENING = "([{<\"'“‘«„‚¿¡"  # what is no part of the typed word behind it
+IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 CLOSING = ")]}>\"'”’»“‘.,;:!?…"  # what is no part of the typed word before it
 
 
@@ -37,6 +38,7 @@ def typed_words(text: str) -> list[tuple[int, int]]:
 
     Brackets and quotes before a word, and these and the signs of a sentence behind it, are words of
     their own, one for each character; what stands inside a word stays there: U.S.A, don't, @name.
+    So is each ideograph, which the tokenizers of BERT part as well.
     """
     found = []
     for match in re.finditer(r"\S+", text):
@@ -48,6 +50,16 @@ def typed_words(text: str) -> list[tuple[int, int]]:
         while end > first and text[end - 1] in CLOSING:
             end -= 1
         if first < end:
-            found.append((first, end))
+            found += _without_ideographs(text, first, end)
         found += [(place, place + 1) for place in range(end, last)]
     return found
+
+
+def _without_ideographs(text: str, first: int, last: int) -> list[tuple[int, int]]:
+    """The parts of a word: each ideograph, and what stands between them."""
+    found, start = [], first
+    for match in IDEOGRAPH.finditer(text, first, last):
+        found += [(start, match.start())] if start < match.start() else []
+        found.append(match.span())
+        start = match.end()
+    return [*found, (start, last)] if start < last else found

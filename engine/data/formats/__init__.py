@@ -4,13 +4,18 @@ A format is added by a file with a `Format` and a line here. Suffixes, the filte
 file dialog, what may be dropped on it, and the help of the commands follow from the table.
 """
 
+from engine.data.formats.brat import BRAT
 from engine.data.formats.columnar import ARROW, PARQUET
 from engine.data.formats.conll import CONLL
+from engine.data.formats.doccano import DOCCANO
 from engine.data.formats.folder import FOLDER
 from engine.data.formats.json_document import DOCUMENT
 from engine.data.formats.jsonl import JSONL
+from engine.data.formats.label_studio import LABEL_STUDIO
 from engine.data.formats.plain import PLAIN
+from engine.data.formats.prodigy import PRODIGY
 from engine.data.formats.rows import Format
+from engine.data.formats.spacy_json import SPACY
 from engine.data.formats.squad import SQUAD
 from engine.data.formats.table import CSV, TSV
 from engine.data.formats.workbook import WORKBOOK
@@ -19,6 +24,7 @@ FORMATS: dict[str, Format] = {  # asked in this order what a file is; plain text
     one.name: one
     for one in (
         *(WORKBOOK, PARQUET, ARROW),
-        *(SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER),
+        *(DOCCANO, LABEL_STUDIO, PRODIGY, SPACY),
+        *(SQUAD, DOCUMENT, JSONL, CONLL, CSV, TSV, PLAIN, FOLDER, BRAT),
     )
 }

@@ -18,7 +18,9 @@ from engine.regular_file import open_regular
 from engine.spec.dataset import Reading
 
 MAX_FILES = 2_000_000
+LONGEST_TEXT = 200_000_000  # bytes of a text that is held whole
 PREVIEW_FILES = 2_000  # files where only the first rows are wanted
+ANNOTATIONS = ".ann"  # the files of brat that say what is in the text beside them
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders whose texts have no label
 
 
@@ -29,11 +31,6 @@ def no_lines(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
         phrase("this is a file, not a folder of texts."),
         phrase("Choose another format."),
     )
-
-
-def never(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
-    """No file is a folder."""
-    return None
 
 
 def open_folder(
@@ -68,7 +65,7 @@ def open_folder(
             remarks.saw(phrase("Texts outside the sub-folders have no label and were skipped"), 1)
     else:
         columns = ("text", "file")
-        files = [("", file) for file in _all_texts(folder)]
+        files = [("", file) for file in texts_below(folder)]
     if not files:
         raise BadFile(
             folder, phrase("there are no text files in it."), phrase("Choose a folder with texts.")
@@ -132,6 +129,22 @@ def _decoded(lines: Lines) -> list[str]:
     return list(_cut(lines.upto(MAX_TEXT_CHARACTERS, cut=True)))
 
 
+def whole_text(file: Path, encoding: str) -> str:
+    """A text as it stands, so that places in it are right.
+
+    Raises BadFile where it is not in `encoding`, or too long.
+    """
+    if not file.stat().st_size:
+        return ""
+    if file.stat().st_size > LONGEST_TEXT:
+        raise BadFile(
+            file,
+            phrase("it is larger than {most} MB.", most=LONGEST_TEXT // 1_000_000),
+            phrase("Split it into several texts."),
+        )
+    return "".join(Lines(file, encoding))
+
+
 def _cut(lines: Iterator[str]) -> Iterator[str]:
     """The lines together, as texts that are not too long, without what is white around them."""
     part: list[str] = []
@@ -148,7 +161,7 @@ def _cut(lines: Iterator[str]) -> Iterator[str]:
 
 def check_texts(folder: Path) -> None:
     """Raises BadFile where there is no file in a folder that is not empty."""
-    if not any(file.stat().st_size for file in _all_texts(folder)):
+    if not any(file.stat().st_size for file in texts_below(folder)):
         raise BadFile(
             folder, phrase("there are no texts in it."), phrase("Choose a folder with .txt files.")
         )
@@ -159,7 +172,7 @@ def size_of_folder(folder: Path) -> int:
 
     Raises BadFile where they are too many.
     """
-    size = sum(file.stat().st_size for file in _all_texts(folder))
+    size = sum(file.stat().st_size for file in _all_files(folder))
     if size > LARGEST_FILE:
         raise BadFile(
             folder, phrase("its texts are too large to be read."), phrase("Use a part of them.")
@@ -169,7 +182,7 @@ def size_of_folder(folder: Path) -> int:
 
 def state_of_folder(folder: Path) -> tuple[int, int]:
     """All bytes, and the latest change of a text or of the folder itself."""
-    states = [file.stat() for file in _all_texts(folder)]
+    states = [file.stat() for file in _all_files(folder)]
     changes = [folder.stat().st_mtime_ns, *(state.st_mtime_ns for state in states)]
     return sum(state.st_size for state in states), max(changes)
 
@@ -177,7 +190,7 @@ def state_of_folder(folder: Path) -> tuple[int, int]:
 def sha256_of_folder(folder: Path) -> str:
     """SHA-256 over names and contents of all texts."""
     found = hashlib.sha256()
-    for file in _all_texts(folder):
+    for file in _all_files(folder):
         with open_regular(file) as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         found.update(f"{file.relative_to(folder).as_posix()}\n{digest}\n".encode(errors="replace"))
@@ -209,12 +222,27 @@ def _texts(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def _all_texts(folder: Path) -> list[Path]:
+def has_annotations(folder: Path) -> bool:
+    """Whether there are files of brat in a folder or below; some of it is looked at."""
+    files = (name for _, _, names in os.walk(folder) for name in names)
+    return any(name.lower().endswith(ANNOTATIONS) for name in islice(files, PREVIEW_FILES))
+
+
+def texts_below(folder: Path) -> list[Path]:
     """The texts in a folder and below, in the order of their paths; no link is followed."""
+    return _all(folder, _is_text)
+
+
+def _all_files(folder: Path) -> list[Path]:
+    """The texts, and what brat says of them."""
+    return _all(folder, lambda name: _is_text(name) or name.lower().endswith(ANNOTATIONS))
+
+
+def _all(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     found: list[Path] = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(place) / name for name in names if _is_text(name)]
+        found += [Path(place) / name for name in names if is_wanted(name)]
         if len(found) > MAX_FILES:
             raise BadFile(
                 folder,
@@ -229,4 +257,4 @@ def _is_text(name: str) -> bool:
     return lower.endswith(PLAIN.suffixes) and not lower.startswith(".") and not is_about_data(name)
 
 
-FOLDER = Format("folder", phrase("Folder of texts"), (), no_lines, never)
+FOLDER = Format("folder", phrase("Folder of texts"), (), no_lines, open_folder=open_folder)

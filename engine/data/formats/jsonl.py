@@ -66,9 +66,28 @@ def rows_of(
 def _objects(
     path: Path, lines: Iterable[str], remarks: Remarks
 ) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, item in decoded_lines(path, lines, remarks, keeps_digits=True):
+        if not isinstance(item, dict):
+            raise BadFile(
+                path,
+                phrase("this is {item}, not an object.", item=kind_of(item)),
+                ADVICE,
+                line=number,
+            )
+        yield number, item
+
+
+def decoded_lines(
+    path: Path, lines: Iterable[str], remarks: Remarks, keeps_digits: bool = False
+) -> Iterator[tuple[int, Any]]:
+    """The value in each line that is not empty, with its number.
+
+    Raises BadFile where a line is no JSON.
+    """
+    kind = Number if keeps_digits else None
     decoder = json.JSONDecoder(
-        parse_int=Number,
-        parse_float=Number,
+        parse_int=kind,
+        parse_float=kind,
         parse_constant=refuse_constant,
         object_pairs_hook=unique_keys,
     )
@@ -78,7 +97,7 @@ def _objects(
             remarks.saw(phrase("Empty line skipped"), number)
             continue
         try:
-            item = decoder.decode(text)
+            yield number, decoder.decode(text)
         except json.JSONDecodeError as error:
             column = error.colno + len(line) - len(line.lstrip())
             raise BadFile(path, not_valid(error), ADVICE, line=number, column=column) from error
@@ -86,14 +105,6 @@ def _objects(
             raise BadFile(path, error.problem, ADVICE, line=number) from error
         except RecursionError as error:
             raise BadFile(path, too_deep(), ADVICE, line=number) from error
-        if not isinstance(item, dict):
-            raise BadFile(
-                path,
-                phrase("this is {item}, not an object.", item=kind_of(item)),
-                ADVICE,
-                line=number,
-            )
-        yield number, item
 
 
 def kind_of(item: object) -> str:

@@ -10,8 +10,9 @@ from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats import FORMATS
 from engine.data.formats.archives import name_of
+from engine.data.formats.brat import BRAT
 from engine.data.formats.encodings import first_bytes, recognise_encoding
-from engine.data.formats.folder import FOLDER, check_texts, open_folder
+from engine.data.formats.folder import FOLDER, check_texts, has_annotations
 from engine.data.formats.lines import Cancelled, Lines
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Format, Remarks, Row
@@ -95,7 +96,8 @@ def read(
         Cancelled: soon after `cancelled()` is true.
     """
     remarks = Remarks()
-    if reading.format == FOLDER.name and path.is_dir():
+    open_folder = format_of(reading).open_folder
+    if open_folder is not None and path.is_dir():
         refuse_splits(path)
         content = open_folder(path, reading.encoding, remarks, progress, cancelled, glance)
         return TableReader(*content, remarks)
@@ -150,7 +152,8 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     """
     if path.is_dir():
         check_texts(path)
-        return Reading(format=FOLDER.name, encoding=encoding or "utf-8"), ()
+        one = BRAT if has_annotations(path) else FOLDER
+        return Reading(format=one.name, encoding=encoding or "utf-8"), ()
     start = first_bytes(path)
     binary = (one.recognise for one in FORMATS.values() if one.recognise is not None)
     if (found := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:

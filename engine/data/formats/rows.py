@@ -72,6 +72,9 @@ class Format(NamedTuple):
     they are all. A file that is no text is recognised by `recognise`, which gets its path and its
     first bytes; of its lines, `open` then takes the path and tells how far it is.
 
+    A format of folders has `open_folder`, which gets the folder, the encoding, the remarks, whom to
+    tell the progress, whether to stop, and whether only the first rows are wanted.
+
     `options` are the fields of a reading that make a difference. Where a character stands between
     the cells of a row, `delimiter` is the usual one.
     """
@@ -82,6 +85,7 @@ class Format(NamedTuple):
     open: Callable[[Lines, Reading, Remarks], Content]
     guess: Callable[[list[str], str, bool], Reading | None] = _no_text
     recognise: Callable[[Path, bytes], Reading | None] | None = None
+    open_folder: "Callable[..., Content] | None" = None
     options: tuple[str, ...] = ("encoding",)
     delimiter: str = ""
     has_line_per_word: bool = False

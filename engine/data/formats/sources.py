@@ -12,7 +12,7 @@ from engine.data.formats.archives import (
     members,
     name_of,
 )
-from engine.data.formats.folder import has_texts, labels_in
+from engine.data.formats.folder import has_annotations, has_texts, labels_in
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import is_about_data
 from engine.data.formats.workbook import WORKBOOK, sheets_with_rows
@@ -63,12 +63,14 @@ def parts_of(file: Path) -> list[Path]:
 
 
 def is_text_folder(folder: Path) -> bool:
-    """Whether a folder is one of documents: several sub-folders with texts, or many texts.
+    """Whether a folder is one of documents: several sub-folders with texts, many texts, or brat's.
 
     Sub-folders that are splits of a data set are not counted, whatever is in them; nor is a folder
     one of documents where a text is called as a split is: train.txt.
     """
     if len([name for name in labels_in(folder) if split_named(name) is None]) > 1:
+        return True
+    if has_annotations(folder) and not any(split_named(name) for name in labels_in(folder)):
         return True
     others = set(data_suffixes()) - set(PLAIN.suffixes)
     return has_texts(folder, TEXT_FILES_OF_SPLITS + 1) and not any(

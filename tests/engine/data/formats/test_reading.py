@@ -214,7 +214,7 @@ def test_reading_can_be_followed_and_stopped(tmp_path):
 
 def test_every_format_names_its_suffixes():
     for name, one in FORMATS.items():
-        assert one.title and (one.suffixes or name == "folder"), name
+        assert one.title and bool(one.suffixes) is (one.open_folder is None), name
 
 
 COLUMNS = ("text", "label")

@@ -1,0 +1,87 @@
+"""Spans of characters in a text, as people mark them, as words with a tag each."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.data.columns.tags import Span, written
+from engine.data.columns.words import typed_words
+from engine.phrases import phrase
+
+
+class TextSpan(NamedTuple):
+    """Characters (code points) from `start` up to, but not with, `end`."""
+
+    start: int
+    end: int
+    label: str
+
+
+class Tagged(NamedTuple):
+    """Words, a BIO tag for each, and what could not be kept, as sentences without a full stop."""
+
+    words: list[str]
+    tags: list[str]
+    lost: list[str]
+
+
+def tagged(
+    text: str, spans: Sequence[TextSpan], words: Sequence[tuple[int, int]] | None = None
+) -> Tagged:
+    """A text as words with the spans in it as BIO tags.
+
+    `words` are the places of the words as a tool says them; None: as they are told in any text that
+    somebody wrote. A word in which a span begins or ends becomes several. White space at the ends
+    of a span does not count. Of spans that overlap, the longest is kept.
+    """
+    lost: list[str] = []
+    found = [one for span in dict.fromkeys(spans) if (one := _trimmed(text, span, lost))]
+    kept: list[TextSpan] = []
+    for span in sorted(found, key=lambda one: (one.start - one.end, one.start)):
+        if any(span.start < other.end and other.start < span.end for other in kept):
+            lost.append(phrase("Span that overlaps another one left out; the longer one was kept"))
+        else:
+            kept.append(span)
+    kept.sort()
+    places = _parted(typed_words(text) if words is None else words, kept)
+    first = {start: number for number, (start, _) in enumerate(places)}
+    last = {end: number for number, (_, end) in enumerate(places)}
+    inside = [
+        Span(label, first[start], last[end] + 1)
+        for start, end, label in kept
+        if start in first and end in last
+    ]
+    tags = written(inside, len(places), "BIO")
+    return Tagged([text[start:end] for start, end in places], tags, lost)
+
+
+def _trimmed(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:
+    start, end, label = span
+    if not 0 <= start < end <= len(text):
+        lost.append(phrase("Span that is empty or not within its text left out"))
+        return None
+    if not label.strip():
+        lost.append(phrase("Span without a label left out"))
+        return None
+    inner = text[start:end]
+    start += len(inner) - len(inner.lstrip())
+    end -= len(inner) - len(inner.rstrip())
+    if start >= end:
+        lost.append(phrase("Span of white space left out"))
+        return None
+    return TextSpan(start, end, label.strip())
+
+
+def _parted(words: Sequence[tuple[int, int]], spans: Sequence[TextSpan]) -> list[tuple[int, int]]:
+    """The words, cut where a span begins or ends; white space is in none of them."""
+    cuts = sorted({place for span in spans for place in (span.start, span.end)})
+    found: list[tuple[int, int]] = []
+    number = 0
+    for start, end in words:
+        while number < len(cuts) and cuts[number] <= start:
+            number += 1
+        while number < len(cuts) and cuts[number] < end:
+            found.append((start, cuts[number]))
+            start = cuts[number]
+            number += 1
+        found.append((start, end))
+    return found

@@ -1,0 +1,271 @@
+"""What the exports of annotation tools share: a JSON object for each text, with spans or labels.
+
+A tool is a file with a `Tool`: how its objects are known, and what is in one. Texts with spans
+become words with BIO tags, as token classification reads them; labels stay beside the text.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from engine.data.columns.label_sets import joined
+from engine.data.columns.text_spans import TextSpan, tagged
+from engine.data.columns.words import cell_of
+from engine.data.formats.jsonl import decoded_lines
+from engine.data.formats.lines import Lines
+from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row, unique_names
+from engine.data.formats.strict_json import read_document, without_surrogates
+from engine.errors import BadFile
+from engine.phrases import phrase
+from engine.spec.dataset import Reading
+
+LOOKED_AT = 50  # objects by which a tool is known
+ADVICE = phrase("Export it from the tool again as JSON or JSONL.")
+FURTHER = (str, int, float)  # values that become columns of their own
+
+Object = dict[str, Any]
+
+
+class NotOfTool(ValueError):
+    """An object that is not as its tool writes it; `problem` is the end of a sentence."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+@dataclass
+class Annotated:
+    """A text with what somebody said of it; None for what the tool did not ask.
+
+    `words` are the places of the words where the tool says them. `further` are other values, and
+    `remarks` what is worth saying, as sentences without a full stop.
+    """
+
+    text: str
+    spans: list[TextSpan] | None = None
+    labels: list[str] | None = None
+    words: list[tuple[int, int]] | None = None
+    tags: list[str] | None = None  # of the words, where the tool writes tags and no places
+    further: dict[str, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+
+class Tool(NamedTuple):
+    """How the objects of a tool are known and read.
+
+    `knows` gets the first objects of a file. `read` gives what is in one, or why it is skipped;
+    it raises NotOfTool.
+    """
+
+    knows: Callable[[list[Any]], bool]
+    read: Callable[[Any], list[Annotated] | str]
+
+
+def annotated_format(name: str, title: str, tool: Tool) -> Format:
+    """The format of the exports of a tool."""
+
+    def guess(lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
+        first = first_values(lines)
+        return Reading(format=name) if first and tool.knows(first) else None
+
+    def open_export(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
+        return _content(tool, lines, remarks)
+
+    return Format(name, title, (".json", ".jsonl"), open_export, guess)
+
+
+class _Layout:
+    """Which columns a file needs, as all of its objects tell."""
+
+    def __init__(self) -> None:
+        self.has_tags = self.has_labels = self.is_several = False
+        self.further: dict[str, None] = {}
+
+    def add(self, one: Annotated) -> None:
+        self.has_tags |= one.spans is not None or one.tags is not None
+        self.has_labels |= one.labels is not None
+        if len(self.further) < MAX_COLUMNS:
+            self.further.update(dict.fromkeys(one.further))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Where texts have labels and tags, the words of the tags are a column of their own."""
+        both = self.has_tags and self.has_labels
+        labels = ("label",) if self.has_labels else ()
+        tags = (("words",) if both else ()) + (("tags",) if self.has_tags else ())
+        return ("text", *labels, *tags)
+
+    def cells(self, one: Annotated) -> tuple[tuple[str, ...], list[str]]:
+        """The cells of a text, and what of it was lost."""
+        lost: list[str] = []
+        words = tags = ""
+        if one.tags is not None:
+            words, tags = one.text, cell_of(one.tags)
+        elif self.has_tags:
+            found = tagged(one.text, one.spans or (), one.words)
+            words, tags, lost = cell_of(found.words), cell_of(found.tags), found.lost
+        label = joined(one.labels or ())
+        both = self.has_tags and self.has_labels
+        text = one.text if both or not self.has_tags else words
+        cells = (text, *((label,) if self.has_labels else ()), *((words,) if both else ()))
+        if self.has_tags:
+            cells = (*cells, tags)
+        return (*cells, *(one.further.get(name, "") for name in self.further)), lost
+
+
+def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
+    layout = _Layout()
+    for _, one in _read(tool, lines, Remarks(), lines.glance):
+        layout.add(one)
+    further = tuple(layout.further)
+    names = unique_names((*layout.columns, *further), lines, remarks)
+
+    def rows() -> Iterator[Row]:
+        for number, one in _read(tool, lines, remarks, False):
+            cells, lost = layout.cells(one)
+            for what in (*one.remarks, *lost):
+                remarks.saw(what, number)
+            yield Row(number, tuple(map(without_surrogates, cells)))
+
+    return Content(names, rows())
+
+
+def _read(
+    tool: Tool, lines: Lines, remarks: Remarks, only_first: bool
+) -> Iterator[tuple[int, Annotated]]:
+    """What is in each object, with its number."""
+    for number, value in _values(lines, remarks):
+        try:
+            found = tool.read(value)
+        except NotOfTool as error:
+            raise BadFile(lines.path, error.problem, ADVICE, line=number) from error
+        if isinstance(found, str):
+            remarks.saw(found, number)
+            continue
+        for one in found:
+            yield number, one
+        if only_first and number > LOOKED_AT * 100:
+            return
+
+
+def _values(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, Any]]:
+    """The values in the lines, with their lines; or those of the one document, counted from 1."""
+    if _is_lines(lines):
+        yield from decoded_lines(lines.path, lines, remarks)
+    else:
+        yield from enumerate(values_in(read_document(lines, ADVICE)), start=1)
+
+
+def _is_lines(lines: Lines) -> bool:
+    """Whether each line is a value, and not a part of one."""
+    full = (line for line in lines.ahead() if line.strip())
+    return _is_line(next(full, "")) and next(full, None) is not None
+
+
+def _is_line(line: str) -> bool:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) or is_pair(value)
+
+
+def is_pair(value: Any) -> bool:
+    """Whether a value is a text with what is known of it, as spaCy's examples are written."""
+    is_list = isinstance(value, list) and len(value) == 2
+    return is_list and isinstance(value[0], str) and isinstance(value[1], dict)
+
+
+def values_in(document: Any) -> list[Any]:
+    """The objects of a document: a list of them, or one under “annotations”."""
+    if is_pair(document):
+        return [document]
+    if isinstance(document, dict) and isinstance(document.get("annotations"), list):
+        inside = document["annotations"]
+        return inside if all(map(is_pair, inside)) else [document]
+    return document if isinstance(document, list) else [document]
+
+
+def first_values(lines: list[str]) -> list[Any]:
+    """The first objects of a file, from its first lines; none where it is no JSON."""
+    full = [line for line in lines if line.strip()]
+    if not full or not full[0].lstrip().startswith(("{", "[")):
+        return []
+    if len(full) > 1 and _is_line(full[0]):
+        try:
+            return [json.loads(line) for line in full[:LOOKED_AT] if _is_line(line)]
+        except (ValueError, RecursionError):
+            return []
+    text = "".join(full).strip()
+    try:
+        return values_in(json.loads(text))[:LOOKED_AT]
+    except (ValueError, RecursionError):
+        return _first_in_list(text)
+
+
+def _first_in_list(text: str) -> list[Any]:
+    """The first values of a list whose end is not there."""
+    decoder, place = json.JSONDecoder(), 1
+    found: list[Any] = []
+    while len(found) < LOOKED_AT and text.startswith("["):
+        while place < len(text) and text[place] in " \t\r\n,":
+            place += 1
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            break
+        found.append(value)
+    return found
+
+
+# ── what the tools ask of an object ──────────────────────────────────────────────────────────────
+
+
+def text_in(item: Object, *keys: str) -> str:
+    """The text under the first of these keys that is there. Raises NotOfTool."""
+    for key in keys:
+        if isinstance(text := item.get(key), str):
+            return text
+    raise NotOfTool(phrase("this has no text under “{key}”.", key=keys[0]))
+
+
+def span_in(item: Any, start: str, end: str, label: str) -> TextSpan:
+    """A span as an object. Raises NotOfTool."""
+    found = (item.get(start), item.get(end), item.get(label)) if isinstance(item, dict) else ()
+    return _span(found)
+
+
+def span_of_list(item: Any) -> TextSpan:
+    """A span as [start, end, label]. Raises NotOfTool."""
+    return _span(tuple(item[:3]) if isinstance(item, list) else ())
+
+
+def _span(found: tuple[Any, ...]) -> TextSpan:
+    match found:
+        case (int(start), int(end), str(label)):
+            return TextSpan(start, end, label)
+        case _:
+            raise NotOfTool(
+                phrase("a span in it has no start, end and label: {found}.", found=str(found)[:60])
+            )
+
+
+def list_in(item: Object, key: str) -> list[Any]:
+    """The list under a key, empty where there is none. Raises NotOfTool."""
+    found = item.get(key)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise NotOfTool(phrase("“{key}” is not a list.", key=key))
+    return found
+
+
+def further_in(item: Object, known: tuple[str, ...]) -> dict[str, str]:
+    """The plain values under other keys than these."""
+    return {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in item.items()
+        if key not in known and isinstance(value, FURTHER) and not key.startswith("_")
+    }

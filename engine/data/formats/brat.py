@@ -1,0 +1,158 @@
+"""Folders of brat: a text in each `.txt`, and its spans in the `.ann` of the same name."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from engine.data.columns.answers import nearest
+from engine.data.columns.text_spans import TextSpan, tagged
+from engine.data.columns.words import cell_of
+from engine.data.formats.folder import (
+    ANNOTATIONS,
+    PREVIEW_FILES,
+    no_lines,
+    size_of_folder,
+    texts_below,
+    whole_text,
+)
+from engine.data.formats.lines import Cancelled, Lines
+from engine.data.formats.rows import Content, Format, Remarks, Row
+from engine.errors import BadFile
+from engine.phrases import phrase
+from engine.progress import ProgressCallback
+
+SPAN = re.compile(r"T\S*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
+LINE = re.compile(r"[^\r\n]+")
+COLUMNS = ("text", "tags", "file")
+
+
+def open_brat(
+    folder: Path,
+    encoding: str,
+    remarks: Remarks,
+    progress: ProgressCallback | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    glance: bool = False,
+) -> Content:
+    """A row for each line of each text, with its words and their tags in BIO.
+
+    Lines that a span crosses are one row. A row's “line” is the number of its file.
+
+    Raises:
+        BadFile: with the line of the `.ann` that cannot be read, or that names another text.
+        Cancelled: soon after `cancelled()` is true.
+    """
+    files = texts_below(folder)
+    rows = _rows(folder, files, encoding, remarks, progress, cancelled)
+    return Content(COLUMNS, islice(rows, PREVIEW_FILES) if glance else rows)
+
+
+def _rows(
+    folder: Path,
+    files: list[Path],
+    encoding: str,
+    remarks: Remarks,
+    progress: ProgressCallback | None,
+    cancelled: Callable[[], bool] | None,
+) -> Iterator[Row]:
+    whole, done = size_of_folder(folder) if progress is not None else 0, 0
+    for number, file in enumerate(files, start=1):
+        if cancelled is not None and cancelled():
+            raise Cancelled
+        spans_file = file.with_suffix(ANNOTATIONS)
+        if not spans_file.is_file():
+            remarks.saw(phrase("Text without an .ann file skipped"), number)
+            continue
+        text = whole_text(file, encoding)
+        spans = _spans(spans_file, text, encoding, remarks, number)
+        for start, end in _parts(text, spans):
+            inside = [
+                TextSpan(span.start - start, span.end - start, span.label)
+                for span in spans
+                if start <= span.start and span.end <= end
+            ]
+            found = tagged(text[start:end], inside)
+            for what in found.lost:
+                remarks.saw(what, number)
+            if found.words:
+                name = file.relative_to(folder).as_posix()
+                yield Row(number, (cell_of(found.words), cell_of(found.tags), name))
+        done += file.stat().st_size + spans_file.stat().st_size
+        if progress is not None:
+            progress(min(done, whole), whole)
+
+
+def _parts(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:
+    """The places of the lines; those that a span crosses are joined."""
+    start = end = -1
+    for line in LINE.finditer(text):
+        crossed = any(span.start < end and line.start() < span.end for span in spans)
+        if end >= 0 and not crossed:
+            yield start, end
+        if not crossed:
+            start = line.start()
+        end = line.end()
+    if end >= 0:
+        yield start, end
+
+
+def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) -> list[TextSpan]:
+    """The spans of one text."""
+    found: list[TextSpan] = []
+    if not file.stat().st_size:
+        return found
+    for line, content in enumerate(Lines(file, encoding), start=1):
+        said = content.rstrip("\r\n")
+        if not said.startswith("T"):
+            if said.strip():
+                what = phrase("Relations, events, attributes and notes of brat left out")
+                remarks.saw(what, number)
+            continue
+        match = SPAN.fullmatch(said)
+        if match is None:
+            raise BadFile(
+                file,
+                phrase("this line is not a span, such as “T1, tab, Person 0 5, tab, Peter”."),
+                phrase("Correct or delete this line."),
+                line=line,
+            )
+        label, places, words = match.groups()
+        if ";" in places:
+            remarks.saw(phrase("Discontinuous span left out"), number)
+            continue
+        start, end = map(int, places.split())
+        found.append(_placed(TextSpan(start, end, label), words, text, file, line, remarks))
+    return found
+
+
+def _placed(
+    span: TextSpan, words: str, text: str, file: Path, line: int, remarks: Remarks
+) -> TextSpan:
+    """The span at the place where its text stands."""
+    if text[span.start : span.end].split() == words.split():
+        return span
+    place = nearest(text, words, span.start) if words else None
+    if place is None:
+        raise BadFile(
+            file,
+            phrase(
+                "the text does not contain “{words}” at {start}.",
+                words=words[:60],
+                start=span.start,
+            ),
+            phrase("Use the .txt and .ann files that were saved together."),
+            line=line,
+        )
+    remarks.say(
+        phrase(
+            "{file}, line {line}: the span is not at the position given, its nearest occurrence"
+            " was used.",
+            file=file.name,
+            line=line,
+        )
+    )
+    return TextSpan(place, place + len(words), span.label)
+
+
+BRAT = Format("brat", phrase("brat folder"), (), no_lines, open_folder=open_brat)

@@ -1,0 +1,68 @@
+"""Exports of doccano: JSONL with spans or labels of each text."""
+
+from typing import Any
+
+from engine.data.formats.annotated import (
+    Annotated,
+    NotOfTool,
+    Tool,
+    annotated_format,
+    further_in,
+    list_in,
+    span_in,
+    span_of_list,
+    text_in,
+)
+from engine.phrases import phrase
+
+TEXTS, LABELS = ("text", "data"), ("label", "labels")
+OWN = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotation_approver"}
+
+
+def knows(items: list[Any]) -> bool:
+    """Spans as lists or as objects with offsets; or lists of labels and nothing foreign."""
+    if not all(isinstance(item, dict) and _has_text(item) for item in items):
+        return False
+    entities = [one for item in items for one in _listed(item, "entities")]
+    if entities:
+        return all(isinstance(one, dict) and "start_offset" in one for one in entities)
+    labels = [one for item in items for key in LABELS for one in _listed(item, key)]
+    if not labels:
+        return False
+    if all(isinstance(one, list) for one in labels):
+        return all(len(one) == 3 and isinstance(one[0], int) for one in labels)
+    own = OWN.union(TEXTS, LABELS)
+    is_own = all(own >= item.keys() and "id" in item for item in items)
+    return is_own and all(isinstance(one, str) for one in labels)
+
+
+def _has_text(item: dict[str, Any]) -> bool:
+    return any(isinstance(item.get(key), str) for key in TEXTS)
+
+
+def _listed(item: dict[str, Any], key: str) -> list[Any]:
+    found = item.get(key)
+    return found if isinstance(found, list) else []
+
+
+def read(item: Any) -> list[Annotated]:
+    """A text with its spans, or with its labels. Raises NotOfTool."""
+    if not isinstance(item, dict):
+        raise NotOfTool(phrase("this is not an object."))
+    found = Annotated(text_in(item, *TEXTS))
+    key = next((key for key in LABELS if key in item), LABELS[0])
+    given = list_in(item, key)
+    if "entities" in item:
+        entities = list_in(item, "entities")
+        found.spans = [span_in(one, "start_offset", "end_offset", "label") for one in entities]
+    elif any(isinstance(one, list) for one in given):
+        found.spans = [span_of_list(one) for one in given]
+    elif given:
+        found.labels = [str(one) for one in given]
+    if item.get("relations"):
+        found.remarks.append(phrase("Relations between spans left out"))
+    found.further = further_in(item, (*TEXTS, *LABELS))
+    return [found]
+
+
+DOCCANO = annotated_format("doccano", "doccano", Tool(knows, read))

@@ -1,0 +1,132 @@
+"""Exports of Label Studio: JSON with all annotations of each task, or JSON-MIN."""
+
+from typing import Any
+
+from engine.data.columns.answers import nearest
+from engine.data.columns.text_spans import TextSpan
+from engine.data.formats.annotated import (
+    Annotated,
+    NotOfTool,
+    Tool,
+    annotated_format,
+    further_in,
+    list_in,
+    span_in,
+    text_in,
+)
+from engine.phrases import phrase
+
+ANNOTATIONS = ("annotations", "completions")
+MARKS = ("annotation_id", "annotator", "lead_time")  # what JSON-MIN writes beside each text
+SPANS, CHOICES, RATING = "labels", "choices", "rating"
+
+
+def knows(items: list[Any]) -> bool:
+    """Tasks with their data and annotations; or objects with the marks of JSON-MIN."""
+    return all(isinstance(item, dict) and (_is_task(item) or _is_min(item)) for item in items)
+
+
+def _is_task(item: dict[str, Any]) -> bool:
+    return isinstance(item.get("data"), dict) and any(key in item for key in ANNOTATIONS)
+
+
+def _is_min(item: dict[str, Any]) -> bool:
+    return all(key in item for key in MARKS)
+
+
+def read(item: Any) -> list[Annotated] | str:
+    """A task with its first annotation that was not cancelled. Raises NotOfTool."""
+    if not isinstance(item, dict):
+        raise NotOfTool(phrase("this is not an object."))
+    if _is_min(item):
+        return [_read_min(item)]
+    data = item.get("data")
+    if not isinstance(data, dict):
+        raise NotOfTool(phrase("this task has no “data”."))
+    given = next((list_in(item, key) for key in ANNOTATIONS if key in item), [])
+    done = [one for one in given if isinstance(one, dict) and not one.get("was_cancelled")]
+    if not done:
+        return phrase("Task without an annotation skipped")
+    key = _key_of_text(data)
+    found = Annotated(text_in(data, key))
+    if len(done) > 1:
+        found.remarks.append(phrase("Task with several annotations, of which the first was used"))
+    results = list_in(done[0], "result")
+    for result in results:
+        _add(found, result)
+    found.further = further_in(data, (key,))
+    return [found]
+
+
+def _key_of_text(data: dict[str, Any]) -> str:
+    texts = [key for key, value in data.items() if isinstance(value, str)]
+    if not texts:
+        raise NotOfTool(phrase("there is no text in the “data” of this task."))
+    return "text" if "text" in texts else max(texts, key=lambda key: len(data[key]))
+
+
+def _add(found: Annotated, result: Any) -> None:
+    """What one result of an annotation says of the text."""
+    kind = result.get("type") if isinstance(result, dict) else None
+    value: Any = result.get("value") if isinstance(result, dict) else None
+    if kind in (SPANS, CHOICES, RATING) and not isinstance(value, dict):
+        raise NotOfTool(phrase("a result in it has no “value”."))
+    if kind == SPANS:
+        found.spans = (found.spans or []) + _spans(found, value)
+    elif kind == CHOICES:
+        found.labels = (found.labels or []) + [str(one) for one in list_in(value, CHOICES)]
+    elif kind == RATING:
+        found.labels = [*(found.labels or []), str(value.get(RATING, ""))]
+    else:
+        found.remarks.append(
+            phrase("Results of the type “{kind}” left out", kind=str(kind or "")[:60])
+        )
+
+
+def _spans(found: Annotated, value: Any) -> list[TextSpan]:
+    """A span for each of its labels, at the place where its text stands."""
+    labels = list_in(value, SPANS) if isinstance(value, dict) else []
+    if not labels:
+        found.remarks.append(phrase("Span without a label left out"))
+        return []
+    if len(labels) > 1:
+        found.remarks.append(phrase("Span with several labels, of which the first was used"))
+    start, end, label = span_in(value | {"label": labels[0]}, "start", "end", "label")
+    said = value.get("text")
+    if isinstance(said, str) and said and found.text[start:end].strip() != said.strip():
+        place = nearest(found.text, said, start)
+        if place is None:
+            raise NotOfTool(phrase("the text does not contain its span “{text}”.", text=said[:60]))
+        found.remarks.append(
+            phrase("Span not at the position given, its nearest occurrence was used")
+        )
+        start, end = place, place + len(said)
+    return [TextSpan(start, end, label)]
+
+
+def _read_min(item: dict[str, Any]) -> Annotated:
+    """A text, and under the names of the controls what they say."""
+    values = {key: value for key, value in item.items() if key not in MARKS}
+    said: dict[str, Any] = {}
+    for key, value in values.items():
+        is_choice = isinstance(value, dict) and CHOICES in value
+        is_spans = isinstance(value, list) and all(
+            isinstance(one, dict) and {"start", "end"} <= one.keys() for one in value
+        )
+        if is_choice or is_spans:
+            said[key] = value
+    texts = {key: value for key, value in values.items() if isinstance(value, str)}
+    plain = {"created_at", "updated_at", "draft_created_at"}
+    key = _key_of_text({name: text for name, text in texts.items() if name not in plain})
+    found = Annotated(texts[key])
+    for value in said.values():
+        if isinstance(value, dict):
+            found.labels = (found.labels or []) + [str(one) for one in list_in(value, CHOICES)]
+        else:
+            marked = [span for one in value for span in _spans(found, one)]
+            found.spans = (found.spans or []) + marked
+    found.further = further_in(values, (key, *said))
+    return found
+
+
+LABEL_STUDIO = annotated_format("label_studio", "Label Studio", Tool(knows, read))

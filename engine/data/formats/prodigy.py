@@ -1,0 +1,72 @@
+"""Exports of Prodigy: JSONL with spans, a label or chosen options, and what was answered."""
+
+from typing import Any
+
+from engine.data.formats.annotated import (
+    Annotated,
+    NotOfTool,
+    Tool,
+    annotated_format,
+    further_in,
+    list_in,
+    span_in,
+    text_in,
+)
+from engine.phrases import phrase
+
+ANSWERS = ("accept", "reject", "ignore")
+KNOWN = ("text", "label", "answer", "spans", "tokens", "options", "accept", "meta")
+
+
+def knows(items: list[Any]) -> bool:
+    """Texts with an answer, or with Prodigy's own hash."""
+    return all(
+        isinstance(item, dict)
+        and isinstance(item.get("text"), str)
+        and (item.get("answer") in ANSWERS or "_task_hash" in item)
+        for item in items
+    )
+
+
+def read(item: Any) -> list[Annotated] | str:
+    """A text that was accepted; of a label that was not, there is only “not” it.
+
+    Raises NotOfTool.
+    """
+    if not isinstance(item, dict):
+        raise NotOfTool(phrase("this is not an object."))
+    answer = item.get("answer", "accept")
+    label = item.get("label")
+    is_label = isinstance(label, str) and "spans" not in item
+    if answer == "ignore" or (answer == "reject" and not is_label):
+        return phrase("Text that was not accepted skipped")
+    found = Annotated(text_in(item, "text"))
+    if "spans" in item:
+        given = list_in(item, "spans")
+        found.spans = [span_in(one, "start", "end", "label") for one in given]
+        found.words = _words(item)
+    if isinstance(item.get("accept"), list):
+        found.labels = [str(one) for one in item["accept"]]
+    elif is_label:
+        found.labels = [str(label) if answer == "accept" else f"not {label}"]
+    found.further = further_in(item, KNOWN)
+    return [found]
+
+
+def _words(item: dict[str, Any]) -> list[tuple[int, int]] | None:
+    """The places of the tokens, where all are said; white space is none."""
+    tokens = item.get("tokens")
+    if not isinstance(tokens, list) or not tokens:
+        return None
+    found = []
+    for token in tokens:
+        match token:
+            case {"start": int(start), "end": int(end)}:
+                if item["text"][start:end].strip():
+                    found.append((start, end))
+            case _:
+                return None
+    return found
+
+
+PRODIGY = annotated_format("prodigy", "Prodigy", Tool(knows, read))

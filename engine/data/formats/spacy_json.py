@@ -1,0 +1,103 @@
+"""JSON of spaCy: `Doc.to_json`, examples as (text, annotations), and the training format of v2."""
+
+from typing import Any
+
+from engine.data.columns.words import cell_of
+from engine.data.formats.annotated import (
+    Annotated,
+    NotOfTool,
+    Object,
+    Tool,
+    annotated_format,
+    is_pair,
+    list_in,
+    span_in,
+    span_of_list,
+    text_in,
+)
+from engine.phrases import phrase
+
+LEAST = 0.5  # of a category that a text has
+UNKNOWN = "-"  # the tag of a token of which nothing is known
+
+
+def knows(items: list[Any]) -> bool:
+    return all(
+        is_pair(item) or (isinstance(item, dict) and (_is_doc(item) or _is_v2(item)))
+        for item in items
+    )
+
+
+def _is_doc(item: Object) -> bool:
+    """A text with entities as spaCy writes them."""
+    if not isinstance(item.get("text"), str):
+        return False
+    if isinstance(entities := item.get("entities"), list):
+        return all(isinstance(one, list) and len(one) >= 3 for one in entities)
+    has_ents = isinstance(item.get("ents"), list)
+    return has_ents or (isinstance(item.get("cats"), dict) and "tokens" in item)
+
+
+def _is_v2(item: Object) -> bool:
+    paragraphs = item.get("paragraphs")
+    return isinstance(paragraphs, list) and all(
+        isinstance(one, dict) and "sentences" in one for one in paragraphs
+    )
+
+
+def read(item: Any) -> list[Annotated]:
+    """One text, or each sentence of a document of v2. Raises NotOfTool."""
+    if is_pair(item):
+        return [_example(item[0], item[1])]
+    if isinstance(item, dict) and _is_v2(item):
+        return [
+            _sentence(sentence)
+            for paragraph in item["paragraphs"]
+            for sentence in list_in(paragraph, "sentences")
+        ]
+    if isinstance(item, dict) and _is_doc(item):
+        return [_example(text_in(item, "text"), item)]
+    raise NotOfTool(phrase("this is neither a document nor an example of spaCy."))
+
+
+def _example(text: str, item: Object) -> Annotated:
+    found = Annotated(text)
+    if "entities" in item:
+        found.spans = [span_of_list(one) for one in list_in(item, "entities")]
+    elif "ents" in item:
+        found.spans = [span_in(one, "start", "end", "label") for one in list_in(item, "ents")]
+        found.words = _words(text, list_in(item, "tokens"))
+    if isinstance(cats := item.get("cats"), dict) and cats:
+        found.labels = [str(name) for name, value in cats.items() if _has(value)]
+    return found
+
+
+def _has(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value >= LEAST
+
+
+def _words(text: str, tokens: list[Any]) -> list[tuple[int, int]] | None:
+    found = []
+    for token in tokens:
+        match token:
+            case {"start": int(start), "end": int(end)}:
+                if text[start:end].strip():
+                    found.append((start, end))
+            case _:
+                return None
+    return found or None
+
+
+def _sentence(sentence: Any) -> Annotated:
+    tokens = list_in(sentence, "tokens") if isinstance(sentence, dict) else []
+    words, tags = [], []
+    for token in tokens:
+        match token:
+            case {"orth": str(word)} if word.strip():
+                words.append(word)
+                tag = token.get("ner", UNKNOWN)
+                tags.append("O" if tag in (UNKNOWN, "", None) else str(tag))
+    return Annotated(cell_of(words), tags=tags)
+
+
+SPACY = annotated_format("spacy", "spaCy", Tool(knows, read))

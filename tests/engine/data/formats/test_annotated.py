@@ -1,0 +1,389 @@
+"""Exports of annotation tools, as each of them writes them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.cli import main
+from engine.data.columns.tags import spans
+from engine.data.columns.text_spans import TextSpan, tagged
+from engine.data.columns.words import words_of
+from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.formats.reading import preview, read, recognise
+from engine.data.formats.sources import holds_texts
+from engine.errors import BadFile
+from engine.spec.dataset import Mapping, Split
+from tests.often import tries
+
+TEXT = "Peter Blackburn lives in New York-based Berlin."
+SPANS = [(0, 15, "PER"), (25, 33, "LOC"), (40, 46, "LOC")]
+WORDS = ["Peter", "Blackburn", "lives", "in", "New", "York", "-based", "Berlin", "."]
+TAGS = ["B-PER", "I-PER", "O", "O", "B-LOC", "I-LOC", "O", "B-LOC", "O"]
+TAGGED = (" ".join(WORDS), " ".join(TAGS))
+PLAIN = ("Nothing here", "O O")
+
+# ── what the tools write ─────────────────────────────────────────────────────────────────────────
+
+DOCCANO: list[Any] = [
+    {"id": 1, "text": TEXT, "label": [list(s) for s in SPANS], "Comments": []},
+    {"id": 2, "text": "Nothing here", "label": [], "Comments": []},
+]
+DOCCANO_RELATIONS: list[Any] = [
+    {
+        "id": 1,
+        "text": TEXT,
+        "entities": [
+            {"id": n, "label": label, "start_offset": a, "end_offset": b}
+            for n, (a, b, label) in enumerate(SPANS)
+        ],
+        "relations": [{"id": 0, "from_id": 0, "to_id": 1, "type": "in"}],
+    },
+    {"id": 2, "text": "Nothing here", "entities": [], "relations": []},
+]
+
+
+def task(text: str, results: list[Any], **more: Any) -> dict[str, Any]:
+    annotation = {"id": 7, "completed_by": 1, "result": results, "was_cancelled": False} | more
+    return {"id": 1, "data": {"text": text}, "annotations": [annotation], "predictions": []}
+
+
+def result(a: int, b: int, label: str, text: str = TEXT) -> dict[str, Any]:
+    value = {"start": a, "end": b, "text": text[a:b], "labels": [label]}
+    return {"value": value, "id": "x", "from_name": "label", "to_name": "text", "type": "labels"}
+
+
+LABEL_STUDIO = [task(TEXT, [result(*s) for s in SPANS])]
+LABEL_STUDIO += [{"id": 2, "data": {"text": "Nothing here"}, "annotations": [{"result": []}]}]
+LABEL_STUDIO_MIN = [
+    {
+        "id": 1,
+        "text": TEXT,
+        "label": [{"start": a, "end": b, "text": TEXT[a:b], "labels": [x]} for a, b, x in SPANS],
+        "annotator": 1,
+        "annotation_id": 1,
+        "created_at": "2026-01-31T10:00:00.000000Z",
+        "lead_time": 3.2,
+    },
+    {"id": 2, "text": "Nothing here", "annotator": 1, "annotation_id": 2, "lead_time": 1.0},
+]
+PRODIGY: list[Any] = [
+    {
+        "text": text,
+        "_input_hash": 1,
+        "_task_hash": 2,
+        "spans": [{"start": a, "end": b, "label": label} for a, b, label in marked],
+        "answer": "accept",
+    }
+    for text, marked in ((TEXT, SPANS), ("Nothing here", []))
+]
+SPACY = [[TEXT, {"entities": [list(s) for s in SPANS]}], ["Nothing here", {"entities": []}]]
+SPACY_DOC: list[Any] = [  # spaCy 3.8.18, Doc.to_json() of the blank English pipeline
+    {
+        "text": "I like London.",
+        "ents": [{"start": 7, "end": 13, "label": "LOC"}],
+        "tokens": [
+            {"id": 0, "start": 0, "end": 1},
+            {"id": 1, "start": 2, "end": 6},
+            {"id": 2, "start": 7, "end": 13},
+            {"id": 3, "start": 13, "end": 14},
+        ],
+    }
+]
+SPACY_V2 = [
+    {
+        "id": 0,
+        "paragraphs": [
+            {
+                "raw": "I like New York.",
+                "sentences": [
+                    {
+                        "tokens": [
+                            {"id": 0, "orth": "I", "ner": "O"},
+                            {"id": 1, "orth": "like", "ner": "O"},
+                            {"id": 2, "orth": "New", "ner": "B-LOC"},
+                            {"id": 3, "orth": "York", "ner": "L-LOC"},
+                            {"id": 4, "orth": ".", "ner": "-"},
+                        ]
+                    }
+                ],
+            }
+        ],
+    }
+]
+
+
+def lines(path: Path, values: list[Any]) -> Path:
+    content = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def document(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=2), encoding="utf-8")
+    return path
+
+
+CASES = [
+    ("doccano", "a.jsonl", DOCCANO),
+    ("doccano", "relations.jsonl", DOCCANO_RELATIONS),
+    ("label_studio", "a.json", LABEL_STUDIO),
+    ("label_studio", "min.json", LABEL_STUDIO_MIN),
+    ("prodigy", "a.jsonl", PRODIGY),
+    ("spacy", "a.jsonl", SPACY),
+    ("spacy", "a.json", SPACY),
+    ("spacy", "ner.json", {"classes": ["PER", "LOC"], "annotations": SPACY}),
+]
+
+
+@pytest.mark.parametrize("name, file, values", CASES)
+def test_spans_of_every_tool_become_tags(tmp_path: Path, name: str, file: str, values: Any) -> None:
+    write = document if file.endswith(".json") else lines
+    path = write(tmp_path / file, values)
+    found = recognise(path)
+    assert found.reading.format == name
+    assert found.mapping == Mapping(text="text", tags="tags")
+    assert found.columns[:2] == ("text", "tags")
+    table = read(path, found.reading)
+    assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
+    assert preview(path, found.reading).rows[0].cells[:2] == TAGGED
+    sources, split = {"train": path}, Split(validation=0)
+    spec = import_dataset("a", sources, found.reading, found.mapping, split, tmp_path / "v")
+    assert spec.spans == {"LOC": 2, "PER": 1}
+    assert open_dataset(tmp_path / "v").rows("train").texts == [TAGGED[0], PLAIN[0]]
+
+
+def test_tokens_that_a_tool_says_are_the_words(tmp_path: Path) -> None:
+    doc = document(tmp_path / "doc.json", SPACY_DOC)
+    assert recognise(doc).reading.format == "spacy"
+    rows = [row.cells for row in read(doc, recognise(doc).reading)]
+    assert rows == [("I like London .", "O O B-LOC O")]
+    v2 = document(tmp_path / "v2.json", SPACY_V2)
+    found = recognise(v2)
+    rows = [row.cells for row in read(v2, found.reading)]
+    assert rows == [("I like New York .", "O O B-LOC L-LOC O")]
+    spec = import_dataset(
+        "a", {"train": v2}, found.reading, found.mapping, Split(validation=0), tmp_path / "v"
+    )
+    assert spec.spans == {"LOC": 1} and "BILOU" in spec.notes[0]
+    tokens = [{"text": "Lon", "start": 0, "end": 3}, {"text": "don", "start": 3, "end": 6}]
+    item = PRODIGY[0] | {"text": "London", "spans": [], "tokens": tokens}
+    path = lines(tmp_path / "p.jsonl", [item])
+    assert next(iter(read(path, recognise(path).reading))).cells == ("Lon don", "O O")
+
+
+LABELS = [
+    ("doccano", [{"id": 1, "text": "a b", "label": ["x"]}, {"id": 2, "text": "c", "label": []}]),
+    (
+        "label_studio",
+        [
+            task("a b", [{"type": "choices", "value": {"choices": ["x"]}}]),
+            task("c", [{"type": "choices", "value": {"choices": []}}]),
+        ],
+    ),
+    (
+        "prodigy",
+        [
+            {"text": "a b", "label": "x", "answer": "accept"},
+            {"text": "c", "accept": [], "options": [{"id": "x"}], "answer": "accept"},
+        ],
+    ),
+    ("spacy", [["a b", {"cats": {"x": 1.0, "y": 0.0}}], ["c", {"cats": {"x": 0.2}}]]),
+]
+
+
+@pytest.mark.parametrize("name, values", LABELS)
+def test_labels_of_every_tool_stay_beside_the_text(tmp_path: Path, name: str, values: Any) -> None:
+    path = document(tmp_path / "a.json", values)
+    found = recognise(path)
+    assert found.reading.format == name and found.columns[:2] == ("text", "label")
+    assert [row.cells[:2] for row in read(path, found.reading)] == [("a b", "x"), ("c", "")]
+
+
+def test_several_labels_and_spans_beside_labels(tmp_path: Path) -> None:
+    both = [[TEXT, {"entities": [list(SPANS[0])], "cats": {"x": 1, "y": 1}}]] * 2
+    path = lines(tmp_path / "a.jsonl", both)
+    table = read(path, recognise(path).reading)
+    assert table.columns == ("text", "label", "words", "tags")
+    cells = next(iter(table)).cells
+    assert cells[:2] == (TEXT, "x|y") and cells[3].startswith("B-PER I-PER O")
+
+
+def test_what_was_not_accepted_or_annotated_is_skipped_and_said(tmp_path: Path) -> None:
+    items = [PRODIGY[0], PRODIGY[0] | {"answer": "reject"}, PRODIGY[0] | {"answer": "ignore"}]
+    path = lines(tmp_path / "p.jsonl", items)
+    table = read(path, recognise(path).reading)
+    assert len(list(table)) == 1
+    assert table.notes == ("Text that was not accepted skipped: 2 times, first in line 2.",)
+    binary = [{"text": t, "label": "x", "answer": a} for t, a in (("a", "accept"), ("b", "reject"))]
+    path = lines(tmp_path / "b.jsonl", binary)
+    assert [r.cells[1] for r in read(path, recognise(path).reading)] == ["x", "not x"]
+    tasks = [*LABEL_STUDIO, {"id": 3, "data": {"text": "new"}, "annotations": []}]
+    tasks[0]["annotations"].append(tasks[0]["annotations"][0] | {"result": []})
+    tasks[1]["annotations"][0]["result"] = [{"type": "relation", "direction": "right"}]
+    path = document(tmp_path / "l.json", tasks)
+    table = read(path, recognise(path).reading)
+    assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
+    said = " ".join(table.notes)
+    for part in ("without an annotation", "several annotations", "type “relation” left out"):
+        assert part in said
+
+
+def test_a_span_of_a_browser_that_counts_otherwise_is_found(tmp_path: Path) -> None:
+    text = "😀 Peter and Peter"  # a browser counts the face as two
+    path = document(tmp_path / "a.json", [task(text, [result(3, 8, "PER", " " + text)])])
+    table = read(path, recognise(path).reading)
+    assert next(iter(table)).cells == ("😀 Peter and Peter", "O B-PER O O")
+    assert "nearest occurrence" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    "item, says",
+    [
+        ({"text": TEXT, "label": [[0, "5", "PER"]]}, "no start, end and label"),
+        ({"label": [[0, 5, "PER"]]}, "no text under “text”"),
+        ({"text": TEXT, "label": {"a": 1}}, "“label” is not a list"),
+        ([1], "not an object"),
+    ],
+)
+def test_what_is_not_of_the_tool_names_its_line(tmp_path: Path, item: Any, says: str) -> None:
+    path = lines(tmp_path / "a.jsonl", [*DOCCANO, item])
+    reading = recognise(lines(tmp_path / "good.jsonl", DOCCANO)).reading
+    with pytest.raises(BadFile, match=says) as caught:
+        list(read(path, reading))
+    assert caught.value.line == 3
+
+
+def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path: Path) -> None:
+    item = {"id": 1, "text": TEXT, "label": [[25, 33, "LOC"], [25, 46, "ORG"], [30, 47, "X"]]}
+    path = lines(tmp_path / "a.jsonl", [item, *DOCCANO])
+    table = read(path, recognise(path).reading)
+    assert next(iter(table)).cells[1] == "O O O O B-ORG I-ORG I-ORG O"
+    list(table)
+    what = "Span that overlaps another one left out; the longer one was kept"
+    assert table.notes == (f"{what}: 2 times, first in line 1.",)
+
+
+@pytest.mark.parametrize(
+    "spans_given, tags, lost",
+    [
+        ([(0, 2, "A"), (2, 4, "A")], "B-A B-A", ""),
+        ([(-1, 2, "A")], "O O", "not within its text"),
+        ([(2, 2, "A")], "O O", "empty"),
+        ([(0, 9, "A")], "O O", "not within its text"),
+        ([(1, 3, "A")], "B-A O", ""),
+        ([(2, 3, "A")], "O O", "white space"),
+        ([(0, 2, " ")], "O O", "without a label"),
+        ([(0, 5, "A"), (0, 5, "A")], "B-A I-A", ""),
+    ],
+)
+def test_odd_spans(spans_given: list[tuple[int, int, str]], tags: str, lost: str) -> None:
+    text = "abcd" if spans_given[0][:2] == (0, 2) and len(spans_given) == 2 else "ab cd"
+    text = " b cd" if spans_given == [(1, 3, "A")] else text
+    found = tagged(text, [TextSpan(*span) for span in spans_given])
+    assert " ".join(found.tags) == tags and "".join(found.words) == "".join(text.split())
+    assert lost in " ".join(found.lost) and bool(found.lost) == bool(lost)
+
+
+@st.composite
+def marked(draw: st.DrawFn) -> tuple[str, list[TextSpan]]:
+    """A text with spans that begin and end at characters that are not white, and do not overlap."""
+    text = draw(st.text(st.sampled_from("ab ,.-(東京é😀\t\n\u00a0"), max_size=40))
+    places = sorted(draw(st.sets(st.integers(0, len(text)), max_size=10)))
+    pairs = zip(places[::2], places[1::2], strict=False)
+    labels = st.sampled_from(["PER", "LOC", "a type"])
+    good = [(a, b) for a, b in pairs if not (text[a].isspace() or text[b - 1].isspace())]
+    return text, [TextSpan(a, b, draw(labels)) for a, b in good]
+
+
+@given(marked())
+@tries(300)
+def test_spans_come_back_from_words_and_tags(case: tuple[str, list[TextSpan]]) -> None:
+    text, given_spans = case
+    found = tagged(text, given_spans)
+    assert "".join(found.words) == "".join(text.split()) and not found.lost
+    places, place = [], 0
+    for word in found.words:
+        place = text.index(word, place)
+        places.append((place, place + len(word)))
+        place += len(word)
+    back = [TextSpan(places[s.start][0], places[s.end - 1][1], s.type) for s in spans(found.tags)]
+    assert back == given_spans
+
+
+# ── brat ─────────────────────────────────────────────────────────────────────────────────────────
+
+ANN = "T1\tPER 0 15\tPeter Blackburn\nT2\tLOC 25 33\tNew York\nT3\tLOC 40 46\tBerlin\n"
+
+
+def brat(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir(parents=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content.encode("utf-8"))
+    return folder
+
+
+def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path: Path) -> None:
+    text = f"{TEXT}\nNothing here\r\n\nover two\nlines of it\n"
+    two = text.index("two\nlines")
+    ann = ANN + f"T4\tX {two} {two + 9}\ttwo lines\nR1\tin Arg1:T1 Arg2:T2\nT5\tX 0 3;4 9\tPet r\n"
+    folder = brat(tmp_path / "b", {"1.txt": text, "1.ann": ann, "2.txt": "no ann", "3.txt": "a b"})
+    (folder / "3.ann").write_text("")
+    assert holds_texts(folder)
+    found = recognise(folder)
+    assert found.reading.format == "brat" and found.mapping == Mapping(text="text", tags="tags")
+    table = read(folder, found.reading)
+    rows = [row.cells for row in table]
+    assert rows == [
+        (*TAGGED, "1.txt"),
+        (*PLAIN, "1.txt"),
+        ("over two lines of it", "O B-X I-X O O", "1.txt"),
+        ("a b", "O O", "3.txt"),
+    ]
+    said = " ".join(table.notes)
+    for part in ("Discontinuous", "Relations, events", "without an .ann file"):
+        assert part in said
+    spec = import_dataset(
+        "b", {"all": folder}, found.reading, found.mapping, Split(validation=0), tmp_path / "v"
+    )
+    assert spec.spans == {"LOC": 2, "PER": 1, "X": 1}
+
+
+def test_a_changed_annotation_is_a_changed_source(tmp_path: Path) -> None:
+    from engine.data.datasets.collecting import digest_of
+
+    folder = brat(tmp_path / "b", {"1.txt": TEXT, "1.ann": ANN})
+    before = digest_of(folder)
+    (folder / "1.ann").write_text(ANN[:26])
+    assert digest_of(folder) != before
+
+
+@pytest.mark.parametrize(
+    "ann, line, says",
+    [
+        ("T1\tPER 0\tPeter\n", 1, "is not a span"),
+        (ANN + "T4 PER 0 5 Peter\n", 4, "is not a span"),
+        ("T1\tPER 0 5\tHelga\n", 1, "does not contain “Helga” at 0"),
+    ],
+)
+def test_a_wrong_line_of_brat_is_named(tmp_path: Path, ann: str, line: int, says: str) -> None:
+    folder = brat(tmp_path / "b", {"1.txt": TEXT, "1.ann": ann})
+    with pytest.raises(BadFile, match=says) as caught:
+        list(read(folder, recognise(folder).reading))
+    assert caught.value.line == line and caught.value.path.name == "1.ann"
+
+
+def test_the_commands_take_annotations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = document(tmp_path / "a.json", LABEL_STUDIO_MIN * 10)
+    assert main(["check", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "format: label_studio" in said and "task: token_classification" in said
+    folder = brat(tmp_path / "b", {f"{n}.txt": TEXT for n in range(9)})
+    for n in range(9):
+        (folder / f"{n}.ann").write_text(ANN)
+    assert main(["check", str(folder)]) == 0
+    assert "format: brat" in capsys.readouterr().out
+    assert words_of(TAGGED[1]) == TAGS
