@@ -34,11 +34,18 @@ class WorkerProcess(QObject):
     ended = Signal(str, str)
     gone = Signal()
 
-    def __init__(self, scratch: Path, settings: Settings, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        scratch: Path,
+        settings: Settings,
+        parent: QObject | None = None,
+        worker: str = "explore",
+    ) -> None:
+        """`worker` is the program, as `engine.worker` names it."""
         super().__init__(parent)
         self._tail = ""
         self._process = QProcess(self)
-        program, *arguments = launch.worker("explore", str(scratch))
+        program, *arguments = launch.worker(worker, str(scratch))
         self._process.setProgram(program)
         self._process.setArguments(arguments)
         self._process.setWorkingDirectory(str(launch.CODE))
@@ -289,7 +296,9 @@ class OneTimeWorker(QObject):
     ) -> None:
         super().__init__(parent)
         self._done, self._refused, self._working, self._owner = done, refused, working, owner
-        self._process: WorkerProcess | None = WorkerProcess(scratch, settings, self)
+        self._process: WorkerProcess | None = WorkerProcess(
+            scratch, settings, self, question.worker
+        )
         self._process.told.connect(self._on_told)
         self._process.ended.connect(self._on_ended)
         _one_time_workers.add(self)

@@ -38,6 +38,7 @@ class Home:
         self.runs = self.root / "runs"
         self.results = self.root / "results"  # of the models, a folder each
         self.cache = self.root / "cache"
+        self.downloads = self.cache / "downloads"  # of models, until they are imported
         self.log = self.root / "studio.log"
 
     def make(self) -> None:

@@ -21,6 +21,7 @@ from engine.cli import (
     compose,
     evaluating,
     exporting,
+    hub,
     importing,
     jobs,
     labels,
@@ -69,6 +70,8 @@ app.command("calibrate")(calibrating.calibrate)
 app.command("fill")(ask.fill)
 app.command("attention")(ask.attention)
 app.command("export")(exporting.export_command)
+app.command("get")(hub.get)
+app.command("push")(hub.push)
 app.command("tour")(tour.tour)
 
 

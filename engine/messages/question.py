@@ -57,6 +57,7 @@ class Question(Message):
     """Of each kind and side, a newer question replaces one that is still waiting."""
 
     answered_by: ClassVar[type[Answer]]
+    worker: ClassVar[str] = "explore"  # the program that answers it, as engine.worker names it
     kind: str
     number: int = 0
     side: int = Field(0, description="Of a comparison: 0 the first side, 1 the second.")

@@ -22,6 +22,7 @@ from engine.checkpoints.prediction_settings import (
     settings_in,
     with_settings,
 )
+from engine.checkpoints.source import copy_source
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.heads import Heads
@@ -235,13 +236,17 @@ def save(
 def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadReport]:
     """Copy whatever can be loaded into our layout, with the heads it has; whole or absent.
 
+    Where it came from and its licence are kept beside it, where they are known.
+
     Weights that were stored in half precision stay so.
     """
     loaded = load(source)
     dtype = HALF.get(loaded.dtype, torch.float32)
     extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
     extra |= entries_of(settings_in(loaded.config))
-    save(into, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
+    with whole_folder(into) as inside:
+        write(inside, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
+        copy_source(source, inside)
     info = loaded.info.model_copy(
         update={
             "dtype": str(dtype).removeprefix("torch."),

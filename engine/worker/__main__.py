@@ -1,5 +1,6 @@
 """`train RUN_FOLDER` fills a run folder, and `wait` gets one later; `explore SCRATCH_FOLDER`
-answers questions on stdin; `reload SCRATCH_FOLDER` tries an export that was just written.
+answers questions on stdin; `hub SCRATCH_FOLDER` those about models of the hub, without torch;
+`reload SCRATCH_FOLDER` tries an export that was just written.
 """
 
 import sys
@@ -12,7 +13,7 @@ from engine.worker import FAILED, share_the_machine
 
 USAGE = (
     "usage: bert-studio-worker train RUN_FOLDER | wait | explore SCRATCH_FOLDER"
-    " | reload SCRATCH_FOLDER"
+    " | hub SCRATCH_FOLDER | reload SCRATCH_FOLDER"
 )
 
 
@@ -43,6 +44,11 @@ def _work(arguments: list[str]) -> int:
             from engine.worker.explore import main as explore
 
             explore(Path(folder))
+            return 0
+        case ["hub", _]:
+            from engine.worker.hub import main as hub
+
+            hub()
             return 0
         case ["reload", folder]:
             from engine.export.reloading import main as reload

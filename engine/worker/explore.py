@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -32,14 +32,25 @@ MAX_REASON = 300  # characters
 def main(scratch: Path) -> None:
     """Answer until the input ends; tensors go into files in `scratch`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in a terminal is meant for the window
-    tell = _teller(_take_stdout())
-    inbox = Inbox()
-    threading.Thread(target=inbox.read, args=(sys.stdin.buffer,), daemon=True).start()
+    tell = teller()
+    inbox = reading()
     from engine.worker.desk import Desk  # loads torch, while questions come in already
 
     desk = Desk(scratch, tell)
     while True:
         respond(inbox.take(desk.models.prepare), desk)
+
+
+def reading() -> Inbox:
+    """The questions that come in from now on."""
+    inbox = Inbox()
+    threading.Thread(target=inbox.read, args=(sys.stdin.buffer,), daemon=True).start()
+    return inbox
+
+
+def teller() -> Callable[[Answer], None]:
+    """What writes an answer to stdout, which is for nothing else from now on."""
+    return _teller(_take_stdout())
 
 
 def _take_stdout() -> BinaryIO:
@@ -63,19 +74,24 @@ def _teller(out: BinaryIO) -> Callable[[Answer], None]:
 
 def respond(line: Line, desk: "Desk") -> None:
     """Answer a question; an error is an answer too, and the worker lives on."""
+    say(line, desk.tell, lambda: answer(parse(line.content), desk))
+
+
+def say(line: Line, tell: Callable[[Answer], object], answered: Callable[[], Answer]) -> None:
+    """Tell what `answered` gives to the question in `line`, or why it cannot be answered."""
     try:
-        desk.tell(answer(parse(line.content), desk))
+        tell(answered())
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - the edge; panics of Rust are no Exception
         if (understood := explained(error)) is not None:
             problem, advice = understood.problem, understood.advice
             details = understood.details
-            desk.tell(Refused(to=line.number, problem=problem, advice=advice, details=details))
+            tell(Refused(to=line.number, problem=problem, advice=advice, details=details))
             return
         details = traceback.format_exc()
         remark(*details.splitlines())
-        desk.tell(refusal(line.number, error, details))
+        tell(refusal(line.number, error, details))
 
 
 def answer(question: Question, desk: "Desk") -> Answer:
@@ -89,10 +105,15 @@ def parse(content: bytes) -> Question:
     """The question in a line, one of those that the table answers. Raises ValueError for others."""
     from engine.worker.answerers import ANSWERERS
 
-    kinds = {question.model_fields["kind"].default: question for question in ANSWERERS}
+    return parsed(content, ANSWERERS)
+
+
+def parsed(content: bytes, known: Iterable[type[Question]]) -> Question:
+    """The question in a line, one of those that are `known`. Raises ValueError for others."""
+    kinds = {question.model_fields["kind"].default: question for question in known}
     kind = addressed(content).kind
     if kind not in kinds:
-        raise ValueError(f"the explorer was asked what is no question: {content[:80]!r}")
+        raise ValueError(f"a worker was asked what is no question: {content[:80]!r}")
     return kinds[kind].model_validate_json(content)
 
 

@@ -1,0 +1,35 @@
+"""Where a model came from, kept in its folder as `source.json`."""
+
+import shutil
+from pathlib import Path
+
+from engine.errors import BadCheckpoint
+from engine.messages.hub import Source
+from engine.regular_file import read_regular
+from engine.untrusted import plain_file
+
+SOURCE = "source.json"
+LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "license.txt", "NOTICE")
+LARGEST = 1_000_000  # bytes
+
+
+def write_source(folder: Path, source: Source) -> None:
+    """Keep it in the folder of a model."""
+    (folder / SOURCE).write_text(source.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def source_of(folder: Path) -> Source | None:
+    """Where the model in `folder` came from; None where nobody wrote it down, or not readably."""
+    try:
+        path = plain_file(folder, SOURCE)
+        return None if path is None else Source.model_validate_json(read_regular(path, LARGEST))
+    except (OSError, ValueError, BadCheckpoint):
+        return None
+
+
+def copy_source(folder: Path, into: Path) -> None:
+    """Copy what says where a model came from and under which licence it stands."""
+    for name in (SOURCE, *LICENCES):
+        path = plain_file(folder, name)
+        if path is not None and path.stat().st_size <= LARGEST:
+            shutil.copyfile(path, into / name)

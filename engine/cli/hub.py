@@ -1,0 +1,146 @@
+"""Models of the Hugging Face Hub: list those of the shelf, search, fetch one, and send one."""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.errors import StudioError
+from engine.home import Home, free_folder
+from engine.hub import cost, shelf
+from engine.messages.hub import HubFile, Planned
+from engine.messages.question import Working
+from engine.phrases import phrase
+from engine.precision import Pace, Speeds, last
+from engine.terminal import remark, say
+
+MB = 1e6  # bytes
+
+
+def get(
+    name: Annotated[
+        str, typer.Argument(help="A model of the shelf, or any as owner/model; nothing: list them.")
+    ] = "",
+    to: Annotated[
+        Path | None,
+        typer.Option(help="A folder that does not exist yet. Default: among your models."),
+    ] = None,
+    revision: Annotated[
+        str, typer.Option(help="A branch, a tag or a commit. Default: the newest.")
+    ] = "",
+    search: Annotated[str, typer.Option(help="Search the hub for these words instead.")] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list the files with their sizes.")
+    ] = False,
+) -> None:
+    """Get a model from the Hugging Face Hub, or list those of the shelf.
+
+    The list opens no connection. HF_ENDPOINT names a mirror, HF_TOKEN a token.
+    """
+    if search:
+        _search(search)
+    elif not name:
+        _list()
+    else:
+        entry = shelf.entry_of(name)
+        _fetch(entry.name if entry is not None else name, revision, to, dry_run)
+
+
+def push(
+    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
+    name: Annotated[str, typer.Argument(help="Its name on the hub: owner/model.")],
+    public: Annotated[
+        bool, typer.Option("--public", help="Everybody may see it. Default: only you.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list the files; opens no connection.")
+    ] = False,
+) -> None:
+    """Send a checkpoint with its model card to the Hugging Face Hub, private unless --public."""
+    from engine.hub import push as pushing
+
+    checkpoint = checkpoint.absolute()
+    if dry_run:
+        planned = pushing.plan(checkpoint, name, not public)
+        _files(planned.files)
+        kind = "private" if planned.private else "public"
+        say(f"{planned.bytes / MB:,.1f} MB would go to {planned.host} as {name} ({kind}).")
+        return
+    done = pushing.push(checkpoint, name, not public, lambda working: remark(f"{working.stage} …"))
+    say(f"{done.address} {done.revision}")
+
+
+def _list() -> None:
+    home = Home().root
+    rate = cost.rate_of(last(Pace, home), last(Speeds, home))
+    for group, title in shelf.GROUPS.items():
+        say("", title)
+        for entry in shelf.OFFERED:
+            if entry.group == group:
+                taken = cost.cost_of(entry.spec, rate)
+                say(
+                    f"  {entry.name}",
+                    f"      {entry.title}: {entry.good_for}",
+                    f"      {entry.parameters / 1e6:.0f}M parameters, {entry.megabytes:.0f} MB, "
+                    f"{', '.join(entry.languages)}, {entry.licence}, {entry.max_length} tokens; "
+                    f"fine-tuning {taken.training / 1e9:.1f} GB, exploring "
+                    f"{taken.exploring / 1e9:.1f} GB of memory, "
+                    f"{taken.seconds or 0:.0f} s for 1,000 short texts",
+                )
+
+
+def _search(words: str) -> None:
+    from engine.hub import client
+
+    remark(f"Asking {client.host()} …")
+    for found in client.search(words):
+        said = [found.family or "unknown family", found.licence or "no licence named"]
+        said += ["gated"] if found.gated else []
+        said += [] if found.offered else ["not supported"]
+        say(f"{found.name}: {', '.join(said)}")
+
+
+def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
+    from engine.hub import client, download
+
+    home = Home()
+    if to is not None and to.exists():
+        raise StudioError(phrase("{into} already exists.", into=to), phrase("Choose a new folder."))
+    remark(f"Asking {client.host()} …")
+    planned = download.plan(name, revision, home.downloads)
+    _files(planned.files)
+    for note in planned.notes:
+        remark(f"note: {note}")
+    say(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
+    if dry_run:
+        return
+    into = to.absolute() if to is not None else free_folder(home.models, name.rpartition("/")[2])
+    place, _ = download.download(planned, home.downloads, _Line(planned).tell)
+    from engine.explore.limits import limited_memory
+    from engine.models.checkpoint import import_checkpoint
+
+    with limited_memory(place):
+        _, report = import_checkpoint(place, into)
+    shutil.rmtree(place, ignore_errors=True)
+    for note in report.remarks():
+        remark(f"note: {note}")
+    say(str(into))
+
+
+def _files(files: tuple[HubFile, ...]) -> None:
+    for file in files:
+        say(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
+
+
+class _Line:
+    """One line about how far a download is, written over on a terminal."""
+
+    def __init__(self, planned: Planned) -> None:
+        from engine.cli.progress import ProgressLine
+
+        self._line, self._total = ProgressLine(sys.stderr), planned.bytes
+
+    def tell(self, working: Working) -> None:
+        self._line.draw(f"{working.stage}: {working.done / MB:,.1f} of {self._total / MB:,.1f} MB")

@@ -1,0 +1,178 @@
+"""The Hugging Face Hub through its library: whom it asks, as whom, and what may go wrong.
+
+Nothing here is loaded by the window. Addresses, proxies and the offline switch are those of the
+library's environment variables: HF_ENDPOINT, HTTPS_PROXY, HF_HUB_OFFLINE. Files travel by plain
+HTTP, which mirrors understand as well as the hub.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import httpx2
+
+os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # before the library is loaded, which reads it
+
+from huggingface_hub import HfApi, constants, utils
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    HFValidationError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from engine.checkpoints.families import FAMILIES
+from engine.errors import StudioError
+from engine.hub import token
+from engine.messages.hub import HubModel
+from engine.phrases import phrase
+from engine.untrusted import shown
+
+utils.disable_progress_bars()
+
+TIMEOUT = 30.0  # s without a sign of the other side
+MOST_FOUND = 40  # models of a search
+PROGRAM = "bert-studio"
+WITHOUT = phrase(
+    "Or fetch its files on another machine and drop the folder on the window of BERT Studio."
+)
+
+
+def api() -> HfApi:
+    """The hub as whoever has a token, or as nobody."""
+    return HfApi(token=token.known(), library_name=PROGRAM)
+
+
+def host() -> str:
+    """The name of the machine that is asked."""
+    return urlsplit(constants.ENDPOINT).netloc or constants.ENDPOINT
+
+
+def search(words: str) -> tuple[HubModel, ...]:
+    """The models with these words in their names, most downloaded first.
+
+    Raises StudioError where the hub cannot be asked.
+    """
+    with hub_errors(words):
+        found = list(
+            api().list_models(
+                search=words,
+                sort="downloads",
+                limit=MOST_FOUND,
+                expand=["config", "downloads", "gated", "private", "tags"],
+            )
+        )
+    models = []
+    for info in found:
+        family = str((info.config or {}).get("model_type") or "")
+        models.append(
+            HubModel(
+                name=info.id,
+                family=family,
+                licence=licence_of(info.tags or []),
+                downloads=info.downloads or 0,
+                gated=bool(info.gated),
+                private=bool(info.private),
+                offered=family in FAMILIES,
+            )
+        )
+    return tuple(models)
+
+
+def licence_of(tags: list[str]) -> str:
+    """The licence that a model names, “” where it names none."""
+    return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "")
+
+
+@contextmanager
+def hub_errors(model: str) -> Iterator[None]:
+    """What the hub or the network refuses, as a StudioError."""
+    try:
+        yield
+    except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, ConnectionError) as error:
+        raise explained(error, model) from error
+
+
+def explained(error: BaseException, model: str) -> StudioError:
+    """What an error of the library or of the network means for whoever wanted `model`."""
+    name = shown(model)
+    details = str(error)
+    match error:
+        case OfflineModeIsEnabled():
+            return StudioError(
+                phrase("HF_HUB_OFFLINE is set, so nothing is asked of the hub."),
+                phrase("Unset it and start BERT Studio again."),
+                details,
+            )
+        case HFValidationError():
+            return StudioError(
+                phrase("“{name}” is no name of a model on the hub.", name=name),
+                phrase(
+                    "Names are written as owner/model, for instance google-bert/bert-base-cased."
+                ),
+                details,
+            )
+        case GatedRepoError():
+            return StudioError(
+                phrase("{name} is gated: its owners want to know who uses it.", name=name),
+                phrase(
+                    "Agree to their conditions on its page on the hub, then set your token under "
+                    "Settings."
+                ),
+                details,
+            )
+        case RevisionNotFoundError():
+            return StudioError(
+                phrase("{name} has no such revision.", name=name),
+                phrase("Name a branch, a tag or a commit of it, or leave the revision out."),
+                details,
+            )
+        case RepositoryNotFoundError():
+            return StudioError(
+                phrase("The hub has no model {name}, or it is private.", name=name),
+                phrase("Check the name. For a private model, set your token under Settings."),
+                details,
+            )
+        case HfHubHTTPError():
+            return _refused(error.response.status_code, name, details)
+        case httpx2.TimeoutException():
+            problem = phrase("{host} does not answer.", host=host())
+        case _:
+            problem = phrase("{host} cannot be reached.", host=host())
+    return StudioError(problem, phrase("Check the network and try again. ") + WITHOUT, details)
+
+
+def _refused(status: int, name: str, details: str) -> StudioError:
+    match status:
+        case 401:
+            return StudioError(
+                phrase("The hub does not accept your token for {name}.", name=name),
+                phrase("Set another token under Settings, or forget the one that is kept."),
+                details,
+            )
+        case 403:
+            return StudioError(
+                phrase("Your token has no right to do this with {name}.", name=name),
+                phrase("Make a token with this right on the hub, and set it under Settings."),
+                details,
+            )
+        case 404:
+            return StudioError(
+                phrase("The hub has no such file of {name}.", name=name),
+                phrase("Open its page on the hub, or choose another model."),
+                details,
+            )
+        case 429:
+            return StudioError(
+                phrase("The hub asks to wait: too many requests came from here."),
+                phrase("Try again in a few minutes; with a token it allows more."),
+                details,
+            )
+    return StudioError(
+        phrase("The hub has a problem of its own (HTTP {status}).", status=status),
+        phrase("Try again later. ") + WITHOUT,
+        details,
+    )

@@ -1,0 +1,290 @@
+"""A model from the hub into a folder: listed first, fetched piece by piece, held against its sums.
+
+What was fetched of a file stands beside its place under the name of a part, so a download that was
+cancelled, killed or cut off goes on where it ended, also days later. The revision is a commit:
+whatever its owners change meanwhile, the files belong together.
+"""
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx2
+from huggingface_hub import get_session, hf_hub_url
+from huggingface_hub.hf_api import ModelInfo, RepoSibling
+from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+
+from engine.atomic_write import check_room
+from engine.checkpoints.config import family_of
+from engine.checkpoints.source import write_source
+from engine.errors import StudioError
+from engine.home import folder_name
+from engine.hub import client, token
+from engine.hub.needed import is_pickled, needed
+from engine.messages.hub import HubFile, Planned, Source
+from engine.messages.question import Working
+from engine.phrases import phrase
+from engine.untrusted import shown
+
+PART = ".part"  # the end of the name of what is not whole yet
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # s before each try that follows one without a new byte
+MAX_PAUSE = 120.0  # s that the hub may ask to wait before that is said instead
+BETWEEN = 0.1  # s between two words on how far it is
+BLOCK = 1 << 20  # bytes read at once for a sum
+BUSY = (408, 429, 500, 502, 503, 504)  # HTTP: the same may succeed a little later
+
+Tell = Callable[[Working], object]
+
+
+def plan(model: str, revision: str, folder: Path) -> Planned:
+    """What would be fetched of `model` into a folder below `folder`.
+
+    Raises StudioError where the hub cannot be asked, or the model could not be loaded here.
+    """
+    with client.hub_errors(model):
+        info = client.api().model_info(
+            model, revision=revision or None, files_metadata=True, timeout=client.TIMEOUT
+        )
+    if info.config:
+        family_of({"model_type": "", **info.config})
+    sizes = {sibling.rfilename: sibling for sibling in info.siblings or ()}
+    files = tuple(_file(sizes[name]) for name in needed(sizes, model))
+    commit = info.sha or ""
+    place = folder_of(folder, model, commit)
+    notes = [
+        phrase(
+            "The weights are a pickle ({name}). They are read with care: no code in them is run.",
+            name=file.name,
+        )
+        for file in files
+        if is_pickled(file.name)
+    ]
+    return Planned(
+        model=model,
+        revision=commit,
+        host=client.host(),
+        licence=_licence(info),
+        files=files,
+        fetched=sum(_there(place, file) for file in files),
+        disk_free=shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists())).free,
+        notes=tuple(notes[:1]),
+    )
+
+
+def folder_of(parent: Path, model: str, revision: str) -> Path:
+    """Where a model is fetched to; another revision has another folder."""
+    return parent / f"{folder_name(model.replace('/', '--'))}-{folder_name(revision)[:12]}"
+
+
+def download(
+    planned: Planned, folder: Path, tell: Tell, pauses: tuple[float, ...] = PAUSES
+) -> tuple[Path, Source]:
+    """Fetch what was planned; gives the folder, in which each file is whole and as it should be.
+
+    Raises StudioError where that cannot be done; what was fetched stays for the next try.
+    """
+    place = folder_of(folder, planned.model, planned.revision)
+    missing = planned.bytes - sum(_there(place, file) for file in planned.files)
+    check_room(place / planned.model.rpartition("/")[2], missing)
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    progress = _Progress(planned, place, tell)
+    for file in planned.files:
+        _fetch(planned, file, place, progress, pauses)
+    source = Source(
+        model=planned.model,
+        revision=planned.revision,
+        host=planned.host,
+        licence=planned.licence,
+        fetched=datetime.now(UTC),
+        files=planned.files,
+    )
+    write_source(place, source)
+    return place, source
+
+
+def _file(sibling: RepoSibling) -> HubFile:
+    if sibling.lfs is not None:
+        return HubFile(
+            name=sibling.rfilename, bytes=sibling.lfs.size, sum=f"sha256:{sibling.lfs.sha256}"
+        )
+    blob = f"git:{sibling.blob_id}" if sibling.blob_id else ""
+    return HubFile(name=sibling.rfilename, bytes=sibling.size or 0, sum=blob)
+
+
+def _licence(info: ModelInfo) -> str:
+    said = client.licence_of(info.tags or [])
+    card = getattr(info.card_data, "license", None)
+    return said or (card if isinstance(card, str) else "")
+
+
+def _there(place: Path, file: HubFile) -> int:
+    """Bytes of a file that are there already."""
+    whole, part = place / file.name, _part(place, file)
+    found = next((path for path in (whole, part) if path.is_file()), None)
+    return min(found.stat().st_size, file.bytes) if found is not None else 0
+
+
+def _part(place: Path, file: HubFile) -> Path:
+    return place / f"{file.name}{PART}"
+
+
+class _Progress:
+    """Says how many bytes of all files are there, not more often than can be read."""
+
+    def __init__(self, planned: Planned, place: Path, tell: Tell) -> None:
+        self._planned, self._place, self._tell = planned, place, tell
+        self._said = 0.0
+        self._before = 0  # bytes of the files before this one
+
+    def begin(self, file: HubFile) -> None:
+        files = self._planned.files
+        at = files.index(file)
+        self._before = sum(one.bytes for one in files[:at])
+        self._after = sum(_there(self._place, one) for one in files[at + 1 :])
+
+    def at(self, done: int, stage: str = "", always: bool = False) -> None:
+        """`done` bytes of the present file are there."""
+        now = time.monotonic()
+        if stage or always or now - self._said >= BETWEEN:
+            self._said = now
+            self._tell(
+                Working(
+                    stage=stage or phrase("Fetching {name}", name=self._planned.model),
+                    done=self._before + done + self._after,
+                    total=self._planned.bytes,
+                )
+            )
+
+
+def _fetch(
+    planned: Planned, file: HubFile, place: Path, progress: _Progress, pauses: tuple[float, ...]
+) -> None:
+    """One file; where its sum is wrong it is fetched once more from its beginning."""
+    target, part = place / file.name, _part(place, file)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    progress.begin(file)
+    if target.is_file() and _is_right(target, file):
+        return
+    target.unlink(missing_ok=True)
+    for again in (False, True):
+        _stream(planned, file, part, progress, pauses)
+        if _is_right(part, file):
+            part.replace(target)
+            progress.at(file.bytes, always=True)
+            return
+        part.unlink()
+        if again:
+            raise StudioError(
+                phrase(
+                    "{file} of {model} arrived twice with a wrong checksum.",
+                    file=shown(file.name),
+                    model=shown(planned.model),
+                ),
+                phrase("Something between here and the hub changes it. Try another network."),
+            )
+
+
+def _stream(
+    planned: Planned, file: HubFile, part: Path, progress: _Progress, pauses: tuple[float, ...]
+) -> None:
+    """Append to `part` until it has all bytes of `file`, however often the connection breaks."""
+    waits = iter(pauses)
+    while not part.exists() or _size(part) != file.bytes:
+        done = _size(part)
+        try:
+            with client.hub_errors(planned.model):
+                _read_on(planned, file, part, done, progress)
+        except StudioError as error:
+            if _size(part) > done:
+                waits = iter(pauses)  # it went on, so the next break is another one
+            pause = _pause(error, waits)
+            if pause is None:
+                raise
+            progress.at(_size(part), phrase("Waiting for {host}", host=planned.host))
+            time.sleep(pause)
+        else:
+            if not done < _size(part) <= file.bytes and file.bytes:
+                raise _not_as_listed(planned, file, part)
+
+
+def _size(path: Path) -> int:
+    """Bytes; 0 where there is no file."""
+    return path.stat().st_size if path.exists() else 0
+
+
+def _not_as_listed(planned: Planned, file: HubFile, part: Path) -> StudioError:
+    part.unlink(missing_ok=True)
+    return StudioError(
+        phrase(
+            "{file} of {model} has another size than the hub says.",
+            file=shown(file.name),
+            model=shown(planned.model),
+        ),
+        phrase("Try again; if it stays so, choose another model."),
+    )
+
+
+def _pause(error: StudioError, waits: Iterator[float]) -> float | None:
+    """How long to wait before the next try, in s; None where none would help."""
+    cause = error.__cause__
+    response = getattr(cause, "response", None)
+    if response is not None and response.status_code not in BUSY:
+        return None
+    if response is None and not isinstance(cause, httpx2.TransportError):
+        return None
+    usual = next(waits, None)
+    if usual is None:
+        return None
+    asked = response.headers.get("Retry-After", "") if response is not None else ""
+    if not asked.isdecimal():
+        return usual
+    return float(asked) if float(asked) <= MAX_PAUSE else None
+
+
+def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _Progress) -> None:
+    """Ask for the bytes from `done` on and append what comes.
+
+    A token goes to the hub alone, not to where it sends the request on.
+    """
+    url = hf_hub_url(planned.model, file.name, revision=planned.revision)
+    headers = build_hf_headers(token=token.known(), library_name=client.PROGRAM)
+    headers["Accept-Encoding"] = "identity"  # bytes of the file are counted
+    if done:
+        headers["Range"] = f"bytes={done}-"
+    asked = get_session().stream("GET", url, headers=headers, timeout=client.TIMEOUT)
+    with asked as response:
+        if done and response.status_code == 416:  # there is nothing after what is there
+            raise _not_as_listed(planned, file, part)
+        hf_raise_for_status(response)
+        goes_on = response.status_code == 206 and _begins_at(response, done)
+        with open(part, "ab" if goes_on else "wb") as out:
+            for block in response.iter_bytes():
+                out.write(block)
+                progress.at(out.tell())
+                if out.tell() > file.bytes:
+                    return
+
+
+def _begins_at(response: httpx2.Response, done: int) -> bool:
+    """Whether the answer to a Range begins where it was asked to."""
+    return response.headers.get("Content-Range", "").startswith(f"bytes {done}-")
+
+
+def _is_right(path: Path, file: HubFile) -> bool:
+    """Whether a file has its size and its sum, as far as the hub says one."""
+    size = path.stat().st_size
+    if size != file.bytes:
+        return False
+    kind, _, expected = file.sum.partition(":")
+    if not expected:
+        return True
+    digest = hashlib.sha256() if kind == "sha256" else hashlib.sha1(usedforsecurity=False)
+    if kind == "git":
+        digest.update(b"blob %d\0" % size)
+    with open(path, "rb") as content:
+        while block := content.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest() == expected

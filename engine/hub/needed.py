@@ -1,0 +1,84 @@
+"""Which files of a model are fetched: weights, config, vocabulary, card and licence; never code."""
+
+import re
+from collections.abc import Iterable
+from pathlib import PurePosixPath
+
+from engine.checkpoints.source import LICENCES
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.untrusted import shown
+
+CONFIGS = ("config.json", "bert_config.json")
+TOKENIZERS = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt"),
+    *("spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model"),
+)
+SENTENCES = (  # of sentence-transformers: how a text gets one vector
+    *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+)
+PAPERS = ("README.md", *LICENCES)
+MODULE = re.compile(r"[0-9]_(?:Pooling|Dense|Normalize)/(?:config\.json|model\.safetensors)")
+SHARD = r"-\d{5}-of-\d{5}\."
+WEIGHTS = (  # by the order in which they are preferred; the first kind that is there is fetched
+    ("model.safetensors",),
+    ("model.safetensors.index.json", rf"model{SHARD}safetensors"),
+    ("pytorch_model.bin",),
+    ("pytorch_model.bin.index.json", rf"pytorch_model{SHARD}bin"),
+    ("bert_model.ckpt.index", r"bert_model\.ckpt\.data-\d{5}-of-\d{5}"),
+)
+MAX_NAME = 200  # characters
+
+
+def needed(names: Iterable[str], model: str) -> list[str]:
+    """The files that are fetched, in the order in which they are: small ones before the weights.
+
+    Raises BadCheckpoint where a config, a vocabulary or weights are missing.
+    """
+    there = [name for name in names if is_plain(name)]
+    small = (*CONFIGS, *TOKENIZERS, *SENTENCES, *PAPERS)
+    taken = [name for name in small if name in there]
+    taken += sorted(name for name in there if MODULE.fullmatch(name))
+    weights = _weights(there)
+    missing = [
+        said
+        for said, found in (
+            (phrase("config.json"), set(CONFIGS) & set(taken)),
+            (phrase("a vocabulary"), set(TOKENIZERS) & set(taken)),
+            (phrase("weights of PyTorch or of TensorFlow 1"), weights),
+        )
+        if not found
+    ]
+    if missing:
+        raise BadCheckpoint(
+            phrase("{model} has no {missing}.", model=shown(model), missing=missing[0]),
+            phrase("Choose another model; many are published in several forms."),
+        )
+    return taken + weights
+
+
+def is_pickled(name: str) -> bool:
+    """Whether a file of weights is a pickle, which is read with care and no code of it run."""
+    return name.endswith(".bin")
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name that somebody else gave may be one below a folder of ours."""
+    path = PurePosixPath(name)
+    return (
+        0 < len(name) <= MAX_NAME
+        and name.isprintable()
+        and not path.is_absolute()
+        and str(path) == name
+        and len(path.parts) <= 2
+        and not any(part.startswith(".") or ":" in part or "\\" in part for part in path.parts)
+    )
+
+
+def _weights(names: list[str]) -> list[str]:
+    for first, *rest in WEIGHTS:
+        parts = sorted(name for name in names if rest and re.fullmatch(rest[0], name))
+        if first in names and (parts or not rest):
+            return [first, *parts]
+    return []

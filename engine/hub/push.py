@@ -1,0 +1,96 @@
+"""A checkpoint to the hub, with its card; private unless it is asked for otherwise."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from huggingface_hub import CommitOperationAdd, constants
+from huggingface_hub.errors import HfHubHTTPError
+from huggingface_hub.utils import validate_repo_id
+
+from engine.checkpoints.info import checkpoint_info
+from engine.documents.card import model_card
+from engine.errors import StudioError
+from engine.hub import client
+from engine.hub.needed import PAPERS, needed
+from engine.messages.hub import HubFile, Pushed, PushPlanned
+from engine.messages.question import Working
+from engine.phrases import phrase
+from engine.untrusted import plain_file, shown
+
+CARD = "README.md"
+MESSAGE = "Upload from BERT Studio"
+
+Tell = Callable[[Working], object]
+
+
+def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
+    """Every file that would be sent, and the text of the card; opens nothing.
+
+    Raises StudioError where the checkpoint cannot be read, or the name is none.
+    """
+    with client.hub_errors(model):
+        validate_repo_id(model)
+    if "/" not in model:
+        raise StudioError(
+            phrase("“{name}” does not say whose model it is.", name=shown(model)),
+            phrase("Write the name of your account before it: owner/model."),
+        )
+    checkpoint_info(checkpoint)
+    card = model_card(checkpoint, "hf")
+    there = [file.name for file in checkpoint.iterdir() if file.is_file()]
+    names = [name for name in needed(there, checkpoint.name) if name not in PAPERS]
+    files = [
+        HubFile(name=name, bytes=(checkpoint / name).stat().st_size)
+        for name in names
+        if plain_file(checkpoint, name) is not None
+    ]
+    files.append(HubFile(name=CARD, bytes=len(card.encode())))
+    return PushPlanned(
+        model=model, host=client.host(), private=private, files=tuple(files), card=card
+    )
+
+
+def push(checkpoint: Path, model: str, private: bool, tell: Tell) -> Pushed:
+    """Make the repository where there is none, and send all files as one commit.
+
+    Raises StudioError where the hub refuses; a repository that is public is never filled where a
+    private one was wanted.
+    """
+    planned = plan(checkpoint, model, private)
+    api = client.api()
+    with client.hub_errors(model):
+        tell(Working(stage=phrase("Asking {host}", host=planned.host)))
+        try:
+            api.create_repo(model, private=private, exist_ok=True)
+        except HfHubHTTPError as error:
+            if error.response.status_code == 401:
+                raise StudioError(
+                    phrase("The hub does not know who sends this."),
+                    phrase("Set a token with the right to write under Settings."),
+                    str(error),
+                ) from error
+            raise
+        if private and not api.model_info(model, timeout=client.TIMEOUT).private:
+            raise StudioError(
+                phrase("{model} exists already and is public.", model=shown(model)),
+                phrase("Choose another name, or say that the model may be public."),
+            )
+        tell(Working(stage=phrase("Sending the files"), total=planned.bytes))
+        operations = [
+            CommitOperationAdd(
+                path_in_repo=file.name,
+                path_or_fileobj=planned.card.encode()
+                if file.name == CARD
+                else str(checkpoint / file.name),
+            )
+            for file in planned.files
+        ]
+        try:
+            commit = api.create_commit(model, operations=operations, commit_message=MESSAGE)
+        except RuntimeError as error:  # the library's word for a file that did not get through
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
+    return Pushed(
+        model=model, address=f"{constants.ENDPOINT}/{model}", revision=str(commit.oid or "")
+    )

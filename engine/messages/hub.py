@@ -1,0 +1,151 @@
+"""Models of the Hugging Face Hub: what is found, what would be fetched, what was."""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import AwareDatetime, Field
+
+from engine.messages import Message
+from engine.messages.question import Answer, Question
+from engine.spec.phrases import PhraseField
+
+
+class HubFile(Message):
+    """A file of a model on the hub. `sum` is “sha256:…” or, of small files, “git:…”."""
+
+    name: str
+    bytes: int = Field(ge=0)
+    sum: str = ""
+
+
+class HubModel(Message):
+    """A model that a search has found."""
+
+    name: str
+    family: str = Field("", description="The “model_type” of its config.json; empty: not known.")
+    licence: str = ""
+    downloads: int = Field(0, description="In the last 30 days, as the hub counts them.")
+    gated: bool = False
+    private: bool = False
+    offered: bool = Field(True, description="Whether its family is one that can be loaded.")
+
+
+class Found(Answer):
+    kind: Literal["found"] = "found"
+    models: tuple[HubModel, ...]
+
+
+class HubQuestion(Question):
+    """What the worker answers that may open the network, and has no torch."""
+
+    worker: ClassVar[str] = "hub"
+
+
+class SearchHub(HubQuestion):
+    """The models with these words in their names, most downloaded first."""
+
+    answered_by: ClassVar[type[Answer]] = Found
+    kind: Literal["search_hub"] = "search_hub"
+    words: str
+
+
+class Planned(Answer):
+    """What a download would fetch; nothing of it has been fetched yet but its list."""
+
+    kind: Literal["planned"] = "planned"
+    model: str
+    revision: str = Field(description="The commit that is fetched, whatever comes after it.")
+    host: str
+    licence: str = ""
+    files: tuple[HubFile, ...]
+    fetched: int = Field(0, description="Bytes of it that an earlier try has left on the disk.")
+    disk_free: int = Field(0, description="Bytes that are free where the files go.")
+    notes: tuple[PhraseField, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def needed(self) -> int:
+        """Bytes on the disk: what is still to come, and the copy that the import makes."""
+        return self.bytes - self.fetched + self.bytes
+
+
+class PlanDownload(HubQuestion):
+    """What would be fetched of a model into a folder below `folder`?"""
+
+    answered_by: ClassVar[type[Answer]] = Planned
+    kind: Literal["plan_download"] = "plan_download"
+    model: str
+    revision: str = Field("", description="A branch, a tag or a commit; empty: the newest.")
+    folder: Path
+
+
+class Source(Message):
+    """Where a model came from: kept in its folder, so that it can be fetched again as it was."""
+
+    model: str
+    revision: str
+    host: str
+    licence: str = ""
+    fetched: AwareDatetime
+    files: tuple[HubFile, ...] = ()
+
+
+class Downloaded(Answer):
+    kind: Literal["downloaded"] = "downloaded"
+    folder: Path
+    source: Source
+
+
+class Download(HubQuestion):
+    """Fetch what was planned; what is there already is kept and goes on where it ended."""
+
+    answered_by: ClassVar[type[Answer]] = Downloaded
+    kind: Literal["download"] = "download"
+    plan: Planned
+    folder: Path
+
+
+class PushPlanned(Answer):
+    """Every file that a push would send, and to where."""
+
+    kind: Literal["push_planned"] = "push_planned"
+    model: str
+    host: str
+    private: bool
+    files: tuple[HubFile, ...]
+    card: str = Field(description="The text of its README.md.")
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in self.files)
+
+
+class PlanPush(HubQuestion):
+    """What would a push send? Nothing is opened for this."""
+
+    answered_by: ClassVar[type[Answer]] = PushPlanned
+    kind: Literal["plan_push"] = "plan_push"
+    checkpoint: Path
+    model: str
+    private: bool = True
+
+
+class Pushed(Answer):
+    kind: Literal["pushed"] = "pushed"
+    model: str
+    address: str
+    revision: str
+
+
+class Push(HubQuestion):
+    """Send a checkpoint with its card to the hub."""
+
+    answered_by: ClassVar[type[Answer]] = Pushed
+    kind: Literal["push"] = "push"
+    checkpoint: Path
+    model: str
+    private: bool = True

@@ -1,0 +1,103 @@
+"""The commands `get` and `push`, and the worker of the window, against a real server."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.source import source_of
+from engine.cli import main
+from engine.home import Home
+from engine.hub import token
+from engine.hub.shelf import OFFERED
+from engine.messages.hub import Found, PlanDownload, Planned, SearchHub
+from engine.messages.question import Refused, parse_answer
+from engine.runs import launch
+from tests.engine.hub.conftest import certificates, hub, keys
+from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+from tests.engine.models import small
+
+__all__ = ["certificates", "hub", "keys"]  # fixtures
+NAME = "somebody/tiny"
+
+
+Said = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def published(hub: Hub, tmp_path: Path) -> Repo:
+    folder = small.folder(tmp_path / "published")
+    hub.repos[NAME] = Repo({file.name: file.read_bytes() for file in folder.iterdir()})
+    return hub.repos[NAME]
+
+
+@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the library
+def test_a_model_is_got_and_sent_again(hub: Hub, published: Repo, home: Home, capsys: Said) -> None:
+    home.make()
+    hub.cut, hub.cuts = 2_000, 3
+    assert main(["get", NAME]) == 0
+    said = capsys.readouterr().out
+    into = Path(said.splitlines()[-1])
+    assert into == home.models / "tiny" and "model.safetensors" in said
+    info, source = checkpoint_info(into), source_of(into)
+    assert info.layers == small.SPEC.layers
+    assert source is not None and source.revision == published.sha in said
+    assert not list(home.downloads.iterdir())
+    token.keep(TOKEN)
+    assert main(["push", str(into), "me/tiny", "--dry-run"]) == 0
+    assert "(private)" in capsys.readouterr().out and "me/tiny" not in hub.repos
+    assert main(["push", str(into), "me/tiny"]) == 0
+    assert "me/tiny" in capsys.readouterr().out
+    assert hub.repos["me/tiny"].private and "README.md" in hub.pushed["me/tiny"]
+
+
+def test_a_dry_run_and_the_list_fetch_nothing(
+    hub: Hub, published: Repo, home: Home, capsys: Said
+) -> None:
+    home.make()
+    assert main(["get", NAME, "--dry-run"]) == 0
+    assert "model.safetensors" in capsys.readouterr().out and not home.downloads.exists()
+    hub.asked.clear()
+    assert main(["get"]) == 0
+    listed = capsys.readouterr().out
+    assert all(entry.name in listed for entry in OFFERED) and not hub.asked
+    assert main(["get", "--search", "tiny"]) == 0
+    assert NAME in capsys.readouterr().out
+    assert main(["get", "somebody/nothing"]) == 1
+    assert "no model somebody/nothing" in capsys.readouterr().err
+
+
+def test_the_worker_answers_without_torch(hub: Hub, published: Repo, tmp_path: Path) -> None:
+    environment = launch.environment() | {
+        "HF_ENDPOINT": hub.address,
+        "HF_HUB_OFFLINE": "0",
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+    }
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        launch.worker("hub", str(tmp_path)),
+        env=environment,
+        cwd=launch.CODE,
+        stdin=pipe,
+        stdout=pipe,
+    ) as worker:
+        assert worker.stdin is not None and worker.stdout is not None
+        answers = []
+        for question in (
+            SearchHub(words="tiny", number=1),
+            PlanDownload(model=NAME, folder=tmp_path / "down", number=2),
+            PlanDownload(model="somebody/nothing", folder=tmp_path, number=3),
+        ):
+            worker.stdin.write(question.line())
+            worker.stdin.flush()
+            answers.append(parse_answer(worker.stdout.readline(), question))
+        maps = Path(f"/proc/{worker.pid}/maps")
+        loaded = maps.read_text() if maps.exists() else ""
+        worker.stdin.close()
+    found, planned, refused = answers
+    assert [answer.to for answer in answers] == [1, 2, 3]
+    assert isinstance(found, Found) and [model.name for model in found.models] == [NAME]
+    assert isinstance(planned, Planned) and planned.revision == published.sha
+    assert isinstance(refused, Refused) and "no model" in refused.problem
+    assert "libtorch" not in loaded

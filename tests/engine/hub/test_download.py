@@ -1,0 +1,320 @@
+"""A model is fetched whole and right, whatever happens on the way, or refused."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.source import source_of
+from engine.errors import DiskFull, StudioError
+from engine.hub import client, token
+from engine.hub.download import download, plan
+from engine.messages.hub import Planned
+from engine.messages.question import Working
+from tests.engine.hub.conftest import Memory
+from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+from tests.engine.models import small
+
+NAME = "somebody/tiny-bert"
+PAUSES = (0.0, 0.0, 0.0)
+WEIGHTS = "model.safetensors"
+CUT = 65_536  # bytes
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """A model of 300 kB, with what is never fetched beside it."""
+    spec = small.SPEC.model_copy(update={"hidden_size": 64, "intermediate_size": 256})
+    folder = small.folder(tmp_path_factory.mktemp("hub") / "model", spec=spec)
+    made = {file.name: file.read_bytes() for file in folder.iterdir()}
+    assert len(made[WEIGHTS]) > 4 * CUT
+    other = ("pytorch_model.bin", "tf_model.h5", "modeling_bert.py", "model.pkl", "onnx/model.onnx")
+    return {
+        **made,
+        "README.md": b"# Tiny\n",
+        "LICENSE": b"Apache",
+        **dict.fromkeys(other, b"something else"),
+        "1_Pooling/config.json": b"{}",
+        "modules.json": b"[]",
+    }
+
+
+@pytest.fixture
+def repo(hub: Hub, files: dict[str, bytes]) -> Repo:
+    hub.repos[NAME] = Repo(files)
+    return hub.repos[NAME]
+
+
+def fetched(planned: Planned, into: Path) -> dict[str, bytes]:
+    """What is in the folder that a download has made, but for the note of its source."""
+    place, _ = download(planned, into, lambda _: None, PAUSES)
+    return {
+        file.relative_to(place).as_posix(): file.read_bytes()
+        for file in sorted(place.rglob("*"))
+        if file.is_file() and file.name != "source.json"
+    }
+
+
+def test_only_what_is_needed_is_fetched_and_is_a_model(
+    repo: Repo, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    planned = plan(NAME, "", tmp_path)
+    found = fetched(planned, tmp_path)
+    wanted = {
+        *("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json", "vocab.txt"),
+        *("README.md", "LICENSE", "modules.json", "1_Pooling/config.json"),
+        "special_tokens_map.json",
+    } & set(files)
+    assert set(found) == wanted and WEIGHTS in found
+    assert found == {name: files[name] for name in wanted}
+    assert planned.bytes == sum(map(len, found.values())) and planned.licence == "apache-2.0"
+    place = next(tmp_path.iterdir())
+    assert checkpoint_info(place).layers == small.SPEC.layers
+    source = source_of(place)
+    assert source is not None
+    assert (source.model, source.revision, source.files) == (NAME, repo.sha, planned.files)
+
+
+def test_a_plan_fetches_nothing_and_says_what_it_would(
+    hub: Hub, repo: Repo, tmp_path: Path
+) -> None:
+    planned = plan(NAME, "", tmp_path)
+    assert planned.host == hub.address.removeprefix("http://") and planned.disk_free > 0
+    assert [path for _, path, _ in hub.asked] == [f"/api/models/{NAME}"]
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("cut", [1, 4_096, CUT, 3 * CUT + 17])
+def test_a_connection_that_breaks_again_and_again_goes_on_where_it_ended(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path, cut: int
+) -> None:
+    planned = plan(NAME, "", tmp_path)
+    hub.cut, hub.cuts = cut, -1 if cut >= CUT else 40
+    assert fetched(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
+    ranges = [headers.get("range") for headers in hub.files_asked()]
+    size = len(files[WEIGHTS])
+    if cut >= CUT:
+        steps = range(cut, size, cut)
+        assert ranges == [None, *(f"bytes={at}-" for at in steps)]
+
+
+def test_a_download_that_was_cancelled_goes_on_in_another_process(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    class Cancelled(BaseException):
+        pass
+
+    def cancel(said: Working) -> None:
+        if said.done > 100_000:
+            raise Cancelled
+
+    planned = plan(NAME, "", tmp_path)
+    hub.cut = CUT
+    with pytest.raises(Cancelled):
+        download(planned, tmp_path, cancel, PAUSES)
+    hub.cut = None
+    again = plan(NAME, "", tmp_path)
+    assert 100_000 < again.fetched < planned.bytes
+    hub.asked.clear()
+    said: list[Working] = []
+    place, _ = download(again, tmp_path, said.append, PAUSES)
+    assert (place / WEIGHTS).read_bytes() == files[WEIGHTS]
+    assert hub.files_asked()[0]["range"].startswith("bytes=")
+    assert said[0].done >= again.fetched and said[-1].done == said[-1].total == planned.bytes
+    assert not list(place.rglob("*.part"))
+
+
+def test_a_second_download_asks_for_no_file(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+    planned = plan(NAME, "", tmp_path)
+    before = fetched(planned, tmp_path)
+    hub.asked.clear()
+    assert fetched(plan(NAME, "", tmp_path), tmp_path) == before
+    assert [path for _, path, _ in hub.asked] == [f"/api/models/{NAME}"]
+
+
+def test_a_server_that_knows_no_ranges_sends_all_again(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    hub.ignores_ranges, hub.cut, hub.cuts = True, CUT, 2
+    assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
+
+
+@pytest.mark.parametrize("wrong", [1, 50])
+def test_wrong_bytes_are_fetched_once_more_and_then_refused(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path, wrong: int
+) -> None:
+    planned = plan(NAME, "", tmp_path)
+    hub.wrong = wrong
+    if wrong == 1:
+        assert fetched(planned, tmp_path)["config.json"] == files["config.json"]
+        return
+    with pytest.raises(StudioError, match=r"config\.json of .* arrived twice with a wrong"):
+        fetched(planned, tmp_path)
+    assert not [file for file in tmp_path.rglob("*") if file.is_file()]
+
+
+def test_a_file_that_is_not_as_listed_is_refused(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+    planned = plan(NAME, "", tmp_path)
+    for size in (-1, 1):
+        listed = [
+            file.model_copy(update={"bytes": file.bytes + size if file.bytes > CUT else file.bytes})
+            for file in planned.files
+        ]
+        other = planned.model_copy(update={"files": tuple(listed)})
+        with pytest.raises(StudioError, match="another size than the hub says"):
+            fetched(other, tmp_path / str(size))
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_a_busy_hub_is_asked_again(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path, status: int
+) -> None:
+    hub.refusals = [(status, {"Retry-After": "0"}), (status, {})]
+    assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
+
+
+REFUSED = {
+    401: "does not accept your token",
+    403: "no right",
+    404: "no such file",
+    429: "asks to wait",
+    503: r"problem of its own \(HTTP 503\)",
+}
+
+
+@pytest.mark.parametrize("status", REFUSED)
+def test_a_refusal_is_one_sentence(hub: Hub, repo: Repo, tmp_path: Path, status: int) -> None:
+    hub.refusals = [(status, {"Retry-After": "3600"})] * 9
+    with pytest.raises(StudioError, match=REFUSED[status]) as refusal:
+        fetched(plan(NAME, "", tmp_path), tmp_path)
+    assert refusal.value.advice
+
+
+def test_a_host_that_is_gone_is_named(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+    planned = plan(NAME, "", tmp_path)
+    for host in hub.hosts:
+        host.shutdown()
+        host.server_close()
+    with pytest.raises(StudioError, match=r"127\.0\.0\.1:\d+ cannot be reached") as refusal:
+        fetched(planned, tmp_path)
+    assert "drop the folder" in refusal.value.advice
+
+
+def test_what_the_hub_knows_not_is_said(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+    for name, revision, said in (
+        ("somebody/nothing", "", "no model somebody/nothing, or it is private"),
+        (NAME, "v9", "no such revision"),
+        ("a b", "", "is no name of a model"),
+    ):
+        with pytest.raises(StudioError, match=said):
+            plan(name, revision, tmp_path)
+
+
+def test_gated_and_private_models_want_a_token(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    repo.gated = True
+    with pytest.raises(StudioError, match="is gated"):
+        fetched(plan(NAME, "", tmp_path), tmp_path)
+    repo.private = True
+    with pytest.raises(StudioError, match="or it is private"):
+        plan(NAME, "", tmp_path)
+    token.keep(TOKEN)
+    assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
+    assert hub.files_asked() and not any("authorization" in asked for asked in hub.files_asked())
+    token.keep("hf_badtoken")
+    with pytest.raises(StudioError, match="token"):
+        plan(NAME, "", tmp_path)
+
+
+def test_a_revision_stays_the_one_that_was_planned(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    planned = plan(NAME, "", tmp_path)
+    hub.repos[NAME] = Repo({**files, "config.json": b"{}"})
+    with pytest.raises(StudioError, match="no such file"):
+        fetched(planned, tmp_path)
+
+
+def test_another_network_is_refused_before_anything_is_fetched(
+    hub: Hub, repo: Repo, tmp_path: Path
+) -> None:
+    repo.config = {"model_type": "gpt2"}
+    with pytest.raises(StudioError, match="gpt2"):
+        plan(NAME, "", tmp_path)
+    repo.config, repo.files = {}, {"config.json": b"{}", "vocab.txt": b""}
+    with pytest.raises(StudioError, match="no weights"):
+        plan(NAME, "", tmp_path)
+
+
+def test_names_that_lead_out_of_the_folder_are_passed_over(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    evil = {"../vocab.txt": b"x", "/etc/vocab.txt": b"x", "a/b/config.json": b"x"}
+    repo.files = {**files, **evil}
+    assert not set(fetched(plan(NAME, "", tmp_path / "in"), tmp_path / "in")) & set(evil)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in"]
+
+
+def test_pickles_are_taken_where_there_is_nothing_else_and_that_is_said(
+    hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path
+) -> None:
+    assert not plan(NAME, "", tmp_path).notes
+    repo.files = {name: content for name, content in files.items() if name != WEIGHTS}
+    planned = plan(NAME, "", tmp_path)
+    assert planned.files[-1].name == "pytorch_model.bin" and "pickle" in planned.notes[0]
+    shards = {f"model-{n:05}-of-00002.safetensors": files[WEIGHTS] for n in (1, 2)}
+    repo.files |= {"model.safetensors.index.json": json.dumps({}).encode(), **shards}
+    planned = plan(NAME, "", tmp_path)
+    assert {file.name for file in planned.files} >= set(shards) and not planned.notes
+
+
+def test_a_full_disk_is_said_before_anything_is_fetched(
+    hub: Hub, repo: Repo, tmp_path: Path
+) -> None:
+    planned = plan(NAME, "", tmp_path)
+    huge = [file.model_copy(update={"bytes": 10**17}) for file in planned.files]
+    hub.asked.clear()
+    with pytest.raises(DiskFull):
+        fetched(planned.model_copy(update={"files": tuple(huge)}), tmp_path)
+    assert not hub.asked
+
+
+def test_a_search_says_what_is_found(hub: Hub, repo: Repo, files: dict[str, bytes]) -> None:
+    hub.repos["somebody/tiny-gpt"] = Repo(files, config={"model_type": "gpt2"}, gated=True)
+    bert, gpt = client.search("tiny")
+    assert (bert.name, bert.family, bert.licence, bert.offered) == (
+        NAME,
+        "bert",
+        "apache-2.0",
+        True,
+    )
+    assert gpt.gated and not gpt.offered and client.search("nowhere") == ()
+
+
+def test_the_offline_switch_of_the_library_holds(
+    hub: Hub, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(StudioError, match="HF_HUB_OFFLINE"):
+        plan(NAME, "", tmp_path)
+    assert not hub.asked
+
+
+def test_the_sums_are_those_of_git_and_of_sha256(hub: Hub, repo: Repo, tmp_path: Path) -> None:
+    sums = {file.name: file.sum for file in plan(NAME, "", tmp_path).files}
+    weights = repo.files[WEIGHTS]
+    assert sums[WEIGHTS] == f"sha256:{hashlib.sha256(weights).hexdigest()}"
+    assert sums["LICENSE"] == "git:47cbf0292a0d752e82821a2c095387c785944193"  # of git hash-object
+
+
+def test_a_token_is_kept_and_forgotten(keys: Memory) -> None:
+    token.keep(f" {TOKEN}\n")
+    assert token.known() == TOKEN and list(keys.kept.values()) == [TOKEN]
+    token.keep("")
+    token.keep("")
+    assert token.known() is None
+    with pytest.raises(StudioError, match="no token"):
+        token.keep("two words")

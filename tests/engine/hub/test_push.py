@@ -1,0 +1,72 @@
+"""A checkpoint goes to the hub whole, private, with its card; a dry run opens nothing."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.documents.card import model_card
+from engine.errors import StudioError
+from engine.hub import token
+from engine.hub.push import plan, push
+from engine.messages.question import Working
+from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+from tests.engine.models import small
+
+NAME = "me/tiny"
+pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # the library
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    folder = small.folder(tmp_path / "model")
+    (folder / "optimizer.pt").write_bytes(b"not for others")
+    (folder / "source.json").write_text("{}")
+    return folder
+
+
+def test_a_dry_run_names_every_file_and_asks_nobody(hub: Hub, checkpoint: Path) -> None:
+    planned = plan(checkpoint, NAME, private=True)
+    names = [file.name for file in planned.files]
+    assert {"config.json", "model.safetensors", "README.md"} <= set(names)
+    assert not {"optimizer.pt", "source.json"} & set(names)
+    assert planned.card == model_card(checkpoint, "hf") and planned.private
+    assert not hub.asked
+
+
+def test_a_push_sends_what_the_dry_run_said(hub: Hub, checkpoint: Path) -> None:
+    token.keep(TOKEN)
+    planned, said = plan(checkpoint, NAME, private=True), list[Working]()
+    done = push(checkpoint, NAME, private=True, tell=said.append)
+    sent = hub.pushed[NAME]
+    assert {name: len(content) for name, content in sent.items()} == {
+        file.name: file.bytes for file in planned.files
+    }
+    assert sent["README.md"].decode() == planned.card
+    for name in ("config.json", "model.safetensors"):
+        assert sent[name] == (checkpoint / name).read_bytes()
+    assert hub.repos[NAME].private and said
+    assert done.address == f"{hub.address}/{NAME}" and done.revision == "c" * 40
+
+
+def test_a_public_model_is_never_filled_where_a_private_one_was_wanted(
+    hub: Hub, checkpoint: Path
+) -> None:
+    token.keep(TOKEN)
+    hub.repos[NAME] = Repo({})
+    with pytest.raises(StudioError, match="exists already and is public"):
+        push(checkpoint, NAME, private=True, tell=lambda _: None)
+    assert NAME not in hub.pushed
+    push(checkpoint, NAME, private=False, tell=lambda _: None)
+    assert "config.json" in hub.pushed[NAME]
+
+
+def test_what_cannot_be_sent_is_said(hub: Hub, checkpoint: Path, tmp_path: Path) -> None:
+    with pytest.raises(StudioError, match="does not know who sends this") as refusal:
+        push(checkpoint, NAME, private=True, tell=lambda _: None)
+    assert "token" in refusal.value.advice
+    for name, said in (("tiny", "whose model it is"), ("a b/c", "no name of a model")):
+        with pytest.raises(StudioError, match=said):
+            plan(checkpoint, name, private=True)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StudioError, match="empty"):
+        plan(tmp_path / "empty", NAME, private=True)

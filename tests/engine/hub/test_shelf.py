@@ -1,0 +1,82 @@
+"""Each entry of the shelf can be loaded, agrees with itself, and with what was measured."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints.families import FAMILIES
+from engine.checkpoints.outline import outline, parameters
+from engine.hub.cost import cost_of, operations, rate_of, verdict
+from engine.hub.shelf import GROUPS, OFFERED, SHELF, ShelfEntry, entry_of
+from engine.precision import Pace, Speeds
+from engine.spec.model import bert
+
+LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}
+LANGUAGE = re.compile(r"[a-z]{2,3}")
+PERFORMANCE = Path(__file__).parents[3] / "docs" / "PERFORMANCE.md"
+
+
+def entries() -> list[ShelfEntry]:
+    return list(OFFERED)
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_an_entry_agrees_with_itself(entry: ShelfEntry) -> None:
+    assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.name)
+    assert entry.group in GROUPS and entry.licence in LICENCES
+    assert entry.languages and all(LANGUAGE.fullmatch(code) for code in entry.languages)
+    assert entry.title and entry.good_for and entry.family in FAMILIES
+    heads = ("pooler",) if entry.pooled else ()
+    least = 4 * parameters(outline(entry.spec, heads))
+    most = 4 * parameters(outline(entry.spec, (*heads, "mlm")))
+    assert 0.985 * least <= entry.bytes <= 1.015 * most  # as published, against the sizes
+    assert 0 < entry.max_length <= 8192
+
+
+def test_the_shelf_has_something_for_everybody() -> None:
+    assert len({entry.name for entry in SHELF}) == len(SHELF)
+    assert len(OFFERED) >= 30
+    assert {group for entry in OFFERED for group in [entry.group]} == set(GROUPS)
+    spoken = {code for entry in OFFERED for code in entry.languages}
+    assert spoken >= {"en", "de", "es", "zh", "ar", "mul"}
+
+
+def test_an_entry_is_found_by_either_name() -> None:
+    assert entry_of("google-bert/bert-base-uncased") is entry_of("BERT-base-uncased") is not None
+    assert entry_of("nothing/like-it") is None
+
+
+def measured() -> dict[str, float]:
+    """Bytes that runs took, by the first words of the table in PERFORMANCE.md."""
+    text = PERFORMANCE.read_text(encoding="utf-8").partition("### Memory foretold")[2]
+    row = re.compile(r"^\| (classes, \w+), batches of 32 \| [\d.]+ \| ([\d.]+) \|", re.MULTILINE)
+    return {name: float(gigabytes) * 1e9 for name, gigabytes in row.findall(text)}
+
+
+@pytest.mark.parametrize("name, layers, width", [("small", 4, 256), ("base", 12, 768)])
+def test_the_memory_is_what_runs_took(name: str, layers: int, width: int) -> None:
+    taken = measured()[f"classes, {name}"]
+    assert cost_of(bert(layers, width)).training == pytest.approx(taken, rel=0.15)
+
+
+def test_the_operations_are_those_of_the_matrices() -> None:
+    spec, tokens = bert(12, 768), 128
+    layers = sum(block.parameters for block in outline(spec)[1:])
+    maps = 4 * spec.layers * tokens * tokens * spec.hidden_size
+    assert operations(spec, tokens) == pytest.approx(2 * layers * tokens + maps, rel=0.01)
+
+
+def test_what_fits_is_told_by_what_is_free() -> None:
+    assert [verdict(needed, 100) for needed in (50, 90, 101)] == ["fits", "tight", "too large"]
+
+
+def test_the_speed_is_the_one_that_was_measured() -> None:
+    pace = Pace("here", 1, {"1": 5e9, "2": 8e9})
+    assert rate_of(pace, Speeds("cpu here", fp32=6e9)) == 8e9
+    assert rate_of(None, Speeds("cuda here", fp32=9e13)) < 9e13
+    assert 1e8 < rate_of(None, None) < 1e14
+    spec = bert(2, 128)
+    slow, quick = (cost_of(spec, rate).seconds for rate in (1e9, 2e9))
+    assert slow is not None and quick is not None and slow == pytest.approx(2 * quick)
+    assert cost_of(spec).seconds is None
