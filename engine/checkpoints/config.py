@@ -66,7 +66,7 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
                     "{file} sets {name} to “{config}”, which is not supported for {family}.",
                     file=file,
                     name=name,
-                    config=shown(config[name]),
+                    config=shown(config.get(name)),
                     family=family.title,
                 ),
                 phrase(
@@ -147,7 +147,7 @@ def entries_of(spec: EncoderSpec) -> dict[str, Any]:
     family = FAMILIES[spec.family]
     known = family.sizes | family.settings
     entries = {theirs: getattr(spec, ours) for theirs, ours in known.items()}
-    return entries | {"max_position_embeddings": spec.position_rows}
+    return entries | family.constants | {"max_position_embeddings": spec.position_rows}
 
 
 def first_architecture(config: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from engine.spec.model import (
     AlbertSpec,
     BertSpec,
     CamembertSpec,
+    DebertaSpec,
     DistilBertSpec,
     ElectraSpec,
     MpnetSpec,
@@ -229,7 +230,87 @@ MPNET = Family(
     positions_after_padding=True,
     others=NOT_CAUSAL | {"relative_attention_num_buckets": (None, 32), "pad_token_id": (None, 1)},
 )
+DEBERTA = Family(
+    title="DeBERTa v2 and v3",
+    name="deberta-v2",
+    prefix="deberta",
+    classes="DebertaV2",
+    spec=DebertaSpec,
+    network="deberta.Deberta",
+    sizes=SIZES,
+    settings=SETTINGS
+    | {
+        "position_biased_input": "absolute_positions",
+        "position_buckets": "position_buckets",
+        "max_relative_positions": "max_relative_positions",
+        "conv_kernel_size": "convolution",
+        "conv_act": "convolution_activation",
+        "pooler_dropout": "pooler_dropout",
+        "pooler_hidden_act": "pooler_activation",
+        "cls_dropout": "head_dropout",
+    },
+    layer="deberta.encoder.layer.{}.",
+    inner=BERT_LAYER
+    | {
+        "attention.query.": "attention.self.query_proj.",
+        "attention.key.": "attention.self.key_proj.",
+        "attention.value.": "attention.self.value_proj.",
+    },
+    names={
+        **embedding_names("deberta"),
+        "encoder.layers.0.convolution.conv.": "deberta.encoder.conv.conv.",
+        "encoder.layers.0.convolution.norm.": "deberta.encoder.conv.LayerNorm.",
+        "encoder.relative.table.": "deberta.encoder.rel_embeddings.",
+        "encoder.relative.norm.": "deberta.encoder.LayerNorm.",
+        "encoder.pooler.dense.": "pooler.dense.",
+        "mlm.dense.": "cls.predictions.transform.dense.",
+        "mlm.norm.": "cls.predictions.transform.LayerNorm.",
+        "mlm.bias": "cls.predictions.bias",
+    },
+    decoder=("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"),
+    parts=("embeddings.", "encoder."),
+    lowercase=False,
+    aliases={
+        "lm_predictions.lm_head.dense.": "cls.predictions.transform.dense.",
+        "lm_predictions.lm_head.LayerNorm.": "cls.predictions.transform.LayerNorm.",
+        "lm_predictions.lm_head.bias": "cls.predictions.bias",
+    },
+    detects="mask_predictions.",
+    constants={
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "share_att_key": True,
+        "norm_rel_ebd": "layer_norm",
+    },
+    others=NOT_CAUSAL
+    | {
+        "relative_attention": (True,),
+        "pos_att_type": (["p2c", "c2p"], ["c2p", "p2c"], "p2c|c2p", "c2p|p2c"),
+        "share_att_key": (True,),
+        "norm_rel_ebd": ("layer_norm",),
+        "conv_groups": (None, 1),
+    },
+    remarks={
+        "mask_predictions.": phrase(
+            "This model was trained to detect replaced tokens, as DeBERTa v3 is; it has no trained "
+            "head for masked tokens."
+        ),
+        "deberta.embeddings.position_embeddings.": phrase(
+            "The absolute positions in the file, which only pre-training used, are not used."
+        ),
+    },
+)
 FAMILIES = {
     family.name: family
-    for family in (BERT, DISTILBERT, ROBERTA, XLM_ROBERTA, CAMEMBERT, ALBERT, ELECTRA, MPNET)
+    for family in (
+        BERT,
+        DISTILBERT,
+        ROBERTA,
+        XLM_ROBERTA,
+        CAMEMBERT,
+        ALBERT,
+        ELECTRA,
+        MPNET,
+        DEBERTA,
+    )
 }

@@ -76,6 +76,9 @@ class Family:
         orders_pairs: whether that head was trained on their order, and not on whether they belong
             together.
         remarks: the beginnings of published tensors that are passed over, and what is said of it.
+        aliases: other beginnings under which files keep the same tensors, and the usual ones.
+        detects: the beginning of a head that a file has in the place of one for masked words.
+        constants: entries of config.json that all of our networks of the family have.
         others: entries of config.json that would make it another network, and the values that
             do not.
     """
@@ -102,6 +105,9 @@ class Family:
     pair_head: str = "ForNextSentencePrediction"
     orders_pairs: bool = False
     remarks: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    detects: str = ""
+    constants: dict[str, object] = field(default_factory=dict)
 
     @property
     def beginning(self) -> str:
@@ -110,10 +116,13 @@ class Family:
 
     def published(self, ours: str) -> str:
         """The name under which transformers keeps one of our tensors; not for the task head."""
+        for beginning, theirs in self.names.items():
+            if ours.startswith(beginning):
+                return theirs + ours.removeprefix(beginning)
         if ours.startswith("encoder.layers."):
             _, _, number, inside = ours.split(".", 3)
             return self.layer.format(number) + _replaced(inside, self.inner)
-        return _replaced(ours, self.names)
+        raise ValueError(f"{ours} has no published name")
 
     def task_names(self, head: Head) -> tuple[str, str]:
         """The published names of the weight and the bias of the layer that fine-tuning adds."""

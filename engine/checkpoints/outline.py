@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from engine.phrases import phrase
-from engine.spec.model import EncoderSpec
+from engine.spec.model import DebertaSpec, EncoderSpec
 from engine.spec.tasks import heads as task_heads
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -81,7 +81,11 @@ def _embeddings(spec: EncoderSpec) -> Block:
 
 
 def _layer(spec: EncoderSpec, number: int) -> Block:
-    both = (_attention(spec), _feed_forward(spec))
+    both: tuple[Block, ...] = (_attention(spec), _feed_forward(spec))
+    if number == 0 and isinstance(spec, DebertaSpec) and spec.convolution:
+        size = spec.hidden_size
+        weights = Block(phrase("Weights"), ((size, size, spec.convolution), (size,)))
+        both += (Block(phrase("Convolution"), blocks=(weights, _norm(spec, size))),)
     if not spec.shares_layers:
         return Block(phrase("Layer"), blocks=both, number=number + 1)
     several = spec.stored_layers > 1

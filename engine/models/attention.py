@@ -39,6 +39,10 @@ class Layout(Protocol):
         """The vectors of the tokens that are wanted: of all, or some of them in the last layer."""
         ...
 
+    def neighbour(self, x: Tensor, by: int) -> Tensor:
+        """The vector so many places behind each token, 0 where its sequence has none: as x."""
+        ...
+
     def attend(
         self, attention: "Attention", q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
@@ -129,6 +133,15 @@ class Padded:
 
     def wanted(self, x: Tensor) -> Tensor:
         return x if self.query_rows is None else picked(x, self.query_rows)  # [B, R, D]
+
+    def neighbour(self, x: Tensor, by: int) -> Tensor:
+        if self.attention_bias is not None:  # vectors of padding are nobody's neighbours
+            real = self.attention_bias[:, 0, -1] == 0  # [1 or B, T]
+            x = x * real[..., None].to(x.dtype)
+        place = self.positions + by  # [T]
+        inside = (place >= 0) & (place < x.size(1))
+        found: Tensor = x[:, place.clamp(0, x.size(1) - 1)] * inside[:, None].to(x.dtype)
+        return found
 
     def attend(
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor

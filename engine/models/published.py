@@ -38,6 +38,9 @@ def present_name(published: str, family: Family = BERT) -> str:
     name = published.removeprefix("module.")
     if name.startswith(family.parts):
         name = f"{family.beginning}{name}"
+    for alias, usual in family.aliases.items():
+        if name.startswith(alias):
+            name = usual + name.removeprefix(alias)
     name = re.sub(r"LayerNorm\.gamma$", "LayerNorm.weight", name)
     return re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name)
 

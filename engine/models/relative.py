@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.messages.explore.attention import ScoreTerm
-from engine.spec.model import EncoderSpec
+from engine.spec.model import DebertaSpec, EncoderSpec
 
 if TYPE_CHECKING:
     from engine.models.attention import Attention
@@ -34,7 +34,31 @@ class Bucketed:
         return [("distance", self.bias)]
 
 
-Relative = Bucketed
+@dataclass(frozen=True)
+class Disentangled:
+    """Vectors of distances, which meet queries and keys (He et al. 2021, §3.1)."""
+
+    vectors: Tensor  # float [P, D], of the distances that there are
+    index: Tensor  # int64 [n, m, w], which of them each pair of tokens has
+
+    def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[Part]:
+        """What is added to the scores of queries [n, H, m, K] and keys [n, H, w, K].
+
+        The vectors become keys and queries by the matrices of the layer.
+        """
+        vectors = attention.dropout(self.vectors)
+        apart = (attention.heads, attention.head_size)
+        keys = attention.key(vectors).unflatten(-1, apart).transpose(0, 1)  # [H, P, K]
+        queries = attention.query(vectors).unflatten(-1, apart).transpose(0, 1)
+        met = (q * attention.scale) @ keys.to(q.dtype).mT  # [n, H, m, P]
+        index = self.index[:, None].expand(q.size(0), q.size(1), -1, -1)  # [n, H, m, w]
+        to_position = met.gather(-1, index)
+        met = (k * attention.scale) @ queries.to(k.dtype).mT  # [n, H, w, P]
+        to_content = met.gather(-1, index.mT).mT  # [n, H, m, w]
+        return [("content to position", to_position), ("position to content", to_content)]
+
+
+Relative = Bucketed | Disentangled
 
 
 class BucketedPositions(nn.Module):
@@ -62,8 +86,42 @@ class BucketedPositions(nn.Module):
         return torch.where(far < exact, far, wide) + side * (apart < 0)
 
 
+class DisentangledPositions(nn.Module):
+    """A vector for each bucket of distances: near ones one by one, farther ones by their logs."""
+
+    def __init__(self, spec: EncoderSpec, buckets: int, farthest: int) -> None:
+        """`buckets`: of each side that are no logs, twice; 0: every distance has its own.
+        `farthest`: the distance of the last one."""
+        super().__init__()
+        self.buckets, self.farthest = buckets, farthest
+        self.side = spec.relative_buckets // 2
+        self.table = nn.Embedding(spec.relative_buckets, spec.hidden_size)
+        self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
+
+    def forward(self, apart: Tensor) -> Disentangled:
+        """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
+        first, last = 0, 2 * self.side - 1
+        if not torch.compiler.is_compiling():  # only distances that there are
+            reach = apart.size(-1) - 1
+            first, last = (int(n) for n in self.row(torch.tensor([-reach, reach])))
+        vectors = self.norm(self.table.weight[first : last + 1])  # [P, D]
+        return Disentangled(vectors, (self.row(apart) - first).clamp(0, last - first))
+
+    def row(self, apart: Tensor) -> Tensor:
+        """The row of the table for each distance."""
+        if self.buckets:
+            mid = self.buckets // 2
+            far = apart.abs().clamp(min=mid).float()
+            ratio = torch.log(far / mid) / math.log((self.farthest - 1) / mid)
+            wide = (torch.ceil(ratio * (mid - 1)) + mid).to(torch.long) * apart.sign()
+            apart = torch.where(apart.abs() <= mid, apart, wide)
+        return (apart + self.side).clamp(0, 2 * self.side - 1)
+
+
 def relative_part(spec: EncoderSpec) -> nn.Module | None:
     """The part that a family adds to the scores; None where it adds nothing."""
     if spec.parts.relative == "buckets":
         return BucketedPositions(spec.relative_buckets, spec.heads)
+    if isinstance(spec, DebertaSpec):
+        return DisentangledPositions(spec, max(0, spec.position_buckets), spec.farthest)
     return None

@@ -64,6 +64,10 @@ class StateDictMapper:
         for name in weights.shapes:
             if not is_buffer(name):
                 self._names.setdefault(present_name(name, self._family), name)
+        detects = self._family.detects
+        if detects and any(name.startswith(detects) for name in self._names):
+            for name in MLM_HEAD:  # what the head beside it was given: not trained
+                self._names.pop(self._family.published(name), None)
         self._copies = {n for n in (self._decoder_bias,) if n in self._names}
         if self._copies:  # under two names; transformers adds the one of the decoder
             bias = self._family.published("mlm.bias")

@@ -433,6 +433,97 @@ class MpnetSpec(EncoderSpec):
         return "gelu"  # whatever the layers have
 
 
+class DebertaSpec(EncoderSpec):
+    """DeBERTa v2 and v3 (He et al. 2021): scores of content, and of positions beside it."""
+
+    family: ClassVar[str] = "deberta-v2"
+    layer_norm_eps: float = Field(
+        1e-7,
+        gt=0,
+        title="LayerNorm epsilon",
+        description="Added to the variance in each LayerNorm.",
+    )
+    segments: int = Field(
+        0,
+        ge=0,
+        le=1_000,
+        title="Segments",
+        description="Number of segment (token type) embeddings; 0 = none.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    absolute_positions: bool = Field(
+        True,
+        title="Absolute positions",
+        description="Position embeddings are added to the token embeddings, as in BERT.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    position_buckets: int = Field(
+        -1,
+        ge=-1,
+        le=1_000_000,
+        title="Position buckets",
+        description="Number of relative positions on each side; -1 = the maximum distance.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    max_relative_positions: int = Field(
+        -1,
+        ge=-1,
+        le=1_000_000,
+        title="Max. relative positions",
+        description="Largest distance between two tokens that counts; -1 = the max. positions.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    convolution: int = Field(
+        0,
+        ge=0,
+        le=99,
+        title="Convolution size",
+        description="Tokens that a convolution beside the first layer reads; 0 = none.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    convolution_activation: Activation = Field(
+        "tanh",
+        title="Convolution activation",
+        description="Non-linearity of the convolution.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    pooler_dropout: Share = Field(
+        0.0,
+        title="Pooler dropout",
+        description="Dropout probability before the pooler.",
+    )
+    pooler_activation: Activation = Field(
+        "gelu",
+        title="Pooler activation",
+        description="Non-linearity of the pooler.",
+    )
+
+    @property
+    def parts(self) -> LayerParts:
+        positions: Literal["learned", "none"] = "learned" if self.absolute_positions else "none"
+        return LayerParts(positions=positions, relative="disentangled")
+
+    @property
+    def segment_rows(self) -> int:
+        return self.segments
+
+    @property
+    def farthest(self) -> int:
+        """The largest distance between tokens that is told from smaller ones."""
+        return (
+            self.max_positions if self.max_relative_positions < 1 else self.max_relative_positions
+        )
+
+    @property
+    def relative_buckets(self) -> int:
+        return 2 * (self.position_buckets if self.position_buckets > 0 else self.farthest)
+
+    def dropout_before(self, head: Head) -> float:
+        if head.reads_tokens and not head.finds_spans:
+            return self.dropout
+        return super().dropout_before(head)
+
+
 class ElectraSpec(EncoderSpec):
     """ELECTRA (Clark et al. 2020): BERT, of which the small one has small word vectors."""
 

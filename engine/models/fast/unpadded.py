@@ -37,6 +37,11 @@ class Unpadded:
     def wanted(self, x: Tensor) -> Tensor:
         return x if self.rows is None else x.index_select(0, self.rows)  # [M, …]
 
+    def neighbour(self, x: Tensor, by: int) -> Tensor:
+        place = (torch.arange(len(x), device=x.device) + by).clamp(0, len(x) - 1)  # [N]
+        same = self.positions[place] == self.positions + by  # of the same sequence
+        return x.index_select(0, place) * same[:, None].to(x.dtype)
+
     def attend(
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:

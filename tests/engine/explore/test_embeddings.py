@@ -13,10 +13,13 @@ TEXT, PAIR = "A quiet film.", "Nobody laughs."
 
 def tables(known):
     """The tables of words, positions and segments of transformers, and its norm."""
-    part = getattr(known.model, known.family).embeddings
-    segment = getattr(part, "token_type_embeddings", None)
-    names = {"token": part.word_embeddings, "position": part.position_embeddings}
-    return names | ({"segment": segment} if segment is not None else {}), part
+    part = known.model.base_model.embeddings
+    others = {"position": "position_embeddings", "segment": "token_type_embeddings"}
+    found = {"token": part.word_embeddings}
+    for name, theirs in others.items():
+        if (table := getattr(part, theirs, None)) is not None:
+            found[name] = table
+    return found, part
 
 
 @torch.no_grad()
@@ -48,7 +51,10 @@ def test_rows_are_ids_places_and_segments(known):
     assert by_table["token"] == tuple(token.id for token in answer.tokens)
     spec = known.checkpoint.network.spec
     first = spec.position_rows - spec.max_positions
-    assert by_table["position"] == tuple(range(first, first + len(answer.tokens)))
+    if spec.parts.positions != "learned":
+        assert "position" not in by_table
+    else:
+        assert by_table["position"] == tuple(range(first, first + len(answer.tokens)))
     if not spec.segment_rows:
         assert "segment" not in by_table
     else:

@@ -28,6 +28,9 @@ def parts(known, layer):
         case "albert":
             one = model.albert.encoder.albert_layer_groups[0].albert_layers[0].attention
             return one.query, one.key, one.value, one.dense
+        case "deberta-v2":
+            one = model.deberta.encoder.layer[layer].attention
+            return one.self.query_proj, one.self.key_proj, one.self.value_proj, one.output.dense
         case "mpnet":
             one = model.mpnet.encoder.layer[layer].attention.attn
             return one.q, one.k, one.v, one.o
@@ -100,6 +103,22 @@ def test_the_parts_of_all_heads_sum_to_what_attention_adds(known):
     assert np.abs(sum(shares) + bias - whole).max() < CLOSE
 
 
+def disentangled(known, layer, query_part, key_part, x):
+    """What transformers adds to the scores, [H, T, T], for positions that are asked, or ask."""
+    encoder = known.model.deberta.encoder
+    part = encoder.layer[layer].attention.self
+    q, k = (torch.tensor(by_head(linear(m, x))).float() for m in (query_part, key_part))
+    found = {}
+    for name, term in (("content to position", "c2p"), ("position to content", "p2c")):
+        part.pos_att_type = [term]
+        with torch.no_grad():
+            found[name] = part.disentangled_attention_bias(
+                q, k, encoder.get_rel_pos(torch.tensor(x)[None]), encoder.get_rel_embedding(), 3
+            ).numpy()
+    part.pos_att_type = ["p2c", "c2p"]
+    return found
+
+
 def test_a_query_and_a_key_lead_to_the_weight(known):
     hidden, theirs = looked(known)
     layer, head, row, column = 2, 1, 3, 5
@@ -117,7 +136,15 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
     query_part, key_part, _, _ = parts(known, layer)
     query = by_head(linear(query_part, hidden[layer]))[head, row]
     keys = by_head(linear(key_part, hidden[layer]))[head]
-    content = scores = keys @ query / np.sqrt(len(query))
+    scale = 1 / np.sqrt(len(query) * (3 if known.family == "deberta-v2" else 1))
+    content = scores = keys @ query * scale
+    if known.family == "deberta-v2":
+        added = disentangled(known, layer, query_part, key_part, hidden[layer])
+        assert [part.term for part in shown.parts] == ["content", *added]
+        values = {"content": content} | {name: one[head, row] for name, one in added.items()}
+        for part in shown.parts:
+            assert part.value == pytest.approx(values[part.term][column], abs=CLOSE)
+        scores = sum(values.values())
     if known.family == "mpnet":
         model, tokens = known.model.mpnet.encoder, len(hidden[0])
         added = model.compute_position_bias(torch.zeros(1, tokens, 1)).detach().numpy()
@@ -127,7 +154,7 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
         assert told["distance"] == pytest.approx(added[0, head, row, column], abs=CLOSE)
     assert np.allclose(shown.query, query, atol=CLOSE)
     assert np.allclose(shown.key, keys[column], atol=CLOSE)
-    assert np.allclose(shown.products, query * keys[column] / np.sqrt(len(query)), atol=CLOSE)
+    assert np.allclose(shown.products, query * keys[column] * scale, atol=CLOSE)
     assert shown.score == pytest.approx(scores[column], abs=CLOSE)
     assert np.allclose(shown.scores, scores, atol=CLOSE)
     softmax = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()

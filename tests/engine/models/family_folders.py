@@ -12,6 +12,7 @@ from engine.spec.model import (
     AlbertSpec,
     BertSpec,
     CamembertSpec,
+    DebertaSpec,
     DistilBertSpec,
     ElectraSpec,
     EncoderSpec,
@@ -131,6 +132,30 @@ EXAMPLES = {
         SIZES | {"max_position_embeddings": 50},
         ("Model", "ForMaskedLM"),
     ),
+    "deberta-v2": Example(
+        "DebertaV2",
+        DebertaSpec(
+            **SMALL,
+            max_positions=48,
+            absolute_positions=False,
+            position_buckets=4,
+            segments=2,
+            convolution=3,
+            convolution_activation="gelu",
+        ),
+        DebertaSpec(vocab_size=128100, absolute_positions=False, position_buckets=256),
+        SIZES
+        | {
+            "max_position_embeddings": 48,
+            "position_biased_input": False,
+            "position_buckets": 4,
+            "type_vocab_size": 2,
+            "conv_kernel_size": 3,
+            "conv_act": "gelu",
+            **FAMILIES["deberta-v2"].constants,
+        },
+        ("Model", "ForMaskedLM"),
+    ),
 }
 
 OTHERS = tuple(name for name in EXAMPLES if name != "bert")
@@ -146,7 +171,7 @@ def write_tokenizer(family: str, folder: Path) -> Path:
         return many_languages(folder, TEXTS, 120, family)
     if family == "mpnet":
         return word_pieces(folder, WORDS)
-    if family == "albert":
+    if family in ("albert", "deberta-v2"):
         return sentence_pieces(folder, TEXTS, 120)
     Tokenizer(WordPiece(tokens=(*SPECIAL, *WORDS))).save(folder)
     return folder

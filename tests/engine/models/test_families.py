@@ -47,6 +47,7 @@ BASE_PARAMETERS = {
     "albert": 11_092_992,
     "electra": 108_891_648,
     "mpnet": 108_895_872,
+    "deberta-v2": 183_831_552,
 }
 STILL = {name: {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0} for name in OTHERS}
 STILL["albert"] |= {"classifier_dropout_prob": 0.0}
@@ -293,6 +294,62 @@ def test_the_discriminator_of_electra_says_what_it_is(tmp_path):
     assert all("discriminator_predictions" in name for name in loaded.report.unexpected)
 
 
+LM_HEAD = {
+    "cls.predictions.transform.": "lm_predictions.lm_head.",
+    "cls.predictions.bias": "lm_predictions.lm_head.bias",
+}
+
+
+def as_microsoft_names(folder: Path, **more: Tensor) -> None:
+    """The head for masked tokens under the names of DeBERTa's own files."""
+    stored, renamed = load_file(folder / "model.safetensors"), dict(more)
+    for name, tensor in stored.items():
+        for usual, own in LM_HEAD.items():
+            name = name.replace(usual, own)
+        renamed[name] = tensor
+    save_file(renamed, folder / "model.safetensors", {"format": "pt"})
+
+
+def test_both_forms_of_debertas_head_for_masked_tokens_are_read(tmp_path):
+    folder, model = published_folder("deberta-v2", "ForMaskedLM", tmp_path / "a", legacy=False)
+    loaded = load(folder)
+    assert not loaded.report.missing and not loaded.report.unexpected
+    assert_equal("deberta-v2", loaded.network, model, drawn("deberta-v2"))
+    save(tmp_path / "ours", loaded.network, loaded.tokenizer)
+    back = theirs(type(model), tmp_path / "ours")
+    assert_equal("deberta-v2", loaded.network, back, drawn("deberta-v2"))
+
+
+def test_a_deberta_v3_says_that_it_has_no_head_for_masked_tokens(tmp_path):
+    folder = published_folder("deberta-v2", "ForMaskedLM", tmp_path / "theirs")[0]
+    as_microsoft_names(folder, **{"mask_predictions.dense.weight": torch.ones(24, 24)})
+    loaded = load(folder)
+    assert loaded.network.mlm is None
+    assert any("no trained head for masked tokens" in note for note in loaded.report.notes)
+    assert {name.partition(".")[0] for name in loaded.report.unexpected} == {
+        "lm_predictions",
+        "mask_predictions",
+    }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"position_buckets": -1},
+        {"position_buckets": -1, "max_relative_positions": 5},
+        {"conv_kernel_size": 0, "type_vocab_size": 0},
+        {"position_biased_input": True},
+    ],
+    ids=str,
+)
+def test_every_form_of_deberta_agrees(more, tmp_path):
+    folder, model = published_folder("deberta-v2", "Model", tmp_path / "theirs", **more)
+    loaded = load(folder)
+    assert not loaded.report.missing and not loaded.report.unexpected
+    given = drawn("deberta-v2", 3, 30)
+    assert_equal("deberta-v2", loaded.network, model, given)
+
+
 def small_albert() -> dict:
     return {
         "vocab_size": 40,
@@ -356,6 +413,19 @@ def spoiled(folder: Path, **values: object) -> Path:
             "“True”, which is not supported for RoBERTa",
         ),
         ("roberta", {"position_embedding_type": "relative_key"}, "“relative_key”"),
+        ("deberta-v2", {"relative_attention": False}, "relative_attention to “False”"),
+        ("deberta-v2", {"pos_att_type": "absent"}, "pos_att_type to “None”"),
+        ("deberta-v2", {"share_att_key": "yes"}, "share_att_key to “yes”"),
+        ("deberta-v2", {"position_buckets": 5}, "[8, 24] in the file, but [10, 24]"),
+        ("deberta-v2", {"position_buckets": 10**9}, "position_buckets: must be at most"),
+        ("deberta-v2", {"conv_kernel_size": 5}, "[24, 24, 3] in the file, but [24, 24, 5]"),
+        ("deberta-v2", {"conv_act": "xielu"}, "conv_act: must be"),
+        ("mpnet", {"relative_attention_num_buckets": 64}, "relative_attention_num_buckets"),
+        ("mpnet", {"pad_token_id": 0}, "pad_token_id to “0”"),
+        ("electra", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
+        ("electra", {"summary_type": "mean"}, "summary_type to “mean”"),
+        ("xlm-roberta", {"max_position_embeddings": 51}, "[50, 24] in the file, but [51, 24]"),
+        ("camembert", {"pad_token_id": 0}, "padding token the id 0, the vocabulary 1"),
         ("albert", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
         ("albert", {"embedding_size": "absent"}, "but [700, 128]"),
         ("albert", {"num_hidden_groups": 2}, "2 layer groups, but the file has 1"),

@@ -1,0 +1,92 @@
+"""DeBERTa v2 and v3 (He et al. 2021): what a token is and where it stands are kept apart.
+
+Shapes: B sequences, T tokens in each, R of them that are wanted, D hidden size; … any leading
+dimensions.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.models.attention import Layout
+from engine.models.embeddings import TokenPositionEmbeddings
+from engine.models.encoder import Encoder, Layer
+from engine.models.fast.dropout import Dropout
+from engine.models.feed_forward import ACTIVATIONS
+from engine.models.relative import relative_part
+from engine.spec.model import DebertaSpec
+
+
+class DebertaEmbeddings(TokenPositionEmbeddings):
+    """Words; and places and segments where the spec has them."""
+
+    def __init__(self, spec: DebertaSpec) -> None:
+        super().__init__(spec, spec.hidden_size)
+        self.segment = nn.Embedding(spec.segments, spec.hidden_size) if spec.segments else None
+
+    def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
+        summed = super().summed(tokens, segments, positions)
+        return summed if self.segment is None else summed + self.segment(segments)
+
+
+class Convolution(nn.Module):
+    """What stands around each token, added to what the first layer makes of it (§4.2 of v2)."""
+
+    def __init__(self, spec: DebertaSpec) -> None:
+        super().__init__()
+        size = spec.hidden_size
+        self.conv = nn.Conv1d(size, size, spec.convolution, padding=spec.convolution // 2)
+        self.activation = ACTIVATIONS[spec.convolution_activation]
+        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps)
+        self.dropout = Dropout(spec.dropout)
+
+    def forward(self, x: Tensor, made: Tensor, layout: Layout) -> Tensor:
+        """float [..., D] → [..., R, D]; x is what the layer was given, `made` what it made."""
+        half = self.conv.kernel_size[0] // 2
+        found = torch.zeros_like(made)
+        for number, weight in enumerate(self.conv.weight.unbind(-1)):  # [D, D] each
+            beside = layout.wanted(layout.neighbour(x, number - half))
+            bias = self.conv.bias if number == half else None
+            found = found + F.linear(beside, weight, bias)
+        done: Tensor = self.norm(made + self.activation(self.dropout(found)))
+        return done
+
+
+class DebertaLayer(Layer):
+    """A layer that may have a convolution beside it, as the first one of the larger v2 has."""
+
+    def __init__(self, spec: DebertaSpec, number: int = 0) -> None:
+        super().__init__(spec, number)
+        convolves = spec.convolution > 0 and number == 0
+        self.convolution = Convolution(spec) if convolves else None
+
+    def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:
+        made, weights = super().forward(x, layout)
+        if self.convolution is not None:
+            made = self.convolution(x, made, layout)
+        return made, weights
+
+
+class DebertaPooler(nn.Module):
+    """The vector of [CLS] after one more layer: [B, T, D] → [B, D]; it comes with a task head."""
+
+    def __init__(self, spec: DebertaSpec) -> None:
+        super().__init__()
+        self.dropout = Dropout(spec.pooler_dropout)
+        self.dense = nn.Linear(spec.hidden_size, spec.hidden_size)
+        self.activation = ACTIVATIONS[spec.pooler_activation]
+
+    def forward(self, last: Tensor) -> Tensor:
+        return self.activation(self.dense(self.dropout(last[:, 0])))
+
+
+class Deberta(Encoder):
+    """Words, and L layers that share vectors of distances."""
+
+    def __init__(self, spec: DebertaSpec, pooler: bool = True) -> None:
+        super().__init__(
+            DebertaEmbeddings(spec),
+            (DebertaLayer(spec, number) for number in range(spec.layers)),
+            DebertaPooler(spec) if pooler else None,
+            relative=relative_part(spec),
+        )
