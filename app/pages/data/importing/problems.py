@@ -34,6 +34,7 @@ class Problems(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("Problems and notes"))
         self._shown: tuple[list[Problem], tuple[str, ...]] = ([], ())
+        self._named: list[tuple[QPushButton, str]] = []  # and the text of its problem
         self._inner = QWidget()
         self._list = QVBoxLayout(self._inner)
         self._list.setContentsMargins(0, 0, 2 * SPACE, 0)
@@ -51,7 +52,12 @@ class Problems(QWidget):
         if (list(problems), notes) == self._shown:
             return
         self._shown = (list(problems), notes)
+        place = self._area.verticalScrollBar().value()
+        focused = next((name for one, name in self._named if one.hasFocus()), None)
+        if focused is not None:
+            self._area.setFocus()  # or else another part of the page gets it
         clear(self._list)
+        self._named = []
         for problem in problems:
             role = Role.BAD if problem.blocks else Role.WARN
             picture = "circle-alert" if problem.blocks else "triangle-alert"
@@ -61,7 +67,15 @@ class Problems(QWidget):
         for note in notes[:SHOWN_NOTES]:
             self._add("info", Role.MUTED, "", note)
         self._area.setVisible(bool(problems or notes))
-        QTimer.singleShot(0, self, self._fit)  # what is new has its height only then
+        same = [one for one, name in self._named if name == focused]
+        if same:
+            same[0].setFocus()
+        QTimer.singleShot(0, self, partial(self._settle, place))  # it has its height only then
+
+    def _settle(self, place: int) -> None:
+        """Take the height of what is new, and show what stood there before."""
+        self._fit()
+        self._area.verticalScrollBar().setValue(place)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -110,5 +124,6 @@ class Problems(QWidget):
         row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(texts, 1)
         for button in [] if problem is None else self._buttons(problem):
+            self._named.append((button, strong))
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         self._list.addLayout(row)

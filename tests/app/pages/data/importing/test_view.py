@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QPushButton
+from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QPushButton
 
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.sections.columns import SeveralColumns
@@ -321,6 +321,28 @@ def test_a_cure_is_chosen_by_its_button_and_undone(qtbot, page, write) -> None:
     undo = next(one for one in view.problems.findChildren(QPushButton) if one.text() == "Undo")
     qtbot.mouseClick(undo, Qt.MouseButton.LeftButton)
     assert not view.state.findings.chosen
+
+
+def test_the_list_keeps_its_place_and_the_focus_when_a_cure_is_chosen(qtbot, page, write) -> None:
+    rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
+    twice = [rows[0], f"{rows[1][:-1]}0", " ,1", "caf\u00c3\u00a9,1", "a &quot;film&quot;,0"]
+    file = write("twice.csv", "\n".join(["sentence,label", *rows, *twice]))
+    view = begin(qtbot, page, file)
+    qtbot.waitUntil(lambda: view.state.findings.findings is not None, timeout=PATIENCE)
+    bar = view.problems._area.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 30, timeout=PATIENCE)
+    named = {one.accessibleName(): one for one in view.problems.findChildren(QPushButton)}
+    button = named["Exact duplicates: Drop the copies"]
+    bar.setValue(20)
+    button.setFocus()
+    button.click()
+    qtbot.waitUntil(lambda: button not in view.problems.findChildren(QPushButton))
+    focused = QApplication.focusWidget()
+    assert isinstance(focused, QPushButton) and focused.text() == "Undo"
+    assert bar.value() == 20
+    focused.click()
+    again = "Exact duplicates: Drop the copies"
+    qtbot.waitUntil(lambda: QApplication.focusWidget().accessibleName() == again)
 
 
 def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews) -> None:
