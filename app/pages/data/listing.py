@@ -29,8 +29,8 @@ class DataList(Page):
         self.set_title(
             self.tr("Data"),
             self.tr(
-                "Your data sets. Drop a file or folder anywhere in the window (CSV, TSV, JSON "
-                "Lines, CoNLL, SQuAD, text)."
+                "Your data sets. Drop a file or folder anywhere in the window (Excel, CSV, "
+                "Parquet, JSON, CoNLL, text, …), or paste a table with Ctrl+V."
             ),
         )
         self.sample = buttons.plain(

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
 from app import background, drops
@@ -15,6 +17,7 @@ from app.pages.data.importing.files import data_files
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
 from app.pages.data.listing import DataList
+from app.pages.data.pasting import copied_files, file_with
 from app.pages.data.state import DATA, SPEC, DataState
 from app.studio import Studio
 from app.translation import translated
@@ -51,6 +54,10 @@ class DataPage(QWidget):
         self.stack.addWidget(self.list)
         self.stack.addWidget(self.importing)
         studio.settings.remember(self.importing.splitter, "data.import")
+        for part in (self.list, self.importing):  # what is typed elsewhere is pasted there
+            keys = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), part)
+            keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            keys.activated.connect(self.paste)
         self.list.import_asked.connect(self.choose_files)
         self.list.folder_asked.connect(self.choose_folder)
         self.list.sample_asked.connect(self.state.add_sample)
@@ -104,6 +111,26 @@ class DataPage(QWidget):
         dialog.filesSelected.connect(lambda folders: self.import_from([Path(f) for f in folders]))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
+
+    def paste(self) -> None:
+        """Begin an import of what is on the clipboard: copied files, or the cells of a table."""
+        clipboard, notices = QGuiApplication.clipboard(), self._studio.notices
+        content = clipboard.mimeData()
+        if files := copied_files(content):
+            if not self.accept_drop(files):
+                notices.say(self.tr("The copied files are not a data set."))
+            return
+        text = content.text()
+        if not text.strip():
+            notices.say(self.tr("The clipboard has no text. Copy the cells of a table first."))
+            return
+        cache, name = self._studio.home.cache, self.tr("Pasted table")
+        background.run(
+            self,
+            lambda: file_with(text, cache, name),
+            lambda file: self.import_from([file]),
+            notices.show,
+        )
 
     def import_from(self, paths: Sequence[Path]) -> None:
         """Show the import page for these files."""

@@ -39,7 +39,10 @@ PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 ARCHIVE_SUFFIX = ".zip"
 OFFICE = ("[Content_Types].xml", "mimetype", "META-INF/manifest.xml")  # in workbooks, not archives
 LEFT_OUT = ("__macosx/", ".")  # how members begin that systems add
-ABOUT_DATA = ("readme", "licence", "license")  # how files begin that only tell about data
+ABOUT_DATA = (  # how files begin that only tell about data
+    *("readme", "licence", "license"),
+    *("dataset_info", "dataset_dict", "state.json"),  # of the `datasets` library
+)
 BROKEN = (  # what the libraries raise for files that are damaged, encrypted or odd
     *(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
     *(pa.ArrowException, NotImplementedError, RuntimeError, struct.error),

@@ -11,12 +11,15 @@ from engine.data.formats.workbook import WORKBOOK
 from engine.spec.dataset import SplitName
 
 FOLDER_ENTRIES = 200  # entries of a folder that are looked at
+SHARD = re.compile(r"-\d{5}-of-\d{5}$")  # of a split that is in a folder of its name
+SNAPSHOTS = "snapshots"  # the versions of a data set in the cache of the hub
 
 
 def data_files(paths: Sequence[Path]) -> list[Path]:
     """The files among `paths`, and in each folder those whose names end as data do.
 
     A folder of documents stands for itself, and one with such folders for its splits gives these.
+    So does a data set that the `datasets` library saved, or that lies in the cache of the hub.
     A file that is named outright is taken whatever its name is; reading it tells more.
     """
     found: list[Path] = []
@@ -24,13 +27,32 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
         if path.is_dir() and (folders := _text_folders(path)):
             found += folders
         elif path.is_dir():
-            inside = sorted(
-                entry for _, entry in zip(range(FOLDER_ENTRIES), path.iterdir(), strict=False)
-            )
-            found += [entry for entry in inside if is_data_file(entry)]
+            found += _inside(path)
         else:
             found.append(path)
     return list(dict.fromkeys(found))
+
+
+def _inside(folder: Path) -> list[Path]:
+    """The data files in a folder; where it has none, those in the folders below.
+
+    Of a data set in the cache of the hub, these are those of its newest version. Folders below that
+    are no splits hold one data set each: the first of them stands for all.
+    """
+    if (folder / SNAPSHOTS).is_dir():
+        versions = [entry for entry in (folder / SNAPSHOTS).iterdir() if entry.is_dir()]
+        newest = max(versions, key=lambda entry: entry.stat().st_mtime, default=None)
+        return [] if newest is None else _inside(newest)
+    entries = sorted(
+        entry for _, entry in zip(range(FOLDER_ENTRIES), folder.iterdir(), strict=False)
+    )
+    if found := [entry for entry in entries if is_data_file(entry) and entry.is_file()]:
+        return found
+    folders = [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
+    below = {entry: _inside(entry) for entry in folders}
+    if splits := [file for entry in folders if split_named(entry.name) for file in below[entry]]:
+        return splits
+    return next((files for files in below.values() if files), [])
 
 
 def parts(files: Sequence[Path]) -> list[Path]:
@@ -79,5 +101,6 @@ def _text_folders(folder: Path) -> list[Path]:
 
 
 def _named(file: Path) -> SplitName | None:
-    words = re.split(r"[\W_\d]+", file.stem)
-    return next((split for split in map(split_named, words) if split is not None), None)
+    words = re.split(r"[\W_\d]+", Path(name_of(file)).stem)
+    own = next((split for split in map(split_named, words) if split is not None), None)
+    return own or (split_named(file.parent.name) if SHARD.search(file.stem) else None)

@@ -4,7 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtGui import QGuiApplication
 
 from app.pages.data.state import source_state
 from engine.data.datasets.store import open_dataset
@@ -145,3 +146,31 @@ def test_another_page_can_open_a_data_set_or_the_dialog(qtbot, page, reviews) ->
     page.arrive(folder)
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     assert page.dataset.state.folder == folder
+
+
+def test_a_table_that_was_copied_is_pasted(qtbot, page, studio) -> None:
+    rows = "".join(f"a text, number {n}\t{'ab'[n % 2]}\r\n" for n in range(20))
+    QGuiApplication.clipboard().setText(f"text\tlabel\r\n{rows}")
+    page.list.setFocus()
+    qtbot.keyClick(page.list, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    state = page.importing.state
+    qtbot.waitUntil(lambda: bool(state.count.split_rows), timeout=PATIENCE)
+    assert page.stack.currentWidget() is page.importing
+    assert state.name == "Pasted table" and state.reading.format == "tsv"
+    assert state.preview.columns == ("text", "label") and len(state.preview.table.rows) == 20
+    assert state.files[0].is_relative_to(studio.home.cache)
+
+
+def test_copied_files_are_pasted_and_an_empty_clipboard_says_so(
+    qtbot, page, studio, reviews
+) -> None:
+    said = []
+    studio.notices.added.connect(lambda notice: said.append(notice.problem))
+    QGuiApplication.clipboard().setText(" ")
+    page.paste()
+    qtbot.waitUntil(lambda: any("clipboard has no text" in text for text in said))
+    content = QMimeData()
+    content.setUrls([QUrl.fromLocalFile(str(reviews))])
+    QGuiApplication.clipboard().setMimeData(content)
+    page.paste()
+    qtbot.waitUntil(lambda: page.importing.state.files == [reviews], timeout=PATIENCE)

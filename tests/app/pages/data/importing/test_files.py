@@ -1,11 +1,20 @@
 """Which of the chosen files are data, and which split each of them is."""
 
+import os
+import zipfile
 from pathlib import Path
 
 import pytest
+import xlsxwriter
 
 from app.drops import page_for
-from app.pages.data.importing.files import data_files, guess_splits, suggested_name
+from app.pages.data.importing.files import (
+    data_files,
+    guess_splits,
+    parts,
+    shown_name,
+    suggested_name,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +82,58 @@ def test_texts_that_are_called_as_splits_are_no_documents(tmp_path: Path) -> Non
     for name in names:
         (tmp_path / name).touch()
     assert data_files([tmp_path]) == [tmp_path / name for name in names]
+
+
+def test_sheets_and_members_stand_for_themselves(tmp_path: Path) -> None:
+    book = tmp_path / "reviews.xlsx"
+    with xlsxwriter.Workbook(book) as made:
+        for name in ("Notes", "Rows", "Empty"):
+            sheet = made.add_worksheet(name)
+            if name != "Empty":
+                sheet.write_column("A1", ["text", "a b"])
+    packed = tmp_path / "glue.zip"
+    with zipfile.ZipFile(packed, "w") as made:
+        for name in ("dev.tsv", "train.tsv", "README.md"):
+            made.writestr(f"sst2/{name}", "text\nx")
+    found = parts([book, packed])
+    assert [shown_name(file) for file in found] == [
+        *("reviews.xlsx / Notes", "reviews.xlsx / Rows"),
+        *("glue.zip / sst2/dev.tsv", "glue.zip / sst2/train.tsv"),
+    ]
+    assert guess_splits(found[:2]) == ["train", None], "the second sheet may be anything"
+    assert guess_splits(found[2:]) == ["validation", "train"]
+    assert suggested_name(found) == "reviews" and suggested_name(found[2:]) == "glue"
+    assert suggested_name([tmp_path / "a.csv.gz"]) == "a"
+    assert page_for([packed]) == "data"
+    with zipfile.ZipFile(packed, "a") as made:
+        made.writestr("model/config.json", "{}")
+    assert page_for([packed]) == "models"
+
+
+def test_a_data_set_of_the_hub_or_its_library_gives_its_splits(tmp_path: Path) -> None:
+    hub = tmp_path / "datasets--stanfordnlp--imdb"
+    blob = hub / "blobs" / "0a1b"
+    names = ["test-00000-of-00001.parquet", "train-00000-of-00002.parquet"]
+    names.append("train-00001-of-00002.parquet")
+    for number, version in enumerate(("old", "new")):
+        folder = hub / "snapshots" / version / "plain_text"
+        folder.mkdir(parents=True)
+        blob.parent.mkdir(exist_ok=True)
+        blob.write_text("x")
+        for name in names if number else names[:1]:
+            (folder / name).symlink_to(blob)
+        os.utime(hub / "snapshots" / version, (number, number))
+    found = data_files([hub])
+    assert [file.name for file in found] == names and {f.parent.parent.name for f in found} == {
+        "new"
+    }
+    assert guess_splits(found) == ["test", "train", "train"]
+    saved = tmp_path / "saved"
+    for split in ("train", "validation"):
+        (saved / split).mkdir(parents=True)
+        (saved / split / "state.json").touch()
+        (saved / split / "data-00000-of-00001.arrow").write_text("x")
+    (saved / "dataset_dict.json").write_text("{}")
+    found = data_files([saved])
+    assert [file.parent.name for file in found] == ["train", "validation"]
+    assert guess_splits(found) == ["train", "validation"]

@@ -1,0 +1,27 @@
+"""What is pasted on the Data page, as files: those that were copied, or the text in one."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData
+
+from engine.atomic_write import write_file
+
+FOLDER = "pasted"  # in the cache
+FIRST_LINES = 2_000  # characters that tell whether it is a table
+
+
+def copied_files(content: QMimeData) -> list[Path]:
+    """The files that were copied."""
+    return [Path(url.toLocalFile()) for url in content.urls() if url.isLocalFile()]
+
+
+def file_with(text: str, cache: Path, name: str) -> Path:
+    """A new file with a text, of which tabs make a table."""
+    suffix = ".tsv" if "\t" in text[:FIRST_LINES] else ".txt"
+    folder = cache / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    file, number = folder / f"{name}{suffix}", 2
+    while file.exists():
+        file, number = folder / f"{name} {number}{suffix}", number + 1
+    write_file(file, text.encode("utf-8", errors="replace"))
+    return file
