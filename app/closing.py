@@ -30,7 +30,7 @@ def ask_to_close(
 
 def _what_becomes_of(runs: Sequence[RunningRun]) -> list[str]:
     working = sum(run.is_working for run in runs)
-    queued = len(runs) - working
+    queued = sum(run.state == "queued" for run in runs)
     said = []
     if working:
         goes_on = tr(

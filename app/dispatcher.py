@@ -122,6 +122,14 @@ class Dispatcher(QObject):
         """Resume a run from its last checkpoint, as soon as its device is free."""
         self._request(run_id, lambda: self._manager.resume(run_id))
 
+    def hold(self, run_id: str) -> None:
+        """Keep a queued run from starting until it is resumed."""
+        self._request(run_id, lambda: self._manager.hold(run_id))
+
+    def start_next(self, *run_ids: str) -> None:
+        """Move waiting runs to the front of the queue."""
+        self._request("", lambda: self._manager.start_next(run_ids))
+
     def force_stop(self, run_id: str) -> None:
         """Kill the worker of a run that does not stop."""
         self._request(run_id, lambda: self._manager.force_stop(run_id))

@@ -8,7 +8,7 @@ from app import background
 from app.dispatcher import Dispatcher
 from engine.record.checkpoints import all_checkpoints
 from engine.record.opening import Record
-from engine.record.runs import WORKING, Run, runs_in
+from engine.record.runs import WAITING, WORKING, Run, runs_in
 
 REFRESH_DELAY_MS = 300  # in which changes are read together
 
@@ -99,7 +99,7 @@ class Running(QObject):
         with self._record.read() as session:
             runs = [
                 RunningRun(**vars(RunNow.of(run)), id=run.id, name=run.name)
-                for run in runs_in(session, ("queued", *WORKING))
+                for run in runs_in(session, (*WAITING, *WORKING))
             ]
             saved = frozenset(f"{c.folder} {c.best}" for c in all_checkpoints(session) if c.run_id)
         return runs, saved

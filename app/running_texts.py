@@ -15,6 +15,7 @@ def activity_of(run: RunningRun) -> Activity:
 def _progress(run: RunNow) -> str:
     states = {
         "queued": tr("queued"),
+        "on hold": tr("on hold"),
         "starting": tr("starting"),
         "paused": tr("paused"),
         "not responding": tr("not responding"),

@@ -9,6 +9,7 @@ VALIDATION = "validation_"  # how the names of metrics begin that an evaluation 
 
 ICONS: dict[str, tuple[str, Role]] = {
     "queued": ("hourglass", Role.MUTED),
+    "on hold": ("pause", Role.MUTED),
     "starting": ("loader-circle", Role.ACCENT),
     "running": ("circle-play", Role.ACCENT),
     "paused": ("triangle-alert", Role.WARN),
@@ -25,6 +26,7 @@ ICONS: dict[str, tuple[str, Role]] = {
 def state_text(state: str) -> str:
     texts = {
         "queued": tr("queued"),
+        "on hold": tr("on hold"),
         "starting": tr("starting"),
         "running": tr("running"),
         "paused": tr("paused"),

@@ -26,6 +26,7 @@ from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate, RunWatch, Trashed
 from engine.record.runs import (
     RESUMABLE,
+    WAITING,
     WORKING,
     Run,
     add_run,
@@ -96,7 +97,7 @@ class RunManager:
     def _clear_features(self) -> None:
         """Delete the cached features of layer sweeps that no run will read any more."""
         with self._record.read() as session:
-            runs = [*runs_in(session, ("queued", *WORKING, *RESUMABLE))]
+            runs = [*runs_in(session, (*WAITING, *WORKING, *RESUMABLE))]
         groups = {str((from_json(run.job).get("group") or {}).get("id")) for run in runs}
         cached = self._home.cache / FEATURES_FOLDER
         for folder in cached.iterdir() if cached.is_dir() else ():
@@ -114,9 +115,9 @@ class RunManager:
             runs = all_runs(session) if everything else runs_in(session, WORKING)
         updates = [*self._new_runs(), *self._watch.follow(runs), *self._start_queued()]
         with self._record.read() as session:
-            waiting, working = runs_in(session, ("queued",)), runs_in(session, WORKING)
-        self.is_busy = bool(waiting or working)
-        if waiting and self._runner is not None:
+            queued, working = runs_in(session, ("queued",)), runs_in(session, WORKING)
+        self.is_busy = bool(queued or working)
+        if queued and self._runner is not None:
             self._runner.ensure()
         self.workers.reap(self._is_working)
         return updates
@@ -160,7 +161,7 @@ class RunManager:
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
     def _start_queued(self) -> list[RunUpdate]:
-        """Start the runs whose device is free, one on each device, in the order of their making."""
+        """Start the runs whose device is free, one on each device, in the order of the queue."""
         if not self.lead():
             return []
         with self._record.read() as session:
@@ -229,7 +230,7 @@ class RunManager:
         """Ask a run to save and end; one that waits in the queue just leaves it."""
         with self._record.session() as session:
             run = self._find(session, run_id)
-            if run.state == "queued":
+            if run.state in WAITING:
                 run.state, run.ended = "stopped", now()
             elif run.state in WORKING:
                 run.run_folder().ask_stop()
@@ -238,12 +239,13 @@ class RunManager:
         return [RunUpdate("run_changed", (run_id,))]
 
     def resume(self, run_id: str) -> list[RunUpdate]:
-        """Put a stopped or failed run in the queue again: same folder, last checkpoint."""
+        """Put a stopped or failed run in the queue again: same folder, last checkpoint. One that is
+        on hold is so no more."""
         with self._record.session() as session:
             run = self._find(session, run_id)
             if run.state == "queued" or run.state in WORKING:
                 return []  # it was asked for twice
-            if run.state not in RESUMABLE:
+            if run.state not in (*RESUMABLE, "on hold"):
                 raise StudioError(
                     phrase("“{run}” cannot be resumed.", run=run.name),
                     phrase("Only a run that was stopped, failed or crashed can be resumed."),
@@ -254,6 +256,25 @@ class RunManager:
             run.state = "queued"
             run.problem = run.advice = run.details = ""
         return [RunUpdate("run_changed", (run_id,)), *self._start_queued()]
+
+    def hold(self, run_id: str) -> list[RunUpdate]:
+        """Keep a queued run from starting until it is resumed; the others go on."""
+        with self._record.session() as session:
+            run = self._find(session, run_id)
+            if run.state == "queued":
+                run.state = "on hold"
+        return [RunUpdate("run_changed", (run_id,))]
+
+    def start_next(self, run_ids: Sequence[str]) -> list[RunUpdate]:
+        """Move waiting runs to the front of the queue, in the order in which they are given."""
+        with self._record.session() as session:
+            waiting = runs_in(session, WAITING)
+            highest = max((run.priority for run in waiting), default=0)
+            chosen = {run.id: run for run in waiting if run.id in run_ids}
+            for ahead, run_id in enumerate(reversed(run_ids), 1):
+                if run_id in chosen:
+                    chosen[run_id].priority = highest + ahead
+        return [RunUpdate("run_changed", (run_id,)) for run_id in chosen]
 
     def force_stop(self, run_id: str) -> list[RunUpdate]:
         """Kill the worker of a run with all that it started; what it has not saved is lost."""

@@ -17,6 +17,7 @@ from engine.spec.job import JobSpec
 
 State = Literal[
     "queued",
+    "on hold",
     "starting",
     "running",
     "paused",
@@ -29,6 +30,7 @@ State = Literal[
     "unreadable",
 ]
 WORKING: tuple[State, ...] = (*("starting", "running", "paused", "not responding", "stopping"),)
+WAITING: tuple[State, ...] = ("queued", "on hold")  # in the queue
 RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
 MOST_REMARKS = 200  # kept of one run
 
@@ -36,7 +38,7 @@ MOST_REMARKS = 200  # kept of one run
 class Run(Table):
     """One execution of a job. Its id is the name of its folder.
 
-    `name`, `notes` and `star` belong to the user; all else comes from the folder.
+    `name`, `notes`, `star` and `priority` belong to the user; all else comes from the folder.
     """
 
     __tablename__ = "runs"
@@ -45,6 +47,7 @@ class Run(Table):
     name: Mapped[str]
     notes: Mapped[str] = mapped_column(default="")
     star: Mapped[bool] = mapped_column(default=False)
+    priority: Mapped[int] = mapped_column(default=0)  # in the queue, the highest first
 
     task: Mapped[str]
     job: Mapped[str]  # the JobSpec as JSON
@@ -174,10 +177,9 @@ def run(session: Session, run_id: str) -> Run | None:
 
 
 def runs_in(session: Session, states: Sequence[State]) -> Sequence[Run]:
-    """The runs in these states in the order in which they were asked for."""
-    return session.scalars(
-        select(Run).where(Run.state.in_(states)).order_by(Run.created, Run.id)
-    ).all()
+    """The runs in these states, by their priority and then in the order in which they were made."""
+    order = (Run.priority.desc(), Run.created, Run.id)
+    return session.scalars(select(Run).where(Run.state.in_(states)).order_by(*order)).all()
 
 
 def remove_run(session: Session, run_id: str) -> None:

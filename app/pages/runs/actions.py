@@ -13,6 +13,7 @@ from app.pages.runs.state import RunsState
 from app.translation import tr
 
 Rows = Sequence[RunRow]
+ON_HOLD = "on hold"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,9 @@ def run_actions() -> Sequence[RunAction | None]:
         None,
         RunAction("stop", stop_text, "circle-stop", "Ctrl+.", _stops, _stop, True),
         RunAction("resume", _is(tr("&Resume")), "play", "Ctrl+G", _resumes, _resume, True),
+        None,
+        RunAction("next", _is(tr("Start ne&xt")), "arrow-right", "Ctrl+Up", _waits, _next, True),
+        RunAction("hold", hold_text, "hourglass", "Ctrl+H", _waits, _hold, True),
         None,
         RunAction(
             "explore",
@@ -76,9 +80,15 @@ def resume_text(row: RunRow) -> str:
 
 def stop_text(rows: Rows) -> str:
     """What “Stop” does for these runs: those that only wait in the queue have nothing to save."""
-    if rows and all(row.state == "queued" for row in rows):
+    if rows and all(row.is_waiting for row in rows):
         return tr("&Cancel")
     return tr("&Stop and save")
+
+
+def hold_text(rows: Rows) -> str:
+    """What “Hold” does for these runs."""
+    held = bool(rows) and all(row.state == ON_HOLD for row in rows)
+    return tr("Re&lease") if held else tr("&Hold")
 
 
 def star_text(rows: Rows) -> str:
@@ -113,7 +123,13 @@ def _stops(row: RunRow) -> str:
     return "" if row.is_active else tr("This run is not running.")
 
 
+def _waits(row: RunRow) -> str:
+    return "" if row.is_waiting else tr("This run is not in the queue.")
+
+
 def _resumes(row: RunRow) -> str:
+    if row.state == ON_HOLD:
+        return ""
     if row.is_active:
         return tr("This run is already running or queued.")
     if row.state == "finished":
@@ -162,6 +178,19 @@ def _stop(_: QWidget, runs: RunsState, rows: Rows) -> None:
 def _resume(_: QWidget, runs: RunsState, rows: Rows) -> None:
     for row in rows:
         runs.resume(row.id)
+
+
+def _next(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    runs.start_next([row.id for row in rows])
+
+
+def _hold(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    held = all(row.state == ON_HOLD for row in rows)
+    for row in rows:
+        if held:
+            runs.resume(row.id)
+        else:
+            runs.hold(row.id)
 
 
 def _explore(_: QWidget, runs: RunsState, rows: Rows) -> None:

@@ -16,7 +16,7 @@ from engine.messages.events import Branched
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import sparkline
 from engine.record.opening import Record
-from engine.record.runs import RESUMABLE, Run, all_runs
+from engine.record.runs import RESUMABLE, WAITING, Run, all_runs
 from engine.record.runs import run as find
 from engine.spec.dataset import StoredData
 from engine.spec.job import JobSpec
@@ -62,7 +62,12 @@ class RunRow(RunNow):
 
     @property
     def is_active(self) -> bool:
-        return self.state == "queued" or self.is_working
+        return self.is_waiting or self.is_working
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is in the queue."""
+        return self.state in WAITING
 
     @property
     def can_resume(self) -> bool:

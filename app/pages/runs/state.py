@@ -136,6 +136,12 @@ class RunsState(QObject):
     def resume(self, run_id: str) -> None:
         self._studio.dispatcher.resume(run_id)
 
+    def hold(self, run_id: str) -> None:
+        self._studio.dispatcher.hold(run_id)
+
+    def start_next(self, run_ids: Sequence[str]) -> None:
+        self._studio.dispatcher.start_next(*run_ids)
+
     def force_stop(self, run_id: str) -> None:
         self._studio.dispatcher.force_stop(run_id)
 

@@ -112,6 +112,43 @@ def test_a_queued_run_that_is_stopped_leaves_the_queue(window: Window) -> None:
     window.until(waiting, "finished")
 
 
+def test_a_run_on_hold_lets_others_go_ahead_until_it_is_resumed(window: Window) -> None:
+    long, held, other = (window.add(fake_worker.job(name)) for name in ("long", "held", "other"))
+    window.until_waiting(long)
+    window.manager.hold(held)
+    window.manager.hold(long)
+    assert window.states()[held] == "on hold" and window.states()[long] == "running"
+    window.manager.stop(long)
+    window.until(other, "finished")
+    window.refresh()
+    assert window.states()[held] == "on hold" and not window.manager.is_busy
+    window.manager.resume(held)
+    window.until(held, "finished")
+
+
+def test_a_run_on_hold_can_be_taken_out_of_the_queue(window: Window) -> None:
+    held = window.add(fake_worker.job())
+    window.manager.hold(held)
+    window.manager.stop(held)
+    window.refresh()
+    assert window.states()[held] == "stopped"
+
+
+def test_the_runs_that_are_to_start_next_do_so_in_their_order(window: Window) -> None:
+    long = window.add(fake_worker.job("long"))
+    runs = {window.add(fake_worker.job(name)): name for name in "abcd"}
+    _, b, c, d = runs
+    window.until_waiting(long)
+    window.manager.start_next([c])
+    window.manager.start_next([d, b, long, "gone"])
+    window.say(long, "go on")
+    for run_id in runs:
+        window.until(run_id, "finished")
+    begun = sorted((str(window.run(run_id).started), name) for run_id, name in runs.items())
+    assert [name for _, name in begun] == ["d", "b", "c", "a"]
+    assert window.run(long).priority == 0
+
+
 def test_a_finished_run_cannot_be_resumed(window: Window) -> None:
     run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")

@@ -6,7 +6,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from app import resources
-from app.pages.runs.actions import newer_text, resume_text, run_actions, stop_text, why_not
+from app.pages.runs.actions import ON_HOLD, newer_text, resume_text, run_actions, stop_text, why_not
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state_badge import StateBadge
@@ -181,6 +181,8 @@ class RunHeader(QWidget):
     def _wait(self, row: RunRow) -> str:
         if row.state == "queued":
             return self.tr("Starts when the current run ends")
+        if row.state == ON_HOLD:
+            return self.tr("Starts after it is released")
         if self.state.is_silent():
             silent = numbers.duration(self.state.silent_seconds())
             return self.tr("No response from the training process for {0}").format(silent)

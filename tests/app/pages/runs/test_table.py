@@ -6,7 +6,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.actions import resume_text, stop_text
+from app.pages.runs.actions import hold_text, resume_text, stop_text, why_not
 from app.pages.runs.columns import COLUMNS, Column
 from app.pages.runs.filter import RunsFilter, Shown
 from app.pages.runs.rows import RunRow, read_rows
@@ -174,3 +174,14 @@ def test_a_run_that_waits_is_cancelled_and_has_nothing_to_save(rows: list[RunRow
     assert stop_text([running]) == stop_text([queued, running]) == "&Stop and save"
     cancelled = replace(rows[0], state="stopped", started=None, checkpoint_step=0)
     assert resume_text(cancelled) == "&Start"
+
+
+def test_waiting_runs_are_moved_held_and_released(rows: list[RunRow]) -> None:
+    queued, held, done = (
+        replace(rows[0], id=state, state=state) for state in ("queued", "on hold", "finished")
+    )
+    assert hold_text([queued, held]) == "&Hold" and hold_text([held]) == "Re&lease"
+    for key in ("next", "hold"):
+        assert not why_not(key, queued) and not why_not(key, held)
+        assert why_not(key, done) == "This run is not in the queue."
+    assert not why_not("resume", held) and why_not("resume", queued)
