@@ -242,6 +242,8 @@ class Curve(QWidget):
         for number, name in enumerate(self._lines):
             faint, line = self._lines[name]
             line.setPen(self._pen(number))
+            if line.opts["symbol"] is not None:
+                line.setSymbolBrush(self._pen(number).color())
             pale, faded = self._pen(number), self._pen(number).color()
             faded.setAlphaF(0.28)
             pale.setColor(faded)

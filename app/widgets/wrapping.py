@@ -10,11 +10,12 @@ from app.theme import SPACE
 class Wrapping(QWidget):
     """Keeps its parts in their order, each as wide as it wants to be, and is as high as its rows.
 
-    A part that is hidden takes no room.
+    A part that is hidden takes no room. `gap` px lie between two parts.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, gap: int = 4 * SPACE) -> None:
         super().__init__(parent)
+        self._gap = gap
         self._parts: list[QWidget] = []
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
@@ -67,7 +68,7 @@ class Wrapping(QWidget):
                 left, top, high = 0, top + high + SPACE, 0
                 rows.append([])
             rows[-1].append((part, QRect(left, top, wide, size.height())))
-            left, high = left + wide + 4 * SPACE, max(high, size.height())
+            left, high = left + wide + self._gap, max(high, size.height())
         for row in rows:
             tallest = max((place.height() for _, place in row), default=0)
             for part, place in row:

@@ -93,11 +93,11 @@ class BaseModelStep(QWidget):
         if entry.info is None:
             return Pick(entry.path, entry.name, "", reason=entry.problem)
         info = entry.info
-        facts = [
-            self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),
-            self.tr("{0} parameters").format(numbers.short(info.parameters)),
+        facts = [  # cut in the middle, where most are the same
             self._origin(entry),
             score_of(entry),
+            self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),
+            self.tr("{0} parameters").format(numbers.short(info.parameters)),
             *past_of(entry),
         ]
         chosen = self._state.choices.model

@@ -3,6 +3,7 @@
 S labels that are shown.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -303,9 +304,22 @@ def layout(matrix: Matrix) -> tuple[float, float, float]:
     names = [one_line(matrix.confusion.labels[n]) for n in matrix.shown]
     widest = max(map(metrics.horizontalAdvance, names)) + 2 * SPACE
     left = TITLE + min(widest, NAMES * matrix.width())
-    top = TITLE + metrics.height() + SPACE
-    side = min((matrix.width() - left - 1) / count, (matrix.height() - top - 1) / count, LARGEST)
-    return left, top, max(side, 1.0)
+    tops = [TITLE + metrics.height() + SPACE]
+    tops.append(TITLE + min(widest, NAMES * matrix.height()))
+    found = [(left, top, _side(matrix, left, top, count)) for top in tops]
+    lying, upright = found
+    return lying if are_lying(names, lying[2], metrics) else upright
+
+
+def _side(matrix: QWidget, left: float, top: float, count: int) -> float:
+    """The side of a cell, in px, that `count` rows and columns leave room for."""
+    wide, high = (matrix.width() - left - 1) / count, (matrix.height() - top - 1) / count
+    return max(min(wide, high, LARGEST), 1.0)
+
+
+def are_lying(names: Sequence[str], side: float, metrics: QFontMetricsF) -> bool:
+    """Whether each name has room above a cell; else all of them are turned."""
+    return all(metrics.horizontalAdvance(name) <= side - 2 for name in names)
 
 
 def one_line(label: str) -> str:
@@ -370,23 +384,34 @@ def _paint_names(
     painter.drawText(QRectF(0, 0, max(whole, 60), TITLE), centre, tr("Gold"))
     painter.restore()
     painter.setPen(look.text)
-    for number, label in enumerate(shown):
-        name = one_line(confused.labels[label])
+    names = [one_line(confused.labels[label]) for label in shown]
+    lie = are_lying(names, side, metrics)
+    for number, name in enumerate(names):
         if side >= line:
             box = QRectF(TITLE, top + number * side, left - TITLE - SPACE, side)
             at_right = metrics.elidedText(name, cut, box.width())
             painter.drawText(box, right | Qt.AlignmentFlag.AlignVCenter, at_right)
-        if side >= READABLE:
-            above = QRectF(left + number * side, TITLE, side, line)
-            painter.drawText(above, centre, metrics.elidedText(name, cut, side - 2))
+        if lie and side >= READABLE:
+            painter.drawText(QRectF(left + number * side, TITLE, side, line), centre, name)
+        elif side >= line:
+            painter.save()
+            painter.translate(left + number * side, top - SPACE)
+            painter.rotate(-90)
+            length = top - SPACE - TITLE
+            upwards = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            painter.drawText(
+                QRectF(0, 0, length, side), upwards, metrics.elidedText(name, cut, length)
+            )
+            painter.restore()
 
 
 def figure_of(matrix: Matrix) -> Figure | None:
     confused, shown, unit = matrix.confusion, matrix.shown, matrix.unit
     if confused is None or not len(shown):
         return None
-    left, top = 160.0, 48.0
-    side = float(PAPER_CELL)
+    side, left = float(PAPER_CELL), 160.0
+    names = [one_line(confused.labels[label]) for label in shown]
+    top = 48.0 if are_lying(names, side, QFontMetricsF(paper_font(12))) else left
     look = Look(ink(Role.TEXT), ink(Role.MUTED), ink(Role.HOVER), paper_font(12))
 
     def draw(painter: QPainter, _size: QSizeF) -> None:

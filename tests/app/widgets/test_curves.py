@@ -200,9 +200,12 @@ def test_a_million_points_are_drawn_in_time(qtbot, curve: Curve) -> None:
 def test_curves_follow_the_theme(curve: Curve, looks: Callable[[theme.Choice], None]) -> None:
     curve.set_series("loss", [0, 1], [0.0, 1.0])
     curve.draw_now()
-    light = curve._lines["loss"][1].opts["pen"].color()
+    line = curve._lines["loss"][1]
+    light = line.opts["pen"].color()
+    assert line.opts["symbolBrush"] == light
     looks("dark")
-    assert curve._lines["loss"][1].opts["pen"].color() != light
+    dark = line.opts["pen"].color()
+    assert line.opts["symbolBrush"] == dark != light
 
 
 def test_smoothing_is_the_mean_of_the_neighbours() -> None:

@@ -23,6 +23,8 @@ from app.widgets.tables import Index
 
 SIDE = 80 * SPACE  # width of the facts
 
+LONGEST_NUMBER = "999,999,999"  # that a bar leaves room for
+
 
 class OverviewTab(QWidget):
     """Facts at the left, parts at the right."""
@@ -75,13 +77,14 @@ class PartsView(QTreeView):
 
 
 class ShareBar(QStyledItemDelegate):
-    """A number at the right, over a bar of its share."""
+    """A number at the right, beside a bar of its share."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)
         share = index.data(SHARE)
         if share:
-            room = QRectF(option.rect).adjusted(SPACE, 3, -SPACE, -3)
+            number = option.fontMetrics.horizontalAdvance(LONGEST_NUMBER)
+            room = QRectF(option.rect).adjusted(SPACE, 3, -2 * SPACE - number, -3)
             bar = QRectF(room.left(), room.top(), max(room.width() * share, 1.0), room.height())
             painter.save()
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -2,19 +2,23 @@
 
 import numpy as np
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.theme import SPACE
 from app.widgets import figure
 from app.widgets.results.confusion import (
     BY_ROW,
     MAX_SHOWN,
+    TITLE,
     ConfusionPicture,
     Matrix,
     layout,
     shown_labels,
 )
 from app.widgets.results.label_table import LabelTablePicture, value_text
+from app.widgets.text import font
 from engine.results.classes import Confusion
 from engine.results.conditions import Conditions
 from engine.results.intervals import UNKNOWN, Interval
@@ -61,6 +65,22 @@ def test_the_keyboard_reaches_every_cell_and_name_and_says_which(qtbot: QtBot) -
     QTest.keyClick(made.matrix, Qt.Key.Key_Up)
     assert made.matrix.current == (-1, 1)
     assert made.matrix.accessibleDescription() == "Predicted “b”: 3 rows"
+
+
+def test_names_that_are_wider_than_a_cell_are_turned_and_whole(qtbot: QtBot) -> None:
+    labels = ("animals and plants", "games and sport", "religion and myth")
+    gold = list(labels) * 2
+    made = picture(qtbot)
+    flat = layout(made.matrix)[1]
+    measured = classified(gold, gold, labels=labels, text=[""] * 6)
+    made.show_measured(ConfusionPicture.measure(measured))
+    metrics = QFontMetricsF(font("small"))
+    widest = max(metrics.horizontalAdvance(name) for name in labels)
+    _, top, side = layout(made.matrix)
+    assert top - TITLE - SPACE >= widest > side > 0 and top > flat
+    assert made.matrix.cell_at(middle(made.matrix, -1, 1)) == (-1, 1)
+    kept = made.figure()
+    assert kept is not None and kept.size.height() > kept.size.width() - 20
 
 
 def test_the_figure_has_what_is_shown_and_all_numbers(qtbot: QtBot) -> None:

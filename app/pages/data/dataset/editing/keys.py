@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 
 from app.pages.data.dataset.editing.state import KEYS
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.text import plain_menu_text, tooltip
+from app.widgets.wrapping import Wrapping
 
 SHOWN_CHARACTERS = 18  # of a label on its button
 
@@ -26,23 +27,23 @@ class LabelKeys(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.labels: tuple[str, ...] = ()
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(2 * SPACE)
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, 0, 0, 0)
         self.hide()
 
     def show_labels(self, labels: Sequence[str], none: str) -> None:
         """Show these; `none` is what key 0 does, "" where it does nothing."""
         self.labels = tuple(labels[:KEYS])
-        while (item := self._row.takeAt(0)) is not None:
+        while (item := self._rows.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
                 widget.deleteLater()
+        row = Wrapping(gap=2 * SPACE)
+        self._rows.addWidget(row)
         for number, label in enumerate(self.labels, start=1):
-            self._add(str(number), label, label)
+            row.add(self._button(str(number), label, label))
         if none:
-            self._add("0", none, "")
-        self._row.addStretch(1)
+            row.add(self._button("0", none, ""))
         self.setVisible(bool(self.labels))
 
     def watch(self, table: QWidget) -> None:
@@ -66,7 +67,7 @@ class LabelKeys(QWidget):
         self.pressed.emit(label)
         return True
 
-    def _add(self, key: str, title: str, label: str) -> None:
+    def _button(self, key: str, title: str, label: str) -> QPushButton:
         shown = title if len(title) <= SHOWN_CHARACTERS else f"{title[:SHOWN_CHARACTERS]}…"
         button = buttons.plain(plain_menu_text(f"{key}  {shown}"))
         button.setAccessibleName(
@@ -74,7 +75,7 @@ class LabelKeys(QWidget):
         )
         button.setToolTip(tooltip(button.accessibleName()))
         button.clicked.connect(lambda _=False: self.pressed.emit(label))
-        self._row.addWidget(button)
+        return button
 
 
 class KeyFilter(QObject):
