@@ -109,6 +109,20 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
     return arrange
 
 
+def attributions(stage: Stage) -> None:
+    """Integrated gradients of a prediction, with their faithfulness and some edits."""
+    explore("attribution", fine_tuned=True)(stage)
+    page: Any = stage.window.pages["explore"]
+    view = page.panels["attribution"]
+    view.controls.method.setCurrentIndex(1)
+    view.controls.method.activated.emit(1)
+    page.study.pick(2)
+    settle()
+    view.faithfulness.go.click()
+    view.edits.drop.click()
+    view.edits.suggest.click()
+
+
 def tokens(stage: Stage) -> None:
     """A pair of texts with an unknown word and a masked one."""
     page: Any = stage.show("explore", {"model": starter_model(), "text": WORDS, "pair": SECOND})
@@ -227,6 +241,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "explore-norms": attention(measure=1),
     "explore-query-key": attention(form=2),
     "explore-task-predictions": explore("predictions", fine_tuned=True),
+    "explore-attributions": attributions,
     "explore-compare": compare,
     "help": lambda stage: stage.show("help", "settings"),
     "settings": lambda stage: stage.show("settings"),

@@ -3,14 +3,23 @@
 The colour is never alone: every word carries its number, with its sign.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour
+from app.theme import PICKED, SPACE, Role, colour
 from app.widgets.chips import AS_STORED
 from app.widgets.text import font, visible
 from engine.messages.explore.occlusion import WordEffect
@@ -22,19 +31,29 @@ FOR, AGAINST = Role.CHART_1, Role.BAD
 
 
 class Words(QWidget):
-    """Paints words in their order, each over the number of its effect."""
+    """Paints words in their order, each over the number of its effect.
+
+    Signals:
+        word_picked: the number of a word that was clicked.
+    """
+
+    word_picked = Signal(int)
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self.shown: tuple[WordEffect, ...] = ()
+        self.chosen = -1  # the word that is framed
         self._boxes: list[QRectF] = []
         self.setAccessibleName(name)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
-    def show_words(self, words: Sequence[WordEffect]) -> None:
-        self.shown = tuple(words[:MOST_WORDS])
+    def show_words(self, words: Sequence[WordEffect], chosen: int = -1) -> None:
+        shown = tuple(words[:MOST_WORDS])
+        if (shown, chosen) == (self.shown, self.chosen):
+            return
+        self.shown, self.chosen = shown, chosen
         said = ", ".join(f"{_painted(word)} {_number(word)}" for word in self.shown)
         self.setAccessibleDescription(said)
         self._boxes = self._place(self.width())
@@ -58,44 +77,73 @@ class Words(QWidget):
         super().resizeEvent(event)
         self._boxes = self._place(self.width())
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        for number, box in enumerate(self._boxes):
+            if box.contains(event.position()):
+                self.word_picked.emit(number)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        most = max((abs(word.effect) for word in self.shown), default=0) or 1
-        height = self._line_heights()[0]
-        for word, box in zip(self.shown, self._boxes, strict=True):
-            tint = colour(FOR if word.effect > 0 else AGAINST, STRONGEST * abs(word.effect) / most)
-            upper = QRectF(box.left(), box.top(), box.width(), height)
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(tint)
-            painter.drawRoundedRect(upper, 4, 4)
-            painter.setPen(colour(Role.TEXT))
-            painter.setFont(mono_font())
-            painter.drawText(upper, Qt.AlignmentFlag.AlignCenter | AS_STORED, _painted(word))
-            painter.setPen(colour(Role.MUTED))
-            painter.setFont(font("small"))
-            lower = QRectF(box.left(), upper.bottom(), box.width(), box.bottom() - upper.bottom())
-            painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, _number(word))
-
-    def _line_heights(self) -> tuple[float, float]:
-        """Of a word, and of the number below it."""
-        small = QFontMetricsF(font("small")).height()
-        return QFontMetricsF(mono_font()).height() + SPACE, small + 1
+        fonts = mono_font(), font("small")
+        paint_words(painter, self.shown, self._boxes, colour, fonts)
+        if 0 <= self.chosen < len(self._boxes):
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour(PICKED), 1.5))
+            painter.drawRoundedRect(self._boxes[self.chosen].adjusted(1, 1, -1, -1), 4, 4)
 
     def _place(self, width: int) -> list[QRectF]:
-        metrics, small = QFontMetricsF(mono_font()), QFontMetricsF(font("small"))
-        height = sum(self._line_heights())
-        boxes: list[QRectF] = []
-        x = y = 0.0
-        for word in self.shown:
-            wide = 2 * SPACE + max(
-                metrics.horizontalAdvance(_painted(word)), small.horizontalAdvance(_number(word))
-            )
-            if x and x + wide > width:
-                x, y = 0.0, y + height + 2 * SPACE
-            boxes.append(QRectF(x, y, wide, height))
-            x += wide + SPACE
-        return boxes
+        return place_words(self.shown, width, (mono_font(), font("small")))
+
+
+def paint_words(
+    painter: QPainter,
+    words: Sequence[WordEffect],
+    boxes: Sequence[QRectF],
+    ink: Callable[[Role, float], QColor],
+    fonts: tuple[QFont, QFont],
+) -> None:
+    """Draw words into their boxes, with the fonts of a word and of its number."""
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    most = max((abs(word.effect) for word in words), default=0) or 1
+    height = _line_heights(fonts)[0]
+    for word, box in zip(words, boxes, strict=True):
+        tint = ink(FOR if word.effect > 0 else AGAINST, STRONGEST * abs(word.effect) / most)
+        upper = QRectF(box.left(), box.top(), box.width(), height)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(tint)
+        painter.drawRoundedRect(upper, 4, 4)
+        painter.setPen(ink(Role.TEXT, 1.0))
+        painter.setFont(fonts[0])
+        painter.drawText(upper, Qt.AlignmentFlag.AlignCenter | AS_STORED, _painted(word))
+        painter.setPen(ink(Role.MUTED, 1.0))
+        painter.setFont(fonts[1])
+        lower = QRectF(box.left(), upper.bottom(), box.width(), box.bottom() - upper.bottom())
+        painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, _number(word))
+
+
+def place_words(
+    words: Sequence[WordEffect], width: float, fonts: tuple[QFont, QFont]
+) -> list[QRectF]:
+    """A box for each word, in as many rows as this width needs."""
+    metrics, small = (QFontMetricsF(each) for each in fonts)
+    height = sum(_line_heights(fonts))
+    boxes: list[QRectF] = []
+    x = y = 0.0
+    for word in words:
+        wide = 2 * SPACE + max(
+            metrics.horizontalAdvance(_painted(word)), small.horizontalAdvance(_number(word))
+        )
+        if x and x + wide > width:
+            x, y = 0.0, y + height + 2 * SPACE
+        boxes.append(QRectF(x, y, wide, height))
+        x += wide + SPACE
+    return boxes
+
+
+def _line_heights(fonts: tuple[QFont, QFont]) -> tuple[float, float]:
+    """Of a word, and of the number below it."""
+    word, number = (QFontMetricsF(each).height() for each in fonts)
+    return word + SPACE, number + 1
 
 
 def _painted(word: WordEffect) -> str:

@@ -3,14 +3,24 @@
 import torch
 
 from engine.errors import StudioError
+from engine.explore.fill_mask import fill_mask
 from engine.explore.targets import Target, predicted, scores, target_of
-from engine.messages.explore.attribution import Edit, EditScored, EditsScored, ScoreEdits
+from engine.messages.explore.attribution import (
+    Edit,
+    EditScored,
+    EditsScored,
+    ScoreEdits,
+    SuggestWords,
+    WordsSuggested,
+)
+from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.text import Token
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tasks.inputs import typed
 
 MAX_EDITS = 100
+LEFT_OUT = 10  # predictions beyond those wanted, of which many are no words
 
 
 @torch.inference_mode()
@@ -33,6 +43,24 @@ def score(checkpoint: Checkpoint, question: ScoreEdits) -> EditsScored:
         predicted=predicted(checkpoint, target, given.tokens, given.segments),
         edits=tuple(_edited(checkpoint, question, target, edit) for edit in question.edits),
     )
+
+
+def suggest(checkpoint: Checkpoint, question: SuggestWords) -> WordsSuggested:
+    """The top predictions of the MLM head where the characters are replaced by one mask.
+
+    Raises StudioError where the model has no MLM head.
+    """
+    tokenizer = checkpoint.tokenizer
+    texts = [question.text, question.pair]
+    there = (texts[question.segment] or "")[question.start : question.end].casefold()
+    mask = Edit(start=question.start, end=question.end, text=tokenizer.token(tokenizer.mask))
+    texts[question.segment] = changed(texts[question.segment] or "", mask)
+    count = 4 * question.top + LEFT_OUT
+    asked = FillMask(checkpoint=question.checkpoint, text=texts[0] or "", pair=texts[1], top=count)
+    filled = fill_mask(checkpoint, asked).predictions
+    words = [one.label.strip() for one in filled[0].ranked] if filled else []
+    own = [word for word in words if word.isalpha() and word.casefold() != there]
+    return WordsSuggested(to=question.number, words=tuple(own[: question.top]))
 
 
 def _edited(checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: Edit) -> EditScored:

@@ -30,7 +30,12 @@ from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.messages.explore.attention import Attend, ShowQueryKey
-from engine.messages.explore.attribution import Attribute, CheckFaithfulness, ScoreEdits
+from engine.messages.explore.attribution import (
+    Attribute,
+    CheckFaithfulness,
+    ScoreEdits,
+    SuggestWords,
+)
 from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
@@ -235,6 +240,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     Attribute: _attribute,
     CheckFaithfulness: exact(faithfulness.check),
     ScoreEdits: exact(edits.score),
+    SuggestWords: exact(edits.suggest),
     Examine: _examine,
     Import: _import,
     Export: _export,

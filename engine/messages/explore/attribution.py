@@ -7,7 +7,7 @@ from pydantic import Field
 from engine.messages import Message
 from engine.messages.explore.occlusion import WordEffect
 from engine.messages.explore.target import AboutTarget, Explained
-from engine.messages.explore.text import Token
+from engine.messages.explore.text import TextQuestion, Token
 from engine.messages.question import Answer
 
 Method = Literal["occlusion", "integrated_gradients", "input_x_gradient", "rollout"]
@@ -146,3 +146,25 @@ class ScoreEdits(AboutTarget):
     answered_by: ClassVar[type[Answer]] = EditsScored
     kind: Literal["score_edits"] = "score_edits"
     edits: tuple[Edit, ...]
+
+
+class WordsSuggested(Answer):
+    """The most likely first."""
+
+    kind: Literal["words_suggested"] = "words_suggested"
+    words: tuple[str, ...]
+
+
+class SuggestWords(TextQuestion):
+    """Which words of one token does a pre-trained model predict in place of these characters?
+
+    `checkpoint` has an MLM head; it may be another model than the one that is explained. The word
+    that stands there, pieces of words, and what is not made of letters, are left out.
+    """
+
+    answered_by: ClassVar[type[Answer]] = WordsSuggested
+    kind: Literal["suggest_words"] = "suggest_words"
+    segment: int = 0
+    start: int
+    end: int
+    top: int = Field(5, ge=1)

@@ -9,9 +9,16 @@ import transformers
 
 from engine.errors import StudioError
 from engine.explore import attribution, faithfulness
-from engine.explore.edits import score
+from engine.explore.edits import score, suggest
 from engine.explore.faithfulness import SHARES, check, random_orders
-from engine.messages.explore.attribution import CheckFaithfulness, Edit, ScoreEdits
+from engine.explore.fill_mask import fill_mask
+from engine.messages.explore.attribution import (
+    CheckFaithfulness,
+    Edit,
+    ScoreEdits,
+    SuggestWords,
+)
+from engine.messages.explore.fill_mask import FillMask
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import folder
@@ -102,3 +109,13 @@ def test_faithfulness_is_what_masking_by_hand_finds(classes, monkeypatch) -> Non
 def test_an_order_names_every_word_once(classes) -> None:
     with pytest.raises(StudioError, match="two words"):
         check(classes[0], CheckFaithfulness(checkpoint=Path("any"), text=TEXT, order=(0, 0)))
+
+
+def test_words_are_suggested_by_the_mask_head(classes) -> None:
+    ours = classes[0]
+    question = SuggestWords(checkpoint=Path("any"), text=TEXT, start=7, end=8, top=4)
+    masked = next(n for n, t in enumerate(ours.tokenizer.encode(TEXT).tokens) if t.start == 7)
+    fill = FillMask(checkpoint=Path("any"), text=TEXT, masked=(masked,), top=40)
+    ranked = [one.label for one in fill_mask(ours, fill).predictions[0].ranked]
+    expected = [word for word in ranked if word.isalpha() and word != "f"][:4]
+    assert list(suggest(ours, question).words) == expected

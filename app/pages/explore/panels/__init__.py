@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from app.pages.explore.panel import PanelDescription
 from app.pages.explore.panels.attention.panel import panel as attention
+from app.pages.explore.panels.attribution.panel import panel as attribution
 from app.pages.explore.panels.history.panel import panel as history
 from app.pages.explore.panels.predictions.panel import panel as predictions
 from app.pages.explore.panels.tokens.panel import panel as tokens
@@ -14,6 +15,7 @@ PANELS: tuple[Callable[[], PanelDescription], ...] = (
     words,
     attention,
     predictions,
+    attribution,
     history,
 )
 FRONT = "words"  # the panel that is in front at first

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.words import painting
-from app.pages.explore.panels.words.numbers_table import NumbersTable
 from app.pages.explore.panels.words.painting import Column
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
@@ -25,6 +24,7 @@ from app.widgets.bars import chance
 from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
 from app.widgets.numbers import decimal
+from app.widgets.numbers_table import NumbersTable
 from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text
 from engine.messages.explore.candidates import Candidate

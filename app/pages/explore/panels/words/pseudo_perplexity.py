@@ -7,7 +7,6 @@ from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPe
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words.numbers_table import NumbersTable
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.panels.words.state import WordsState, same_token
@@ -18,6 +17,7 @@ from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
+from app.widgets.numbers_table import NumbersTable
 from app.widgets.page import scrolling
 from app.widgets.text import Text, font
 from engine.messages.explore.pseudo_perplexity import TokenScore

@@ -1,0 +1,347 @@
+"""What if? Words dropped, swapped or replaced, each edit by itself, with what becomes of it."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QModelIndex, QObject, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from app import background
+from app.explorer import Explorer
+from app.library import ModelEntry, own_models
+from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.panels.attribution.state import AttributionState
+from app.pages.explore.side import Input, Side, cleaned
+from app.theme import SPACE
+from app.translation import translated
+from app.widgets import buttons
+from app.widgets.chips import painted
+from app.widgets.numbers import decimal
+from app.widgets.numbers_table import NumbersTable
+from app.widgets.text import Text
+from engine.home import Home
+from engine.messages.explore.attribution import (
+    Attribute,
+    Edit,
+    EditScored,
+    EditsScored,
+    ScoreEdits,
+    SuggestWords,
+    WordsSuggested,
+)
+from engine.messages.question import Answer, Refused
+
+MAX_ROWS = 100  # edits of a text
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a text, and the one after it, in characters."""
+
+    segment: int
+    start: int
+    end: int
+    next: tuple[int, int] | None = None  # the word after it in the same text
+
+
+class EditsState(QObject):
+    """The edits of the present text, and the score of each.
+
+    Signals:
+        changed: the edits, their scores, the selected word, or why there is no score.
+    """
+
+    changed = Signal()
+
+    def __init__(self, of: AttributionState, explorer: Explorer, home: Home) -> None:
+        super().__init__(of)
+        self.of, self.study = of, of.study
+        self.problem = ""
+        self._explorer, self._home = explorer, home
+        self._names: tuple[str, ...] = ()
+        self._edits: tuple[Edit, ...] = ()
+        self._key: object = None  # the texts that they are edits of
+        self._suggesting = 0  # number of the question
+        self._suggested: Word | None = None
+        self.query = LiveQuery(of.study, explorer, self._question)
+        self.query.changed.connect(self.changed)
+        of.choice.changed.connect(self.query.renew)
+        self.study.picked_changed.connect(lambda _: self._on_picked())
+        self.study.settled.connect(self.changed)
+        explorer.answered.connect(self._on_answer)
+
+    # ── what is known ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def word(self) -> Word | None:
+        """The selected word."""
+        side, picked = self.of.side, self.study.picked
+        if not side.is_known or not 0 <= picked < len(side.tokens):
+            return None
+        token = side.tokens[picked]
+        if token.special:
+            return None
+        numbers = side.word(picked)
+        start, end = side.stretch(picked)
+        after = numbers[-1] + 1
+        following = None
+        if after < len(side.tokens) and side.tokens[after].segment == token.segment:
+            following = None if side.tokens[after].special else side.stretch(after)
+        return Word(token.segment, start, end, following)
+
+    def text_of(self, word: Word) -> str:
+        return self.of.side.texts[word.segment][word.start : word.end]
+
+    @property
+    def is_suggesting(self) -> bool:
+        return self._suggesting > 0
+
+    @property
+    def answer(self) -> EditsScored | None:
+        answer = self.query.answer
+        if not isinstance(answer, EditsScored) or len(answer.edits) != len(self._current()):
+            return None
+        return answer
+
+    def rows(self) -> list[tuple[str, EditScored | None]]:
+        """What each edit is, and its score as soon as it is there."""
+        answer, count = self.answer, len(self._current())
+        scored = answer.edits if answer is not None else (None,) * count
+        return list(zip(self._names[:count], scored, strict=True))
+
+    # ── what the user does ───────────────────────────────────────────────────────────────────
+
+    def drop(self) -> None:
+        """Leave out the selected word, and one space beside it."""
+        word = self.word
+        if word is None:
+            return
+        text = self.of.side.texts[word.segment]
+        start, end = word.start, word.end
+        if text[end : end + 1].isspace():
+            end += 1
+        elif text[max(0, start - 1) : start].isspace():
+            start -= 1
+        name = self.tr("Drop “{0}”").format(painted(self.text_of(word)))
+        self._add([(name, Edit(segment=word.segment, start=start, end=end))])
+
+    def swap(self) -> None:
+        """Exchange the selected word and the one after it."""
+        word = self.word
+        if word is None or word.next is None:
+            return
+        text = self.of.side.texts[word.segment]
+        first, between, second = (
+            text[word.start : word.end],
+            text[word.end : word.next[0]],
+            text[word.next[0] : word.next[1]],
+        )
+        name = self.tr("Swap “{0}” and “{1}”").format(painted(first), painted(second))
+        edit = Edit(
+            segment=word.segment,
+            start=word.start,
+            end=word.next[1],
+            text=f"{second}{between}{first}",
+        )
+        self._add([(name, edit)])
+
+    def replace(self, typed: str) -> None:
+        """Put other words in place of the selected one."""
+        word, new = self.word, cleaned(typed.strip())
+        if word is not None and new:
+            self._add([self._replacement(word, new)])
+
+    def suggest(self) -> None:
+        """Put the most likely words in place of the selected one: by the model itself where it has
+        an MLM head, or by one of the models that have one."""
+        if self.word is None:
+            return
+        self.problem = ""
+        if self.of.side.has_head("mlm") and self.of.side.model is not None:
+            self._ask(self.of.side.model)
+        else:
+            home = self._home
+            background.run(self, lambda: own_models(home), self._on_models)
+
+    def clear(self) -> None:
+        self._names, self._edits = (), ()
+        self.query.renew()
+        self.changed.emit()
+
+    def show_input(self, row: int) -> None:
+        """Make the text of an edit the text of the page."""
+        scored = self.rows()[row][1]
+        if scored is not None:
+            self.study.input_wanted.emit(Input(scored.text, scored.pair))
+
+    # ── what changes ─────────────────────────────────────────────────────────────────────────
+
+    def _now(self) -> object:
+        return self.of.side.checkpoint, self.of.side.texts
+
+    def _current(self) -> tuple[Edit, ...]:
+        """Those of the present text; another one has none yet."""
+        if self._key != self._now():
+            self._key, self._names, self._edits, self.problem = self._now(), (), (), ""
+        return self._edits
+
+    def _add(self, new: list[tuple[str, Edit]]) -> None:
+        known = self._current()
+        fresh = [(name, edit) for name, edit in new if edit not in known]
+        self._names = (*self._names, *(name for name, _ in fresh))[:MAX_ROWS]
+        self._edits = (*known, *(edit for _, edit in fresh))[:MAX_ROWS]
+        self.query.renew()
+        self.changed.emit()
+
+    def _replacement(self, word: Word, new: str) -> tuple[str, Edit]:
+        name = self.tr("“{0}” → “{1}”").format(painted(self.text_of(word)), painted(new))
+        return name, Edit(segment=word.segment, start=word.start, end=word.end, text=new)
+
+    def _question(self, side: Side) -> ScoreEdits | None:
+        asked: Attribute | None = self.of.asked
+        edits = self._current()
+        target = self.of.choice.target(side)
+        if asked is None or target is None or not edits:
+            return None
+        return side.asked(ScoreEdits, edits=edits, **target)
+
+    def _on_picked(self) -> None:
+        self.query.renew()  # of a tag it is the place
+        self.changed.emit()
+
+    def _on_models(self, models: list[ModelEntry]) -> None:
+        for model in models:
+            if model.info is not None and "mlm" in model.info.task_heads:
+                self._ask(model)
+                return
+        self.problem = self.tr("No model with an MLM head is available; import one.")
+        self.changed.emit()
+
+    def _ask(self, model: ModelEntry) -> None:
+        word, side = self.word, self.of.side
+        if word is None:
+            return
+        self._suggested = word
+        self._suggesting = self._explorer.ask(
+            SuggestWords(
+                checkpoint=model.path,
+                text=side.text,
+                pair=side.pair,
+                segment=word.segment,
+                start=word.start,
+                end=word.end,
+            )
+        )
+        self.changed.emit()
+
+    def _on_answer(self, answer: Answer) -> None:
+        if answer.to != self._suggesting or not self._suggesting or not answer.is_final:
+            return
+        self._suggesting = 0
+        if isinstance(answer, Refused):
+            self.problem = answer.phrase
+        elif isinstance(answer, WordsSuggested) and self._suggested == self.word:
+            assert self._suggested is not None
+            self._add([self._replacement(self._suggested, word) for word in answer.words])
+        self.changed.emit()
+
+
+class EditsView(QWidget):
+    """Buttons for the selected word, and a row for each edit."""
+
+    def __init__(self, state: EditsState) -> None:
+        super().__init__()
+        self._state = state
+        self.title = Text("", "strong", wraps=False)
+        self.drop = buttons.plain(self.tr("&Drop"), state.drop)
+        self.swap = buttons.plain(self.tr("S&wap with the next"), state.swap)
+        self.suggest = buttons.plain(self.tr("Su&ggest"), state.suggest, "sparkles")
+        self.typed = QLineEdit()
+        self.typed.setPlaceholderText(self.tr("Replace with …"))
+        self.typed.setAccessibleName(self.tr("Replacement for the selected word"))
+        self.typed.setMinimumWidth(24 * SPACE)
+        self.typed.returnPressed.connect(self._on_typed)
+        self.clear = buttons.icon_button("trash-2", self.tr("Remove all edits"), state.clear)
+        self.table = NumbersTable(self.tr("Edits"), 1)
+        self.note = Text("", "small")
+        head = QHBoxLayout()
+        head.setSpacing(SPACE)
+        for part in (self.drop, self.swap, self.suggest):
+            head.addWidget(part)
+        head.addWidget(self.typed, 1)
+        head.addWidget(self.clear)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.title)
+        column.addLayout(head)
+        column.addWidget(self.table, 100)
+        column.addWidget(self.note)
+        column.addStretch()
+        self.table.activated.connect(self._on_activated)
+        state.changed.connect(self.show_state)
+        self.show_state()
+
+    def _on_typed(self) -> None:
+        self._state.replace(self.typed.text())
+        self.typed.clear()
+
+    def _on_activated(self, index: QModelIndex) -> None:
+        self._state.show_input(index.row())
+
+    def show_state(self) -> None:
+        state, word = self._state, self._state.word
+        title = self.tr("What if? Select a word to edit it")
+        if word is not None:
+            title = self.tr("What if “{0}” were another word?").format(
+                painted(state.text_of(word))[:40]
+            )
+        self.title.setText(title)
+        for part in (self.drop, self.suggest, self.typed):
+            part.setEnabled(word is not None)
+        self.suggest.setEnabled(word is not None and not state.is_suggesting)
+        self.swap.setEnabled(word is not None and word.next is not None)
+        rows = self._rows()
+        self.table.show_rows(*rows)
+        self.table.setVisible(bool(rows[1]))
+        self.clear.setEnabled(bool(rows[1]))
+        self.note.setText(self._note(bool(rows[1])))
+        self.note.setVisible(bool(self.note.text()))
+
+    def _rows(self) -> tuple[list[str], list[list[str]]]:
+        answer, rows = self._state.answer, self._state.rows()
+        if not rows:
+            return [], []
+        has_labels = answer is not None and bool(answer.predicted)
+        header = [self.tr("Edit"), self.tr("Score"), self.tr("Change")]
+        header += [self.tr("Prediction")] * has_labels
+        before = answer.explained.score if answer is not None else 0.0
+        told = []
+        for name, scored in rows:
+            if scored is None:
+                told.append([name, "…", "…"])
+            elif scored.problem:
+                told.append([f"{name}: {translated(scored.problem)}", "–", "–"])
+            else:
+                told.append([name, decimal(scored.score, 3), signed(scored.score - before)])
+            if has_labels:
+                told[-1].append(painted(scored.predicted) if scored is not None else "…")
+        return header, told
+
+    def _note(self, has_rows: bool) -> str:
+        state = self._state
+        if state.problem:
+            return state.problem
+        refusal = state.query.refusal
+        if refusal is not None:
+            return refusal.phrase
+        if state.is_suggesting:
+            return self.tr("Running the model …")
+        if not has_rows:
+            return ""
+        return self.tr("Each edit is made by itself. Enter on a row shows its text.")
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, also where it is nothing."""
+    text = decimal(abs(value), 3)
+    return f"+{text}" if value > 0 else f"−{text}" if value < 0 else f"±{text}"

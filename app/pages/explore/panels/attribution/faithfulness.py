@@ -1,0 +1,186 @@
+"""How far the effects can be trusted: what masking the strongest words does, on request."""
+
+from statistics import mean, stdev
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.explorer import Explorer
+from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.panels.attribution.state import AttributionState
+from app.pages.explore.side import Side
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.numbers import decimal
+from app.widgets.text import Text
+from engine.messages.explore.attribution import (
+    Attribute,
+    CheckFaithfulness,
+    FaithfulnessChecked,
+)
+
+
+class FaithfulnessState(QObject):
+    """Of the words of one side, in the order of their effects.
+
+    Signals:
+        changed: the figures, how far it is, or why there are none.
+    """
+
+    changed = Signal()
+
+    def __init__(self, of: AttributionState, explorer: Explorer) -> None:
+        super().__init__(of)
+        self._of = of
+        self._wanted: Attribute | None = None  # the attribution that is checked
+        self._order: tuple[int, ...] = ()
+        self._start, self._so_far = 0, tuple[float, ...]()
+        self._taken: FaithfulnessChecked | None = None
+        self.query = LiveQuery(of.study, explorer, self._question, of.side.number)
+        self.query.changed.connect(self._on_changed)
+        of.changed.connect(self.changed)
+
+    @property
+    def answer(self) -> FaithfulnessChecked | None:
+        """The figures of the effects that are shown, as far as they are computed."""
+        return self._taken if self._is_wanted() else None
+
+    @property
+    def is_running(self) -> bool:
+        return self._is_wanted() and self.query.is_waiting
+
+    @property
+    def can_run(self) -> bool:
+        answer = self._of.answer
+        return (
+            self._of.is_complete
+            and answer is not None
+            and len(answer.words) > 1
+            and not self.is_running
+            and (self.answer is None or self.answer.own is None)
+        )
+
+    @property
+    def problem(self) -> str:
+        refusal = self.query.refusal
+        return refusal.phrase if refusal is not None and self._is_wanted() else ""
+
+    def start(self) -> None:
+        """Check the effects that are shown."""
+        answer = self._of.answer
+        if not self.can_run or answer is None:
+            return
+        self._wanted = self._of.asked
+        effects = [word.effect for word in answer.words]
+        self._order = tuple(sorted(range(len(effects)), key=lambda n: -effects[n]))
+        self._start, self._so_far, self._taken = 0, (), None
+        self.query.ask()
+
+    def stop(self) -> None:
+        self._wanted = None
+        self.query.renew()
+        self.changed.emit()
+
+    def _is_wanted(self) -> bool:
+        return self._wanted is not None and self._wanted == self._of.asked
+
+    def _question(self, side: Side) -> CheckFaithfulness | None:
+        wanted = self._wanted
+        if wanted is None or not self._is_wanted():
+            return None
+        about = wanted.model_dump(exclude={"kind", "method", "baseline", "start", "points"})
+        return CheckFaithfulness.model_validate(
+            {**about, "order": self._order, "start": self._start, "so_far": self._so_far}
+        )
+
+    def _on_changed(self) -> None:
+        answer = self.query.answer
+        if isinstance(answer, FaithfulnessChecked) and answer is not self._taken:
+            self._taken = answer
+            if answer.next is not None and not self.query.is_waiting and self._is_wanted():
+                self._start, self._so_far = answer.next, answer.scores
+                self.query.renew()
+        self.changed.emit()
+
+
+class FaithfulnessView(QWidget):
+    """A button, and two figures beside those of random orders."""
+
+    def __init__(self, state: FaithfulnessState) -> None:
+        super().__init__()
+        self._state = state
+        self.go = buttons.plain(self.tr("Check &faithfulness"), self._on_go, "gauge")
+        self.without, self.alone = (Text("", selectable=True) for _ in range(2))
+        self.note = Text("", "small")
+        head = QHBoxLayout()
+        head.addWidget(Text(self.tr("Do these words matter?"), "strong", wraps=False))
+        head.addStretch()
+        head.addWidget(self.go)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addLayout(head)
+        column.addWidget(self.without)
+        column.addWidget(self.alone)
+        column.addWidget(self.note)
+        column.addStretch(1)
+        state.changed.connect(self.show_state)
+        self.show_state()
+
+    def _on_go(self) -> None:
+        self._state.stop() if self._state.is_running else self._state.start()
+
+    def show_state(self) -> None:
+        state = self._state
+        running = state.is_running
+        buttons.set_text(self.go, self.tr("&Stop") if running else self.tr("Check &faithfulness"))
+        self.go.setEnabled(running or state.can_run)
+        answer = state.answer
+        own = answer.own if answer is not None else None
+        for line in (self.without, self.alone):
+            line.setVisible(own is not None)
+        if answer is not None and own is not None:
+            random = answer.random
+            self.without.setText(
+                self.tr("Comprehensiveness {0}").format(
+                    self._beside(
+                        own.comprehensiveness, [one.comprehensiveness for one in random], 1
+                    )
+                )
+            )
+            self.alone.setText(
+                self.tr("Sufficiency {0}").format(
+                    self._beside(own.sufficiency, [one.sufficiency for one in random], -1)
+                )
+            )
+        self.note.setText(self._note())
+
+    def _beside(self, own: float, others: list[float], better: int) -> str:
+        """A figure beside those of random orders; `better` is 1 where higher is better, else -1."""
+        beaten = sum(better * (own - one) > 0 for one in others)
+        return self.tr("{0} · random {1} ± {2} · better than {3} of {4}").format(
+            decimal(own, 3),
+            decimal(mean(others), 3),
+            decimal(stdev(others), 3),
+            beaten,
+            len(others),
+        )
+
+    def _note(self) -> str:
+        state = self._state
+        if state.problem:
+            return state.problem
+        answer = state.answer
+        if state.is_running:
+            done, total = (len(answer.scores), answer.total) if answer is not None else (0, 0)
+            return self.tr("{0} of {1} inputs …").format(done, total) if total else "…"
+        if answer is None or answer.own is None:
+            return self.tr(
+                "Masks the strongest words, and then all others, and compares with 20 random "
+                "orders of the words."
+            )
+        return self.tr(
+            "Comprehensiveness: how much the logit falls without the strongest words; higher is "
+            "better. Sufficiency: how much it falls with them alone; lower is better. Means over "
+            "the first 1, 5, 10, 20 and 50 % of the words; ± is the standard deviation."
+        )

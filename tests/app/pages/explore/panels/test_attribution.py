@@ -1,0 +1,214 @@
+"""Attributions: what is explained, by what, how far it can be trusted, and what edits change."""
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from app.pages.explore.panels.attribution.figure import figure_of
+from app.pages.explore.view import ExplorePage
+from app.widgets import figure
+from app.widgets.numbers import decimal
+from engine.errors import StudioError
+from engine.explore import attribution
+from engine.explore.attribution import attribute
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from tests.app.accessible import assert_accessible
+from tests.app.pages.explore.conftest import make_model
+
+
+@pytest.fixture
+def page(qtbot, workshop, classifier, wait) -> ExplorePage:
+    """“the cat sat on the mat” in a model that knows three classes."""
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show()
+    arrive(made, wait, classifier)
+    return made
+
+
+def arrive(page, wait, folder, text="the cat sat on the mat") -> None:
+    page.arrive({"model": folder, "text": text})
+    wait(lambda: page.study.is_settled and page.study.checkpoint == folder)
+
+
+def serve(explorer, wait, done) -> None:
+    """Answer every question as the worker does, until something is so."""
+    known: set[int] = set()
+
+    def step() -> bool:
+        for question in list(explorer.asked):
+            if question.number not in known:
+                known.add(question.number)
+                try:
+                    explorer.truly(question)
+                except StudioError as error:
+                    explorer.refuse(question, error.problem)
+        return bool(done())
+
+    wait(step)
+
+
+def choose(box, data) -> None:
+    """As a hand does with the keys: from the first entry down to the wanted one."""
+    box.setFocus()
+    QTest.keyClick(box, Qt.Key.Key_Home)
+    for _ in range(box.findData(data)):
+        QTest.keyClick(box, Qt.Key.Key_Down)
+
+
+def whole(question):
+    """The last part of an answer, from the engine itself."""
+    ours = load(question.checkpoint)
+    answer = attribute(ours, question)
+    while answer.next is not None:
+        so_far = answer.effects or tuple(word.effect for word in answer.words)
+        change = {"start": answer.next, "so_far": so_far}
+        change |= {"points": answer.points} if answer.effects else {}
+        answer = attribute(ours, question.model_copy(update=change))
+    return answer
+
+
+def test_which_words_speak_for_a_class_and_does_it_hold(page, explorer, wait, qtbot):
+    """Four actions: the tab, the class, the check, and the edit of the strongest word."""
+    view = page.panels["attribution"]
+    state = view._states[0]
+    page.bench.show_panel("attribution")  # 1
+    serve(explorer, wait, lambda: state.is_complete)
+    choose(view.controls.target, "=label 1")  # 2
+    serve(explorer, wait, lambda: state.is_complete and state.answer.explained.label == "label 1")
+    shown = view.sides[0].words.shown
+    assert [word.text for word in shown] == ["the", "cat", "sat", "on", "the", "mat"]
+    assert shown == whole(state.answered).words
+    assert "Logit of “label 1”" in view.sides[0].title.whole()
+    strongest = max(range(6), key=lambda n: abs(shown[n].effect))
+    qtbot.mouseClick(view.faithfulness.go, Qt.MouseButton.LeftButton)  # 3
+    serve(explorer, wait, view.faithfulness.alone.isVisible)
+    assert "of 20" in view.faithfulness.without.text()
+    box = view.sides[0].words._boxes[strongest].center().toPoint()
+    qtbot.mouseClick(view.sides[0].words, Qt.MouseButton.LeftButton, pos=QPoint(box))  # 4
+    assert page.study.picked == strongest + 1
+    qtbot.mouseClick(view.edits.drop, Qt.MouseButton.LeftButton)  # 5
+    serve(explorer, wait, lambda: view.edits.table.rows.rows and "…" not in row(view, 0))
+    edit = view.edits._state.answer.edits[0]
+    words = [word.text for n, word in enumerate(shown) if n != strongest]
+    assert edit.text.split() == words
+    assert row(view, 0)[0] == f"Drop “{shown[strongest].text}”"
+    assert_accessible(view)
+    view.edits.table.setFocus()
+    view.edits.table.selectRow(0)
+    QTest.keyClick(view.edits.table, Qt.Key.Key_Return)  # 6
+    assert page.study.text == edit.text
+
+
+def row(view, number) -> tuple[str, ...]:
+    return view.edits.table.rows.rows[number]
+
+
+def test_integrated_gradients_come_in_parts_and_say_what_is_left(page, explorer, wait, monkeypatch):
+    monkeypatch.setattr(attribution, "BACKWARD_SLICE", 80)
+    view = page.panels["attribution"]
+    state = view._states[0]
+    page.bench.show_panel("attribution")
+    choose(view.controls.against, "label 2")
+    choose(view.controls.method, "integrated_gradients")
+    choose(view.controls.baseline, "zero")
+    serve(explorer, wait, lambda: state.is_complete and state.answer.baseline_score is not None)
+    asked = state.answered
+    assert (asked.against, asked.method, asked.baseline) == (
+        "label 2", "integrated_gradients", "zero",
+    )  # fmt: skip
+    assert len([q for q in explorer.of_kind("attribute") if q.baseline == "zero"]) > 1
+    expected = whole(asked)
+    assert state.answer.effects == pytest.approx(expected.effects, abs=1e-5)
+    assert f"with {expected.points} points" in view.sides[0].note.text()
+    assert "rather than “label 2”" in view.sides[0].title.whole()
+    made = figure_of(state)
+    assert made.array.tolist() == pytest.approx([w.effect for w in expected.words], abs=1e-5)
+    rows = made.table().rows
+    assert [r[2] for r in rows if r[0] == "word"] == [w.text for w in expected.words]
+    assert len([r for r in rows if r[0] == "token"]) == len(page.study.tokens)
+    assert "rather than" in figure.svg(made).decode()
+    choose(view.controls.method, "rollout")
+    serve(explorer, wait, lambda: state.is_complete and state.answered.method == "rollout")
+    assert "Not an explanation" in view.sides[0].note.text()
+
+
+def test_a_word_is_swapped_replaced_and_words_are_suggested(page, explorer, wait, qtbot, model):
+    """The suggestions come from another model, since the classifier predicts no tokens."""
+    view = page.panels["attribution"]
+    page.bench.show_panel("attribution")
+    page.study.pick(2)
+    qtbot.mouseClick(view.edits.swap, Qt.MouseButton.LeftButton)
+    view.edits.typed.setFocus()
+    qtbot.keyClicks(view.edits.typed, "dog")
+    QTest.keyClick(view.edits.typed, Qt.Key.Key_Return)
+    qtbot.mouseClick(view.edits.suggest, Qt.MouseButton.LeftButton)
+    serve(explorer, wait, lambda: len(view.edits.table.rows.rows) > 4 and "…" not in row(view, 4))
+    assert explorer.of_kind("suggest_words")[-1].checkpoint == model
+    texts = [edit.text for edit in view.edits._state.answer.edits]
+    assert texts[:2] == ["the sat cat on the mat", "the dog sat on the mat"]
+    before = view.edits._state.answer.explained.score
+    assert all(decimal(abs(edit.score - before), 3) in row(view, n)[2]
+               for n, edit in enumerate(view.edits._state.answer.edits))  # fmt: skip
+    page.text.set_text("a dog sat")
+    wait(lambda: page.study.is_settled and page.study.text == "a dog sat")
+    serve(explorer, wait, lambda: not view.edits.table.rows.rows)
+
+
+def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
+    view = page.panels["attribution"]
+    state = view._states[0]
+    page.bench.show_panel("attribution")
+    arrive(page, wait, model)
+    serve(explorer, wait, lambda: "mask it" in view.sides[0].note.text())
+    page.study.toggle_mask(2)
+    serve(explorer, wait, lambda: state.is_complete)
+    assert state.answer.explained.position == 2 and len(state.answer.words) == 5
+    assert view.controls.token.isVisible() and view.controls.rather.isHidden()
+    qtbot.keyClicks(view.controls.token, "dog")
+    qtbot.keyClicks(view.controls.other, "mat")
+    serve(explorer, wait, lambda: state.is_complete and state.answer.explained.against == "mat")
+    assert state.answer.explained.label == "dog"
+    assert "“dog” rather than “mat”" in view.sides[0].title.whole()
+    qtbot.keyClicks(view.controls.token, "zzz")
+    serve(explorer, wait, lambda: "no token “dogzzz”" in view.sides[0].note.text())
+
+
+@pytest.mark.parametrize("kind,outputs", [("token_classification", 3), ("question_answering", 2),
+                                          ("regression", 1)])  # fmt: skip
+def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait, kind, outputs):
+    view = page.panels["attribution"]
+    state = view._states[0]
+    page.bench.show_panel("attribution")
+    arrive(page, wait, make_model(home.models / kind, Heads(outputs=outputs, kind=kind)))
+    page.set_pair_shown(True)
+    page.pair.set_text("a dog sat")
+    wait(lambda: page.study.is_settled and page.study.pair == "a dog sat")
+    page.study.pick(3)
+    if kind == "question_answering":
+        choose(view.controls.target, "=end")
+    serve(explorer, wait, lambda: state.is_complete and len(state.answer.words) == 9)
+    said = view.sides[0].title.whole()
+    if kind == "regression":
+        assert said.startswith("Predicted number")
+    elif kind == "token_classification":
+        assert state.answer.explained.position == 3 and "at “sat”" in said
+    else:
+        assert said.startswith("Logit of “end” at “")
+        assert page.study.tokens[state.answer.explained.position].segment == 1
+
+
+def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
+    from app.library import describe_model
+
+    view = page.panels["attribution"]
+    page.bench.show_panel("attribution")
+    other = make_model(home.models / "other", Heads(outputs=3))
+    page.study.compare(describe_model("other", other, "imported"))
+    wait(lambda: page.study.is_settled)
+    serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
+    assert view.sides[1].isVisible()
+    assert view.sides[1].title.whole().startswith("other · Logit of")
+    assert view.sides[1].words.shown == whole(view._states[1].answered).words
