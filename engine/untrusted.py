@@ -122,15 +122,30 @@ def check_content(path: Path) -> None:
 
 def json_object(folder: Path, name: str) -> dict[str, Any] | None:
     """The object in a JSON file of `folder`, None where there is no such file."""
+    content = _json(folder, name, LARGEST_JSON)
+    if content is not None and not isinstance(content, dict):
+        raise BadCheckpoint(phrase("{name} is not a JSON object.", name=name), AGAIN)
+    return content
+
+
+def json_list(folder: Path, name: str, largest: int = LARGEST_JSON) -> list[Any] | None:
+    """The list in a JSON file of `folder`, None where there is no such file."""
+    content = _json(folder, name, largest)
+    if content is not None and not isinstance(content, list):
+        raise BadCheckpoint(phrase("{name} is not a JSON list.", name=name), AGAIN)
+    return content
+
+
+def _json(folder: Path, name: str, largest: int) -> Any:
     path = plain_file(folder, name)
     if path is None:
         return None
     check_content(path)
-    if path.stat().st_size > LARGEST_JSON:
+    if path.stat().st_size > largest:
         raise BadCheckpoint(phrase("{name} is far too large for such a file.", name=name), AGAIN)
     try:
         content = json.loads(
-            read_regular(path, LARGEST_JSON).decode("utf-8-sig"), parse_constant=_refuse
+            read_regular(path, largest).decode("utf-8-sig"), parse_constant=_refuse
         )
     except json.JSONDecodeError as error:
         raise BadCheckpoint(
@@ -144,7 +159,7 @@ def json_object(folder: Path, name: str) -> dict[str, Any] | None:
         ) from error
     except (ValueError, RecursionError) as error:
         raise BadCheckpoint(phrase("{name} is not valid JSON.", name=name), AGAIN) from error
-    if not isinstance(content, dict):
+    if content is None:
         raise BadCheckpoint(phrase("{name} is not a JSON object.", name=name), AGAIN)
     return content
 

@@ -41,6 +41,7 @@ FIGURES: dict[str, tuple[Figure, ...]] = {
     "token_classification": ("score",),
     "question_answering": ("probability", "score", "no_answer"),
     "regression": ("gold", "predicted", "residual"),
+    "sentence_similarity": ("gold", "predicted", "residual"),
 }
 """What rows of a task have, beside `EVERY_ROW`."""
 EVERY_ROW: tuple[Figure, ...] = ("loss", "words", "characters")

@@ -18,7 +18,7 @@ from engine.spec.tasks import TASKS
 
 DATASET = "dataset"  # in the place of a suffix: the result becomes a data set of the home
 FORMS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
-INPUTS = ("text", "pair", "beginning", "endings")  # roles of columns that a model can read
+INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a model can read
 TARGET = {"token_classification": "tags", "question_answering": "answers"}  # else the label
 
 
@@ -60,7 +60,7 @@ class ApplyingState(QObject):
     @property
     def has_probabilities(self) -> bool:
         """Whether predictions can be unsure."""
-        return self.task != "regression"
+        return self.task not in ("regression", "sentence_similarity")
 
     @property
     def roles(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from engine.spec.model import EncoderSpec
 from engine.spec.task import SEQUENCE, Head
-from engine.spec.tasks import heads
+from engine.spec.tasks import added_layers
 
 NOT_CAUSAL: dict[str, tuple[object, ...]] = {"is_decoder": (None, False)}
 
@@ -135,7 +135,7 @@ class Family:
     def all_task_names(self) -> dict[tuple[str, str], list[str]]:
         """The tasks for which a layer with these names may be."""
         found: dict[tuple[str, str], list[str]] = {}
-        for kind, head in heads():
+        for kind, head in added_layers():
             found.setdefault(self.task_names(head), []).append(kind)
         return found
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.spec.task import SEQUENCE, Head, TaskSpec
-from engine.spec.tasks import TASKS, heads, task_of
+from engine.spec.tasks import TASKS, added_layers, heads, task_of
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
 PROBE_FIELDS = (
@@ -34,7 +34,7 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
         is_probe = isinstance(config.get("probe"), Mapping)
         if is_probe or _belongs(head, architecture, problem):
             return kind
-    known = {kind: head for kind, head in known.items() if kind == _simplest(head)}
+    known = {kind: head for kind, head in added_layers() if kind == _simplest(head)}
     for kind, head in known.items():
         if head.architecture != SEQUENCE and architecture.endswith(head.architecture):
             return kind

@@ -13,6 +13,7 @@ from typing import Any
 from engine.checkpoints.config import TIED, family_of
 from engine.checkpoints.family import Family
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
+from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
 from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import published_name
@@ -20,6 +21,7 @@ from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.regular_file import open_regular, read_json
+from engine.spec.sentence import KIND
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import head_of
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
@@ -69,13 +71,14 @@ def fine_tuned_task(folder: Path) -> TaskSpec | None:
     info = checkpoint_info(folder)
     if info.task is None:
         return None
+    folder = encoder_folder(folder)
     return kept_task(_object(folder, _config_name(folder)), info.task, info.labels)
 
 
 def _stamp(folder: Path) -> Stamp:
     """What changes with the files that are read; of weights that are not torch's, with any file."""
     if _has_torch(folder):
-        names = (CONFIG, GOOGLE_CONFIG, TOKENIZER, "vocab.txt", WEIGHTS, INDEX)
+        names = (CONFIG, GOOGLE_CONFIG, TOKENIZER, "vocab.txt", WEIGHTS, INDEX, MODULES)
         files = [folder / name for name in names]
     else:
         files = sorted(folder.iterdir()) if folder.is_dir() else []
@@ -84,6 +87,8 @@ def _stamp(folder: Path) -> Stamp:
 
 
 def _read(folder: Path) -> CheckpointInfo:
+    layout = read_sentence(folder)
+    folder = folder if layout is None else layout.encoder
     config = _object(folder, _config_name(folder))
     files, tensors = _weights(folder)
     family = family_of(config)
@@ -91,7 +96,7 @@ def _read(folder: Path) -> CheckpointInfo:
     positions = _number(folder, config, "max_position_embeddings")
     if family.positions_after_padding:
         positions -= 1 + int(config.get("pad_token_id", 1))
-    kind = _head_kind(family, config, tensors)
+    kind = _head_kind(family, config, tensors) if layout is None else KIND
     decoder, bias = family.decoder
     own_decoder = config.get(TIED) is False and decoder in tensors
     twice = (bias,) if own_decoder else (decoder, bias)
@@ -115,6 +120,7 @@ def _read(folder: Path) -> CheckpointInfo:
         causal=config.get("is_decoder") is True,
         dtype=max(set(dtypes), key=dtypes.count) if dtypes else "float32",
         bytes=sum(file.stat().st_size for file in files),
+        sentence=None if layout is None else layout.spec,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from engine.phrases import phrase
 from engine.spec.model import DebertaSpec, EncoderSpec
-from engine.spec.tasks import heads as task_heads
+from engine.spec.tasks import added_layers
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -55,7 +55,7 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
         blocks.append(_mlm_head(spec, "decoder" in heads))
     if "nsp" in heads:
         blocks.append(Block(phrase("Next-sentence head"), _linear(2, spec.hidden_size)))
-    for kind, head in task_heads():
+    for kind, head in added_layers():
         if kind in heads:
             outputs = head.outputs or classes
             blocks.append(Block(phrase("Task head"), _linear(outputs, spec.hidden_size)))

@@ -29,6 +29,7 @@ from engine.cli import (
     reproducibility,
     results,
     runs,
+    similarity,
     tour,
 )
 from engine.cli.options import GroupedHelp
@@ -69,6 +70,9 @@ app.command("evaluate", cls=GroupedHelp)(evaluating.evaluate_command)
 app.command("calibrate")(calibrating.calibrate)
 app.command("fill")(ask.fill)
 app.command("attention")(ask.attention)
+app.command("similarity")(similarity.similarity)
+app.command("vectors", cls=GroupedHelp)(similarity.vectors_command)
+app.command("nearest", cls=GroupedHelp)(similarity.nearest_command)
 app.command("export")(exporting.export_command)
 app.command("get")(hub.get)
 app.command("push")(hub.push)

@@ -19,7 +19,7 @@ from engine.validation import describe_validation
 
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(settings_of(Mapping)))
 CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
-INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "beginning", "endings"))
+INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning", "endings"))
 
 
 def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:

@@ -34,6 +34,7 @@ PIPELINES = {  # the names of the Hub for tasks; the others have none
     "token_classification": "token-classification",
     "question_answering": "question-answering",
     "multiple_choice": "multiple-choice",
+    "sentence_similarity": "sentence-similarity",
 }
 PARTS: tuple[SplitName, ...] = ("validation", "test")
 MOST_LABELS = 50  # that are named

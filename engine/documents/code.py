@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.spec.prediction import PredictionSettings
-from engine.spec.task import CHOICES, SEQUENCE, SPANS, TOKENS, TaskSpec
+from engine.spec.task import CHOICES, ENCODER, SEQUENCE, SPANS, TOKENS, TaskSpec
 from engine.spec.tasks import head_of
 from engine.spec.tasks.question_answering import QuestionAnswering
 
@@ -31,9 +31,13 @@ def transformers_code(
 ) -> str:
     """For the library transformers, with the folder of a checkpoint or of an export to it.
 
+    For sentence encoders it is the library sentence-transformers.
+
     The lines predict with the thresholds and the temperature of `settings`.
     """
     head = head_of(task.kind)
+    if head.pools:
+        return "\n".join(_sentences(folder, example)) + "\n"
     model = f"AutoModel{head.architecture}"
     lines = [
         "import torch",
@@ -165,6 +169,15 @@ def _scaled(settings: PredictionSettings) -> list[str]:
     return [f"logits = logits{divided}"] if divided else []
 
 
+def _sentences(folder: str, example: Example) -> list[str]:
+    return [
+        "from sentence_transformers import SentenceTransformer",
+        f"model = SentenceTransformer({folder!r})",
+        f"vectors = model.encode([{example.text!r}, {example.pair!r}])",
+        "print(float(model.similarity(vectors[0], vectors[1])))",
+    ]
+
+
 GIVEN = (
     "given = {'input_ids': encoded.ids, 'attention_mask': encoded.attention_mask,",
     "         'token_type_ids': encoded.type_ids}",
@@ -226,6 +239,18 @@ def _onnx_choices(_: TaskSpec, example: Example, settings: PredictionSettings) -
     ]
 
 
+def _onnx_sentences(_: TaskSpec, example: Example, __: PredictionSettings) -> list[str]:
+    return [
+        "vectors = []",
+        f"for text in ({example.text!r}, {example.pair!r}):",
+        "    encoded = tokenizer.encode(text)",
+        *(f"    {line}" for line in GIVEN),
+        "    vector = session.run(None, given)[0][0]",
+        "    vectors.append(vector / numpy.linalg.norm(vector))",
+        "print(float(vectors[0] @ vectors[1]))",
+    ]
+
+
 Lines = Callable[[TaskSpec, Example, PredictionSettings], list[str]]
 _TRANSFORMERS: dict[str, Lines] = {
     SEQUENCE: _sequence,
@@ -238,4 +263,5 @@ _ONNX: dict[str, Lines] = {
     TOKENS: _onnx_tokens,
     SPANS: _onnx_spans,
     CHOICES: _onnx_choices,
+    ENCODER: _onnx_sentences,
 }

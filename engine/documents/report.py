@@ -219,7 +219,8 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
 def _read_columns(predictions: Predictions) -> tuple[str, ...]:
     """The columns that the model reads, as far as the rows have them."""
     mapping = predictions.facts.mapping
-    read = (*mapping.texts, *filter(None, (mapping.beginning,)), *mapping.endings)
+    others = filter(None, (mapping.beginning, mapping.negative))
+    read = (*mapping.texts, *others, *mapping.endings)
     return tuple(name for name in dict.fromkeys(read) if name in predictions.columns)
 
 

@@ -51,6 +51,11 @@ def target_of(checkpoint: Checkpoint, question: AboutTarget) -> Target:
             phrase("Choose a fine-tuned model."),
         )
     head = head_of(learner.task.kind)
+    if head.pools:
+        raise StudioError(
+            phrase("A sentence encoder gives a vector and no logit, so no word decides for one."),
+            phrase("Compare texts by their similarity instead."),
+        )
     if head.scores_choices:
         return _choice(checkpoint, question)
     names = ENDS if head.finds_spans else learner.labels

@@ -6,6 +6,7 @@ from engine.messages import Message, now
 from engine.phrases import Phrase, joined, phrase
 from engine.spec.export import Form, Precision
 from engine.spec.phrases import PhraseField
+from engine.spec.sentence import SentenceSpec
 from engine.spec.tasks import TASKS
 
 
@@ -76,6 +77,7 @@ class CheckpointInfo(Message):
     )
     labels: tuple[str, ...] = ()
     lowercase: bool = True
+    sentence: SentenceSpec | None = Field(None, description="How it makes a vector of a text.")
     causal: bool = Field(False, description="Left-to-right: no token attends to a later one.")
     dtype: str = "float32"
     bytes: int = 0

@@ -22,6 +22,7 @@ from engine.checkpoints.prediction_settings import (
     settings_in,
     with_settings,
 )
+from engine.checkpoints.sentence_layout import dense_folder, read_sentence, write_sentence
 from engine.checkpoints.source import copy_source
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages.reports import CheckpointInfo, LoadReport
@@ -94,6 +95,7 @@ class Checkpoint:
             lowercase=self.tokenizer.lowercase,
             causal=self.spec.is_causal,
             dtype=self.dtype,
+            sentence=heads.sentence,
             bytes=self.bytes,
         )
 
@@ -107,15 +109,19 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
     Raises BadCheckpoint, and has run nothing by then.
     """
     check_folder(folder)
+    layout = read_sentence(folder)
+    dense = {} if layout is None else {dense_folder(n): one for n, one in enumerate(layout.dense)}
+    folder = folder if layout is None else layout.encoder
     file, config = read_config(folder)
     config = with_settings(folder, config)
     spec = spec_of(config, file)
     tokenizer = _tokenizer(folder, spec)
     spec = told_segments(spec, tokenizer)
-    with open_weight_files(folder) as weights:
+    with open_weight_files(folder, dense) as weights:
         files = [file, *TOKENIZER, *weights.files]
         with unchanged_meanwhile(folder, files):
-            plan = StateDictMapper(weights, spec, config, file).map(heads, labels)
+            pools = None if layout is None else layout.spec
+            plan = StateDictMapper(weights, spec, config, file, pools).map(heads, labels)
             network = _filled(folder, spec, plan, weights)
     named = labels or labels_of(config)
     count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
@@ -160,7 +166,14 @@ def write(
 
     Raises StudioError where a weight is not finite, or not in `dtype`: that would be no checkpoint.
     """
-    safetensors.torch.save_file(finite_tensors(network, dtype), folder / SAFE, {"format": "pt"})
+    tensors = finite_tensors(network, dtype)
+    parts: dict[str, dict[str, Tensor]] = {"": {}}  # by the folder that they are in
+    for name, tensor in tensors.items():
+        place, _, inner = name.rpartition("/")
+        parts.setdefault(place, {})[inner] = tensor
+    for place, some in parts.items():
+        (folder / place).mkdir(exist_ok=True)
+        safetensors.torch.save_file(some, folder / place / SAFE, {"format": "pt"})
     write_words(folder, network, tokenizer, labels, dtype, extra)
 
 
@@ -185,6 +198,8 @@ def write_words(
     text = json.dumps(whole, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
     tokenizer.save(folder)
+    if (sentence := network.heads.sentence) is not None:
+        write_sentence(folder, sentence, network.spec.hidden_size)
 
 
 def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:

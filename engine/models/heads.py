@@ -3,8 +3,10 @@
 Shapes: B sequences, D hidden size, V vocabulary, C outputs; … any leading dimensions.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn, zeros, zeros_like
 
@@ -13,6 +15,7 @@ from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.models.feed_forward import ACTIVATIONS
 from engine.spec.features import Features
 from engine.spec.model import EncoderSpec
+from engine.spec.sentence import PoolingMode, SentenceSpec
 from engine.spec.task import Head
 from engine.spec.tasks import head_of
 
@@ -23,7 +26,9 @@ class Heads:
 
     The added one has so many `outputs`, 0 where there is none; `kind` is their task. Heads
     that read the pooled vector bring the pooler along. With `own_decoder` the one for masked words
-    has word vectors of its own, and not those of the embedding.
+    has word vectors of its own, and not those of the embedding. A head that pools makes a vector of
+    each text, as its `sentence` says; its outputs are the numbers of the vector, known `on` an
+    encoder.
     """
 
     mlm: bool = False
@@ -33,9 +38,13 @@ class Heads:
     kind: str = "text_classification"
     own_decoder: bool = False
     features: Features | None = None  # answers in the place of one layer, from an encoder as it is
+    sentence: SentenceSpec | None = None  # of a head that pools; None: of the model, or the usual
 
     def __post_init__(self) -> None:
-        on_pooled = self.outputs and not self.reads_tokens and self.features is None
+        if not self.pools:
+            object.__setattr__(self, "sentence", None)
+        on_pooled = not self.pools and self.outputs and not self.reads_tokens
+        on_pooled = on_pooled and self.features is None
         if self.nsp or on_pooled:
             object.__setattr__(self, "pooler", True)
 
@@ -48,6 +57,18 @@ class Heads:
     def reads_tokens(self) -> bool:
         """Whether the task head answers for each token, and not for the whole input."""
         return self.task is not None and self.task.reads_tokens
+
+    @property
+    def pools(self) -> bool:
+        """Whether the task head makes one vector of a text."""
+        return self.task is not None and self.task.pools
+
+    def on(self, spec: EncoderSpec) -> Self:
+        """The same on this encoder: what pools has its settings and as many outputs as numbers."""
+        if not self.pools:
+            return self
+        sentence = self.sentence or SentenceSpec()
+        return replace(self, sentence=sentence, outputs=sentence.size(spec.hidden_size))
 
     @property
     def scores_choices(self) -> bool:
@@ -122,3 +143,63 @@ class TaskHead(nn.Module):
     def forward(self, vectors: Tensor) -> Tensor:
         logits: Tensor = self.dense(self.dropout(vectors))
         return logits
+
+
+DENSE_ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "identity": nn.Identity,
+    "tanh": nn.Tanh,
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "sigmoid": nn.Sigmoid,
+}
+
+
+class DenseLayer(nn.Module):
+    """A layer behind the pooling: [B, I] → [B, C]."""
+
+    def __init__(self, inputs: int, outputs: int, bias: bool, activation: str) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, outputs, bias=bias)
+        self.activation = DENSE_ACTIVATIONS[activation]()
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        activated: Tensor = self.activation(self.linear(vectors))
+        return activated
+
+
+class SentenceHead(nn.Module):
+    """One vector of the vectors of tokens, as in Reimers and Gurevych 2019, §3: [B, T, D] → [B, C].
+
+    Pooling, dense layers and normalisation as sentence-transformers computes them.
+    """
+
+    def __init__(self, spec: EncoderSpec, sentence: SentenceSpec) -> None:
+        super().__init__()
+        self.sentence = sentence
+        self.outputs = sentence.size(spec.hidden_size)
+        self.layers = nn.ModuleList(
+            DenseLayer(dense.inputs, dense.outputs, dense.bias, dense.activation)
+            for dense in sentence.dense
+        )
+
+    def forward(self, hidden: Tensor, attention_mask: Tensor | None) -> Tensor:
+        """`attention_mask`: bool [B, T], False is padding; None where there is none."""
+        parts = [pool(hidden, attention_mask, mode) for mode in self.sentence.pooling]
+        vectors = torch.cat(parts, dim=-1)
+        for layer in self.layers:
+            vectors = layer(vectors)
+        return F.normalize(vectors, dim=-1) if self.sentence.normalize else vectors
+
+
+def pool(hidden: Tensor, attention_mask: Tensor | None, mode: PoolingMode) -> Tensor:
+    """The vectors of tokens, float [B, T, D], as one: float32 [B, D]."""
+    hidden = hidden.float()
+    if mode == "cls":
+        return hidden[:, 0]
+    if attention_mask is None:
+        attention_mask = hidden.new_ones(hidden.shape[:2], dtype=torch.bool)
+    kept = attention_mask.unsqueeze(-1)  # [B, T, 1]
+    if mode == "max":
+        return hidden.masked_fill(~kept, float("-inf")).amax(dim=1)
+    summed, count = (hidden * kept).sum(dim=1), kept.sum(dim=1)
+    return summed / (count if mode == "mean" else count.float().sqrt())

@@ -16,9 +16,10 @@ from engine.models.encoder import Encoded, Encoder
 from engine.models.fast.encoding import encode, encode_at, plan, pooled
 from engine.models.fast.rectangles import Ints
 from engine.models.fast.unpadded import UnpaddedBatch
-from engine.models.heads import Heads, MlmHead, NspHead, TaskHead
+from engine.models.heads import Heads, MlmHead, NspHead, SentenceHead, TaskHead
 from engine.models.probe import Probe, chosen
 from engine.spec.model import EncoderSpec
+from engine.spec.sentence import SentenceSpec
 from engine.spec.tasks import head_of
 
 Done = TypeVar("Done")
@@ -44,7 +45,7 @@ class Network(nn.Module):
         token = self.encoder.embeddings.token
         self.mlm = MlmHead(spec, token, heads.own_decoder) if heads.mlm else None
         self.nsp = NspHead(spec) if heads.nsp else None
-        self.task: TaskHead | None = None
+        self.task: TaskHead | SentenceHead | None = None
         self.probe: Probe | None = None
         self._kind = heads.kind
         if heads.features is not None:
@@ -56,6 +57,8 @@ class Network(nn.Module):
                 spec.dropout,
                 heads.reads_tokens,
             )
+        elif heads.pools:
+            self.task = SentenceHead(spec, heads.sentence or SentenceSpec())
         elif heads.outputs:
             self.task = TaskHead(spec, heads.outputs, head_of(heads.kind))
         for name, parameter in self.named_parameters():
@@ -65,14 +68,20 @@ class Network(nn.Module):
     def heads(self) -> Heads:
         """Which heads it has."""
         head = self.probe or self.task
+        outputs = 0
+        if isinstance(head, SentenceHead):
+            outputs = head.outputs
+        elif head is not None:
+            outputs = head.dense.out_features
         return Heads(
             mlm=self.mlm is not None,
             nsp=self.nsp is not None,
-            outputs=0 if head is None else head.dense.out_features,
+            outputs=outputs,
             pooler=self.encoder.pooler is not None,
             kind=NO_TASK_HEAD.kind if head is None else self._kind,
             own_decoder=self.mlm is not None and self.mlm.own_decoder,
             features=None if self.probe is None else self.probe.features,
+            sentence=head.sentence if isinstance(head, SentenceHead) else None,
         )
 
     def forward(self, work: Callable[..., Done], *given: object) -> Done:
@@ -127,7 +136,8 @@ class Network(nn.Module):
         """
         if self.task is not None:
             none = torch.empty(0, dtype=torch.int64)
-            query_positions = None if self.heads.reads_tokens else none
+            reads_all = self.heads.reads_tokens or self.heads.pools
+            query_positions = None if reads_all else none
         return plan(self.encoder, lengths, width, query_positions)
 
     def logits(
@@ -145,7 +155,8 @@ class Network(nn.Module):
             unpadded: the plan of this batch, made by `unpad`; None: it is made here.
 
         Returns:
-            [B, C] of the pooled vectors; for tags and answers [B, T, C], of each token.
+            [B, C] of the pooled vectors; for tags and answers [B, T, C], of each token. What pools
+            gives the vector of each sequence.
         """
         if self.probe is not None:
             if not tokens.is_floating_point():
@@ -155,6 +166,10 @@ class Network(nn.Module):
             answers: Tensor = self.probe(tokens, attention_mask)
             return answers
         assert self.task is not None
+        if isinstance(self.task, SentenceHead):
+            last = self.encode(tokens, segments, attention_mask, unpadded=unpadded).last
+            made: Tensor = self.task(last, attention_mask)
+            return made.float()
         if self.heads.reads_tokens:
             vectors = self.encode(tokens, segments, attention_mask, unpadded=unpadded).last
         else:

@@ -9,6 +9,7 @@ from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, TIED, entries_o
 from engine.checkpoints.families import BERT, FAMILIES
 from engine.checkpoints.family import Family
 from engine.checkpoints.heads import PROBE_FIELDS, TASK
+from engine.checkpoints.sentence_layout import dense_folder
 from engine.models.heads import Heads
 from engine.phrases import phrase
 from engine.spec.features import Features
@@ -26,6 +27,9 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
         return ours
     if ours == OWN_DECODER:
         return family.decoder[0]
+    if ours.startswith("task.layers."):  # of a head that pools: in files of their own
+        _, _, number, rest = ours.split(".", 3)
+        return f"{dense_folder(int(number))}/{rest}"
     if ours.startswith("task.dense."):
         return family.task_names(head_of(heads.kind))[ours.endswith("bias")]
     if ours.startswith("encoder.pooler.dense."):

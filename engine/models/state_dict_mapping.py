@@ -29,7 +29,8 @@ from engine.models.published import (
 from engine.models.weight_files import WeightFiles
 from engine.phrases import phrase
 from engine.spec.model import EncoderSpec
-from engine.spec.tasks import head_of, heads
+from engine.spec.sentence import KIND, SentenceSpec
+from engine.spec.tasks import added_layers, head_of
 from engine.untrusted import AGAIN, shown
 
 MLM_HEAD = [
@@ -53,9 +54,15 @@ class StateDictMapper:
     """Holds a file's tensors against a spec."""
 
     def __init__(
-        self, weights: WeightFiles, spec: EncoderSpec, config: dict[str, Any], file: str = CONFIG
+        self,
+        weights: WeightFiles,
+        spec: EncoderSpec,
+        config: dict[str, Any],
+        file: str = CONFIG,
+        sentence: SentenceSpec | None = None,
     ) -> None:
-        """`file` is the name of the config, for what is said."""
+        """`file` is the name of the config, for what is said; `sentence` is what pools in it."""
+        self._sentence = sentence
         self._files, self._spec, self._config, self._file = weights, spec, config, file
         self._family = FAMILIES[spec.family]
         self._decoder, self._decoder_bias = self._family.decoder
@@ -87,7 +94,11 @@ class StateDictMapper:
         plan = StateDictMapping(
             self._present_heads() if wanted is None else wanted, notes=self._notes
         )
-        plan.heads = replace(plan.heads, own_decoder=plan.heads.mlm and self._own_decoder)
+        plan.heads = replace(
+            plan.heads,
+            own_decoder=plan.heads.mlm and self._own_decoder,
+            sentence=plan.heads.sentence or self._sentence,
+        ).on(self._spec)
         self._check_nsp(plan.heads)
         keep_head = wanted is None or self._is_same_head(plan.heads, labels)
         keep_probe = plan.heads == self._probe_in_file() and (
@@ -120,7 +131,7 @@ class StateDictMapper:
         """The heads that are in the file in full."""
         if (read := self._probe_in_file()) is not None:
             return read
-        kind, outputs = self._head_in_file()
+        kind, outputs = (KIND, 1) if self._sentence is not None else self._head_in_file()
         family = self._family
         mlm = self._has([family.published(n) for n in MLM_HEAD], phrase("MLM head"))
         if mlm and self._own_decoder and not self._decoder_fits():
@@ -132,7 +143,8 @@ class StateDictMapper:
             )
             mlm = False
         promised = first_architecture(self._config)
-        if promised.endswith(tuple(head.architecture for _, head in heads())) and not outputs:
+        layered = tuple(head.architecture for _, head in added_layers())
+        if promised.endswith(layered) and not outputs:
             self._notes.append(
                 phrase(
                     "{file} names {promised}, but the file has no head for it.",
@@ -153,6 +165,7 @@ class StateDictMapper:
             outputs=outputs,
             pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
             kind=kind,
+            sentence=self._sentence,
         )
 
     def _probe_in_file(self) -> Heads | None:
@@ -211,6 +224,8 @@ class StateDictMapper:
         """Whether the task head of the file, if there is one, answers just what is wanted."""
         names = self._family.task_names(head_of(wanted.kind))
         weight = names[0]
+        if wanted.pools:
+            return wanted.sentence in (None, self._sentence)
         if not wanted.outputs or weight not in self._names:
             return True
         theirs, count = labels_of(self._config), self._rows(weight)

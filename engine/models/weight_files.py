@@ -4,7 +4,7 @@ What a file declares is known before anything is loaded, so that a lie is refuse
 Tensors are read into memory, never mapped: a file that is replaced meanwhile does no harm.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,14 +54,24 @@ class WeightFiles:
 
 
 @contextmanager
-def open_weight_files(folder: Path) -> Iterator[WeightFiles]:
+def open_weight_files(
+    folder: Path, beside: Mapping[str, Path] | None = None
+) -> Iterator[WeightFiles]:
     """The weights of a folder: safetensors, else a pickle that is checked, else TensorFlow's.
+
+    Those of the folders `beside` it are named “KEY/…”.
 
     Raises BadCheckpoint where there are none, or files that are not what they should be.
     """
     with ExitStack() as opened:
         if names := _weight_files(folder):
-            yield _joined(names, [_open(folder / name, opened) for name in names])
+            parts = [_open(folder / name, opened) for name in names]
+            for key, place in (beside or {}).items():
+                inside = _weight_files(place) if place.is_dir() else []
+                if not inside:
+                    raise _without_weights(place)
+                parts += [_under(key, _open(place / name, opened)) for name in inside]
+            yield _joined(names, parts)
         elif found := find_index(folder):
             yield _open_tf1(folder, *found)
         else:
@@ -209,6 +219,17 @@ def _open_tf1(folder: Path, index: str, told: str) -> WeightFiles:
         read,
         [name for name in bundle.entries if published_name(name) is None],
         notes,
+    )
+
+
+def _under(key: str, part: WeightFiles) -> WeightFiles:
+    """The same tensors, named after the folder that they are in."""
+    return WeightFiles(
+        part.files,
+        part.bytes,
+        {f"{key}/{name}": shape for name, shape in part.shapes.items()},
+        {f"{key}/{name}": dtype for name, dtype in part.dtypes.items()},
+        lambda name: part.read(name.removeprefix(f"{key}/")),
     )
 
 

@@ -30,6 +30,7 @@ from engine.results.row_figures import (
     Figure,
     Numbers,
     figure,
+    holds_numbers,
     numbers_in,
     once,
     quantile_starts,
@@ -74,9 +75,9 @@ class RowScores:
 @once
 def row_scores(predictions: Predictions) -> RowScores:
     """The number by which the rows of a task are compared."""
+    if holds_numbers(predictions.facts):
+        return RowScores(np.abs(figure(predictions, "residual")), phrase("mean error"), False)
     match predictions.facts.task:
-        case "regression":
-            return RowScores(np.abs(figure(predictions, "residual")), phrase("mean error"), False)
         case "token_classification" | "question_answering":
             return RowScores(figure(predictions, "score"), phrase("mean F1 of the rows"), True)
     return RowScores(figure(predictions, "score"), phrase("share that is right"), True)

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.evaluation.regression import ranks
+from engine.evaluation.sentence_similarity import NEAREST
 from engine.results.classes import f1_of_sums
 from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, mean_interval
 from engine.results.labels import codes, labelled, labels, members
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, details, figure
+from engine.results.row_figures import Numbers, details, figure, holds_numbers
 from engine.results.span_figures import row_parts
 from engine.results.spans import name_spans
 from engine.results.token_columns import in_top_5
@@ -59,6 +60,8 @@ def measures(predictions: Predictions) -> tuple[Measure, ...]:
             return _of_label_sets(predictions)
         case "regression":
             return _of_numbers(predictions)
+        case "sentence_similarity":
+            return _of_similarity(predictions)
         case "token_classification":
             return _of_tags(predictions)
         case "question_answering":
@@ -151,6 +154,22 @@ def _of_numbers(predictions: Predictions) -> tuple[Measure, ...]:
         Measure("spearman", each, _moments(a, b), _correlation),
         _mean("mean_absolute_error", np.abs(figure(predictions, "residual")), more_is_better=False),
     )
+
+
+def _of_similarity(predictions: Predictions) -> tuple[Measure, ...]:
+    """Beside numbers the correlations; else by the rank of each pair, or the order of triplets.
+
+    Of first texts that stand in several rows each row counts.
+    """
+    if holds_numbers(predictions.facts):
+        pearson, spearman, _ = _of_numbers(predictions)
+        return spearman, pearson
+    accuracy = _mean("accuracy", figure(predictions, "score"))
+    if "mrr" not in predictions.facts.metrics:
+        return (accuracy,)
+    ranks = figure(predictions, "predicted").astype(np.float64)
+    reciprocal = np.where(ranks <= NEAREST, 1 / np.maximum(ranks, 1), 0)
+    return _mean("mrr", reciprocal), accuracy, _mean("recall_at_10", ranks <= NEAREST)
 
 
 def _of_tags(predictions: Predictions) -> tuple[Measure, ...]:

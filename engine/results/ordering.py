@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.results.predictions import CELL, Predictions
-from engine.results.row_figures import figure, numbers_in, once
+from engine.results.row_figures import figure, holds_numbers, numbers_in, once
 
 Places = NDArray[np.int64]
 
@@ -20,7 +20,7 @@ def mistakes_first(predictions: Predictions) -> Places:
     Then what is right, the least confident first, and at the end what has no gold. Where there is
     no probability, the loss stands for it; of a regression, the largest residual is first.
     """
-    if predictions.facts.task == "regression":
+    if holds_numbers(predictions.facts):
         return _falling(np.abs(figure(predictions, "residual")))
     score, confidence = figure(predictions, "score"), figure(predictions, "probability")
     is_wrong = score < 1

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.results.predictions import Predictions
+from engine.results.predictions import PredictionFacts, Predictions
 
 Found = TypeVar("Found")
 Numbers = NDArray[np.float32] | NDArray[np.float64]
@@ -111,6 +111,13 @@ def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]
     return once_named(name, count)
 
 
+def holds_numbers(facts: PredictionFacts) -> bool:
+    """Whether gold and predicted are numbers on a scale, and no row is simply right or wrong."""
+    return facts.task == "regression" or (
+        facts.task == "sentence_similarity" and "spearman" in facts.metrics
+    )
+
+
 @once
 def _gold(predictions: Predictions) -> NDArray[np.float64]:
     return numbers_in(predictions.table["gold"])
@@ -119,7 +126,7 @@ def _gold(predictions: Predictions) -> NDArray[np.float64]:
 @once
 def _predicted(predictions: Predictions) -> NDArray[np.float64]:
     """The predicted number in full precision where it is kept, else as it is written."""
-    if predictions.facts.task == "regression":
+    if holds_numbers(predictions.facts):
         return pc.list_element(predictions.table["scores"], 0).to_numpy().astype(np.float64)
     return numbers_in(predictions.table["predicted"])
 

@@ -23,7 +23,7 @@ from engine.results.groups import (
 )
 from engine.results.labels import labels
 from engine.results.predictions import PredictionFacts, Predictions
-from engine.results.row_figures import Figure, figure, text_columns
+from engine.results.row_figures import Figure, figure, holds_numbers, text_columns
 from engine.results.spans import span_table
 from engine.results.token_columns import OCCURRENCES, POSITION
 
@@ -68,7 +68,7 @@ def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
     task, mapping = some.facts.task, some.facts.mapping
     if task in LABELLED and len(labels(some)) > 1:
         yield "label", by_label(some)
-    if task == "regression":
+    if holds_numbers(some.facts):
         yield "label", by_figure(some, "gold")
     yield "length", by_figure(some, length_figure(some))
     if task == "question_answering" and mapping.text in some.columns:

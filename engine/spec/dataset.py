@@ -83,6 +83,11 @@ class Mapping(Spec):
         title="Start of each choice",
         description="Column with the text that every choice begins with.",
     )
+    negative: str | None = Field(
+        None,
+        title="Negative text",
+        description="Column with a text that does not belong to the first one, for triplets.",
+    )
     endings: tuple[str, ...] = Field(
         (),
         title="Choices",
@@ -121,6 +126,7 @@ class Mapping(Spec):
             "tags": self.tags,
             "answers": self.answers,
             "beginning": self.beginning,
+            "negative": self.negative,
         }
         several = {"flags": self.flags, "endings": self.endings}
         used = [(name, (column,)) for name, column in single.items() if column is not None]

@@ -16,7 +16,9 @@ from engine.spec.fields import setting
 from engine.spec.problems import Problem
 from engine.spec.training import TrainingSpec
 
-Role = Literal["text", "pair", "label", "flags", "tags", "answers", "beginning", "endings"]
+Role = Literal[
+    "text", "pair", "label", "flags", "tags", "answers", "beginning", "endings", "negative"
+]
 TARGETS: tuple[Role, ...] = ("endings", "answers", "tags", "flags", "label")
 """Roles that say what is to be predicted; the first that a data set has tells its task."""
 
@@ -24,6 +26,7 @@ SEQUENCE = "ForSequenceClassification"
 TOKENS = "ForTokenClassification"
 SPANS = "ForQuestionAnswering"
 CHOICES = "ForMultipleChoice"
+ENCODER = "Model"  # the encoder alone: what comes behind it is not in its class
 
 MAX_CLASSES = 1_000
 
@@ -100,12 +103,14 @@ class Head:
         said: what comes out of it, by the names of transformers.
         outputs: how many numbers it gives; 0: one for each label.
         problem_type: of config.json, where several heads share a class.
+        pools: whether it makes one vector of those of all tokens, and says nothing of labels.
     """
 
     architecture: str
     said: tuple[Output, ...]
     outputs: int = 0
     problem_type: str = ""
+    pools: bool = False
 
     @property
     def reads_tokens(self) -> bool:
@@ -115,7 +120,7 @@ class Head:
     @property
     def has_labels(self) -> bool:
         """Whether its outputs have names."""
-        return not self.outputs
+        return not self.outputs and not self.pools
 
     @property
     def scores_choices(self) -> bool:

@@ -26,6 +26,7 @@ def learner_of(given: Checkpoint) -> Learner | None:
         return None
     learner = learner_for(task_in(given))
     learner.prediction = settings_in(given.config)
+    learner.fit_network(given.network)
     return learner
 
 

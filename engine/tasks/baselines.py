@@ -26,6 +26,7 @@ from engine.tasks.learner import Examples, Learner, LogitsCollector, RowPredicti
 from engine.tasks.multiple_choice import MultipleChoiceLearner, endings_of
 from engine.tasks.predicted_tags import UNKNOWN, Sentences, TagCollector
 from engine.tasks.question_answering import ChosenAnswers, QuestionAnsweringLearner
+from engine.tasks.sentence_similarity import SentenceSimilarityLearner, text_columns
 from engine.tasks.token_classification import TokenClassificationLearner, tag_numbers
 from engine.tasks.whole_text import WholeTextLearner
 
@@ -33,6 +34,7 @@ WORD = r"(?u)\b\w+\b"
 MOST_FEATURES = 500_000
 MOST_WEIGHTS = 20_000_000  # of all labels together; 160 MB
 ITERATIONS = 1_000  # of the logistic regression, at most
+RANKED = 32  # texts that are ranked at a time
 LEAST = 1e-9  # probability of a label that no training row has
 
 Numbers = NDArray[np.float64]
@@ -64,6 +66,8 @@ def baselines(task: TaskSpec) -> tuple[Baseline, ...]:
         case "multiple_choice":
             place = Baseline("majority", "Most frequent position", _choices(_positions))
             return place, Baseline("tfidf", "TF-IDF cosine", _choices(_cosines))
+        case "sentence_similarity":
+            return (Baseline("tfidf", "TF-IDF cosine", _similar),)
         case "token_classification":
             return (Baseline("word-tags", "Most frequent tag of each word", _word_tags),)
         case "question_answering":
@@ -237,6 +241,31 @@ def _cosines(_: Learner, train: Rows, rows: Rows) -> Numbers:
     columns = zip(*endings_of(rows), strict=True)
     cosines = [given.multiply(vectorizer.transform(column)).sum(axis=1) for column in columns]
     return np.hstack([np.asarray(one) for one in cosines])
+
+
+# ── similar texts ────────────────────────────────────────────────────────────────────────────
+
+
+def _similar(learner: Learner, train: Rows, rows: Rows) -> RowPredictions:
+    """The cosine of two texts, and the rank of the second one among all."""
+    assert isinstance(learner, SentenceSimilarityLearner)
+    collected = learner.unpacked(rows)
+    vectorizer = _vectorizer().fit(_never_empty(list(train.all_texts())))
+    columns = text_columns(rows, learner.objective_of(rows))
+    first, *others = (vectorizer.transform(column) for column in columns)
+    cosines = np.hstack([np.asarray(first.multiply(one).sum(axis=1)) for one in others])
+    ranks, losses = np.ones(len(rows), dtype=np.int64), np.zeros(len(rows))
+    if learner.measured[0] == "mrr":
+        for start in range(0, len(rows), RANKED):
+            some = slice(start, start + RANKED)
+            every = (first[some] @ others[0].T).toarray()  # [RANKED, N]
+            own = cosines[some, :1]
+            nearer = every > own + LEAST
+            ranks[some] = 1 + nearer.sum(axis=1)
+            among = every[:, some] * learner.task.scale
+            losses[some] = np.log(np.exp(among).sum(axis=1)) - own[:, 0] * learner.task.scale
+    collected.put(cosines, ranks, losses)
+    return collected
 
 
 # ── answers ──────────────────────────────────────────────────────────────────────────────────

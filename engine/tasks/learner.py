@@ -312,6 +312,11 @@ class Learner(ABC):
         return ()
 
     @property
+    def needs_whole_batch(self) -> bool:
+        """Whether the loss of a row depends on the others, so that a batch cannot be split."""
+        return False
+
+    @property
     def long_inputs(self) -> tuple[int, float]:
         """Length of the inputs at the end of a run, and in which share of its steps; 0: none."""
         return 0, 0.0
@@ -332,6 +337,13 @@ class Learner(ABC):
 
         Runs with the same data, vocabulary and way share the token ids.
         """
+
+    def says_what_is_right(self, rows: Rows) -> bool:
+        """Whether rows have what predictions are held against."""
+        return rows.is_labelled
+
+    def fit_network(self, network: Network) -> None:  # noqa: B027
+        """Learn from the network what its inputs begin with; nothing for most tasks."""
 
     @abstractmethod
     def fit_labels(self, rows: Rows) -> None:

@@ -17,6 +17,7 @@ from engine.errors import MissingColumn, StudioError
 from engine.evaluation.regression import RegressionReport, report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
+from engine.models.heads import TaskHead
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.tasks.regression import Regression
@@ -63,7 +64,7 @@ class RegressionLearner(WholeTextLearner):
     @torch.no_grad()
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
         """Begin at the mean, which else takes many steps where the numbers are far from 0."""
-        assert network.task is not None and examples.targets is not None
+        assert isinstance(network.task, TaskHead) and examples.targets is not None
         network.task.dense.bias.fill_(float(examples.targets.mean(dtype=np.float64)))
 
     def losses(

@@ -145,8 +145,8 @@ def scored_rows(
 ) -> Scored:
     """What a loaded model says of rows, with the cells of all their columns."""
     collected = predictor.collected(rows, progress)
-    report = collected.report() if rows.is_labelled else None
     learner = predictor.learner
+    report = collected.report() if learner.says_what_is_right(rows) else None
     found = kept(
         collected.outcomes(),
         rows.lines,

@@ -69,6 +69,8 @@ class GradientAccumulator:
     def _gains_by_two_threads(self, part: Batch) -> bool:
         if self.machine.device.type != "cpu" or self.machine.threads < 2 or part.size < 2:
             return False
+        if self.learner.needs_whole_batch:
+            return False
         if self.network.probe is not None or is_sharded(self.network):
             return False  # its dropout is drawn by torch; its slices are gathered for one alone
         if any(parameter.grad is not None for parameter in self.network.parameters()):

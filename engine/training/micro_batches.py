@@ -23,6 +23,8 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
         try:
             return _accumulate(run, shares, batch, scale)
         except (RuntimeError, MemoryError) as error:
+            if run.setup.data.learner.needs_whole_batch and is_out_of_memory(error):
+                raise _cannot_split() from error
             if run.ranks.shards:
                 raise _cannot_retry_alone(error) from error
             run.network.zero_grad(set_to_none=True)
@@ -72,6 +74,13 @@ def _cannot_retry_alone(error: Exception) -> Exception:
             "Start a new run with a smaller training.micro_batch_size, or with "
             "training.gradient_checkpointing."
         ),
+    )
+
+
+def _cannot_split() -> StudioError:
+    return StudioError(
+        phrase("Out of memory: with in-batch negatives the whole batch is computed at once."),
+        phrase("Start a new run with a smaller batch size, or with gradient checkpointing."),
     )
 
 

@@ -68,7 +68,7 @@ def _limited(texts: list[str]) -> list[str]:
 
 def _longest(rows: Rows) -> np.ndarray:
     """The numbers of the rows with most characters."""
-    columns = [rows.texts, rows.pairs or (), rows.beginnings or ()]
+    columns = [rows.texts, rows.pairs or (), rows.beginnings or (), rows.negatives or ()]
     sizes = np.zeros(len(rows), dtype=np.int64)
     for column in columns:
         sizes[: len(column)] += np.fromiter(map(len, column), np.int64, len(column))

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import torch
 
+from engine.errors import StudioError
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.spec.job import FromScratch
-from engine.tasks.learner import special_ids
+from engine.tasks.learner import Learner, special_ids
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.best_metric import BestMetric, best_metric
 from engine.training.context import RunContext
@@ -42,6 +43,8 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     torch.manual_seed(settings.seed)  # fresh weights follow from it
     network = network_for(context, read.learner, tokenizer, resume_from)
     configure(network, settings)
+    read.learner.fit_network(network)
+    _check_batch(context, read.learner)
     limit = network.spec.max_positions
     if limit < max(settings.max_length, read.learner.long_inputs[0]):
         context.note(
@@ -62,6 +65,21 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
         evaluate_every=evaluation_interval(settings, steps_per_epoch),
         save_every=save_interval(settings, steps_per_epoch),
     )
+
+
+def _check_batch(context: RunContext, learner: Learner) -> None:
+    """Raise StudioError where a batch would be split whose rows are held against one another."""
+    settings, processes = context.job.training, context.job.hardware.processes
+    if not learner.needs_whole_batch:
+        return
+    if processes > 1 or 0 < settings.micro_batch_size < settings.batch_size:
+        raise StudioError(
+            phrase("With in-batch negatives a batch cannot be split: its rows are compared."),
+            phrase(
+                "Set training.micro_batch_size to 0 and hardware.processes to 1, and choose a "
+                "batch size that fits into memory."
+            ),
+        )
 
 
 def _note_examples(context: RunContext, data: TrainingData) -> None:

@@ -59,6 +59,7 @@ JOBS: dict[str, Callable[..., JobSpec]] = {
     "token_classification": small.tagging,
     "question_answering": small.answering,
     "multiple_choice": lambda folder, **training: small.learning("choices", folder, **training),
+    "sentence_similarity": lambda folder, **training: small.learning("alike", folder, **training),
     "pretraining": small.pretraining,
 }
 
@@ -126,6 +127,8 @@ def test_its_head_is_one_of_transformers_and_known_again(kind: str) -> None:
     assert hasattr(transformers, config["architectures"][0])
     assert config.get("problem_type", "") == head.problem_type
     assert head_kind(config, made.outputs) == kind
+    if head.pools:
+        return  # another program says it in modules.json
     del config[TASK]  # as another program leaves it
     assert head_of(head_kind(config, made.outputs)) == head
     assert outputs_of(made) == head.said

@@ -11,7 +11,8 @@ from app.widgets.text import tooltip, visible
 from engine.spec.dataset import Mapping
 
 PAINTED_CHARACTERS = 300  # of a cell; its tooltip and the row's text have more
-PICTURES = {"text": "text", "pair": "text", "beginning": "text"}  # all others have a tag
+TEXTS = ("text", "pair", "beginning", "negative")
+PICTURES = dict.fromkeys(TEXTS, "text")  # all others have a tag
 COLOURS = dict(zip(("text", "pair"), SEGMENTS, strict=True))
 
 

@@ -29,7 +29,12 @@ PAIRS = (
     ("query", "document"),
     ("text", "pair"),
     ("text", "textpair"),
+    ("anchor", "positive"),
+    ("query", "positive"),
+    ("question", "positive"),
+    ("query", "pos"),
 )
+NEGATIVES = ("negative", "neg", "negative1", "hardnegative")
 TEXTS = (
     *("text", "sentence", "review", "reviewtext", "content", "comment", "commenttext", "tweet"),
     *("sentence1", "premise", "question1", "text1", "texta", "sentencea", "1string", "string1"),
@@ -103,14 +108,18 @@ def guess_mapping(
     if tags is not None:
         return Mapping(text=text, tags=tags), ""
     named, likely = _labels(columns, statistics, Mapping(text=text, pair=pair))
-    label = next(iter((*named, *likely)), None)
+    negative = None
+    if pair is not None and pair == names.get("positive", names.get("pos")):
+        negative = next((names[name] for name in NEGATIVES if name in names), None)
+    label = next((one for one in (*named, *likely) if one != negative), None)
     guessed = guessed or (label is not None and not named)
     note = (
         phrase("We guessed the text and label columns from the data. Please check them.")
         if guessed
         else ""
     )
-    return Mapping(text=text, pair=pair, label=label), note if len(columns) > 1 else ""
+    found = Mapping(text=text, pair=pair, label=label, negative=negative)
+    return found, note if len(columns) > 1 else ""
 
 
 def label_columns(

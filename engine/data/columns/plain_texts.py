@@ -13,8 +13,8 @@ def plain_text(text: str) -> str:
 
 def texts_of(mapping: Mapping) -> tuple[str, ...]:
     """The columns whose texts make a row; where all are equal, the row is the same."""
-    beginning = () if mapping.beginning is None else (mapping.beginning,)
-    return (*mapping.texts, *beginning, *mapping.endings)
+    others = (name for name in (mapping.beginning, mapping.negative) if name is not None)
+    return (*mapping.texts, *others, *mapping.endings)
 
 
 def texts_that_group(mapping: Mapping) -> tuple[str, ...]:

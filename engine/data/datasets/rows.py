@@ -29,6 +29,7 @@ class Rows:
     tags: Sequence[str] | None = None
     answers: Sequence[str] | None = None
     beginnings: Sequence[str] | None = None
+    negatives: Sequence[str] | None = None
     endings: list[tuple[str, ...]] | None = None  # of each row
     lines: list[int] | None = field(default=None, compare=False)  # of the source, from 1
 
@@ -45,10 +46,11 @@ class Rows:
         texts = self.texts
         if self.tags is not None:  # no lists of words
             texts = [" ".join(words_of(cell)) for cell in texts]
-        if self.pairs is None and self.endings is None:
+        if self.pairs is None and self.endings is None and self.negatives is None:
             return texts
         endings = [ending for row in self.endings or () for ending in row]
-        return [*texts, *(self.pairs or ()), *(self.beginnings or ()), *endings]
+        others = (self.pairs, self.beginnings, self.negatives)
+        return [*texts, *(text for column in others for text in column or ()), *endings]
 
     def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
         """Some of the rows."""
@@ -65,6 +67,7 @@ class Rows:
             tags=some(self.tags),
             answers=some(self.answers),
             beginnings=some(self.beginnings),
+            negatives=some(self.negatives),
             endings=some(self.endings),
             lines=some(self.lines),
         )
@@ -94,6 +97,7 @@ class Rows:
             tags=column(mapping.tags),
             answers=column(mapping.answers),
             beginnings=column(mapping.beginning),
+            negatives=column(mapping.negative),
             endings=list(zip(*endings, strict=True)) if endings else None,
             lines=lines,
         )

@@ -31,6 +31,7 @@ TASKS: dict[str, type[TaskSpec]] = {
         "token_classification",
         "question_answering",
         "multiple_choice",
+        "sentence_similarity",
         "pretraining",
     )
 }
@@ -65,6 +66,11 @@ def heads() -> Iterator[tuple[str, Head]]:
     for kind, task in TASKS.items():
         if task.facts.head is not None:
             yield kind, task.facts.head
+
+
+def added_layers() -> Iterator[tuple[str, Head]]:
+    """Every task whose head is a layer with weights; pooling has none of its own."""
+    return ((kind, head) for kind, head in heads() if not head.pools)
 
 
 def metric_of(name: str) -> Metric | None:

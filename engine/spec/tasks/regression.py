@@ -25,6 +25,25 @@ from engine.spec.task import (
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
+PEARSON = Metric(
+    "pearson",
+    title="Pearson correlation",
+    short="Pearson",
+    unit="number",
+    description="How closely predicted and true numbers follow a straight line, from -1 to 1.",
+)
+SPEARMAN = Metric(
+    "spearman",
+    title="Spearman correlation",
+    short="Spearman",
+    unit="number",
+    description=(
+        "How well the order of the predictions agrees with the true order, from -1 to 1; only "
+        "ranks count."
+    ),
+)
+
+
 class Regression(TaskSpec):
     """A number for a text or a pair, such as how similar two sentences are."""
 
@@ -37,25 +56,8 @@ class Regression(TaskSpec):
             problem_type="regression",
         ),
         metrics=(
-            Metric(
-                "pearson",
-                title="Pearson correlation",
-                short="Pearson",
-                unit="number",
-                description=(
-                    "How closely predicted and true numbers follow a straight line, from -1 to 1."
-                ),
-            ),
-            Metric(
-                "spearman",
-                title="Spearman correlation",
-                short="Spearman",
-                unit="number",
-                description=(
-                    "How well the order of the predictions agrees with the true order, from -1 to "
-                    "1; only ranks count."
-                ),
-            ),
+            PEARSON,
+            SPEARMAN,
             Metric(
                 "mean_absolute_error",
                 title="mean absolute error",

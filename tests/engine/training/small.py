@@ -16,6 +16,7 @@ from engine.spec.tasks.multiple_choice import MultipleChoice
 from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.spec.tasks.regression import Regression
+from engine.spec.tasks.sentence_similarity import SentenceSimilarity
 from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.tasks.token_classification import TokenClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -187,6 +188,9 @@ TASKS: dict[str, tuple[TaskSpec, Mapping]] = {
         MultipleChoice(),
         Mapping(text="text", endings=("ending0", "ending1"), label="right"),
     ),
+    "alike": (SentenceSimilarity(), Mapping(text="text", pair="ending0", label="score")),
+    "together": (SentenceSimilarity(), Mapping(text="text", pair="ending0")),
+    "triplets": (SentenceSimilarity(), Mapping(text="text", pair="ending0", negative="ending1")),
 }
 
 

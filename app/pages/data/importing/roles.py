@@ -21,6 +21,7 @@ class Roles:
     tags: str | None = None
     answers: str | None = None
     beginning: str | None = None
+    negative: str | None = None
     endings: tuple[str, ...] = ()
 
     @classmethod

@@ -69,7 +69,8 @@ class EditingPart(QObject):
             QAbstractItemView.EditTrigger.DoubleClicked
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
-        texts = {*spec.mapping.texts, spec.mapping.beginning, *spec.mapping.endings}
+        mapping = spec.mapping
+        texts = {*mapping.texts, mapping.beginning, mapping.negative, *mapping.endings}
         labels = self.state.labels
         offered = () if spec.mapping.flags or spec.mapping.tags else labels
         for place, column in enumerate(self._data.columns, start=OWN_COLUMNS):

@@ -82,7 +82,8 @@ class DecidingState(QObject):
 
 def is_explained(task: str) -> bool:
     """Whether the task has one score for the whole text, of which words can be said to decide."""
-    return not head_of(task).reads_tokens and not view_of(task).asks_for_choices
+    head = head_of(task)
+    return not head.reads_tokens and not head.pools and not view_of(task).asks_for_choices
 
 
 class DecidingView(QWidget):

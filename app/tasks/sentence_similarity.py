@@ -1,0 +1,50 @@
+"""Sentence similarity in the window."""
+
+from app.tasks.part import TaskPart, translate
+from app.tasks.picture import Scene
+from app.tasks.prediction_view import Given, PredictionView
+from app.tasks.regression import Gauge
+from app.widgets.results.group_table import LengthPicture
+from app.widgets.results.regression import ResidualPicture, ScatterPicture
+from engine.messages.explore.prediction import Predicted
+
+
+class SimilarityView(PredictionView):
+    """The cosine of two texts, on a gauge."""
+
+    def __init__(self) -> None:
+        super().__init__("title")
+        self.gauge = Gauge()
+        self.lay_out(self.gauge)
+
+    def show_prediction(self, prediction: Predicted, given: Given) -> None:
+        assert prediction.value is not None
+        low, high = prediction.range or (0.0, 1.0)
+        self.verdict.setText(f"{prediction.value:.3f}")
+        self.gauge.show_number(prediction.value, low, high)
+        self.note.setText(
+            self.tr(
+                "Cosine similarity of the two vectors: 1 means the same direction, around 0 "
+                "unrelated. Compare it with the values of other pairs; the scale differs from "
+                "model to model."
+            )
+        )
+
+
+class SentenceSimilarityPart(TaskPart):
+    kind = "sentence_similarity"
+    view = SimilarityView
+    pictures = (ScatterPicture, ResidualPicture, LengthPicture)
+
+    def description(self, from_scratch: bool = False) -> str:
+        return translate(
+            "Tasks",
+            "One vector for each text, for semantic search, clustering and finding duplicates.",
+        )
+
+    def scene(self, from_scratch: bool = False) -> Scene:
+        words = ("[CLS]", "a", "dog", "runs", "[SEP]")
+        return Scene(words, 2, 0, translate("Tasks", "vector"), "0.1 …")
+
+    def outputs(self, count: int) -> str:
+        return translate("Tasks", "sentence vectors")

@@ -1,0 +1,247 @@
+"""The layout of sentence-transformers: modules.json, and a folder for each module.
+
+`modules.json` lists what a text goes through: the encoder (in the folder itself or in one inside,
+such as `0_Transformer`), the pooling, dense layers, and the normalisation. The files are those that
+every version of sentence-transformers reads.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.spec.sentence import POOLING_MODES, DenseActivation, DenseSpec, SentenceSpec
+from engine.untrusted import AGAIN, json_list, json_object, shown
+
+MODULES = "modules.json"
+CONFIG = "config.json"
+WORDS = "config_sentence_transformers.json"
+ENCODER_CONFIGS = (
+    "sentence_bert_config.json",
+    "sentence_roberta_config.json",
+    "sentence_distilbert_config.json",
+    "sentence_camembert_config.json",
+    "sentence_albert_config.json",
+    "sentence_xlm-roberta_config.json",
+    "sentence_xlnet_config.json",
+)
+TOKENIZER = "tokenizer_config.json"
+MAX_LENGTH = 1_000_000  # tokens; more stand for no limit
+LARGEST_LIST = 100_000  # bytes of modules.json
+MOST_MODULES = 20
+POOLED = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+ACTIVATIONS: dict[str, DenseActivation] = {
+    "Identity": "identity",
+    "Tanh": "tanh",
+    "ReLU": "relu",
+    "GELU": "gelu",
+    "Sigmoid": "sigmoid",
+}
+CLASSES = {
+    "identity": "torch.nn.modules.linear.Identity",
+    "tanh": "torch.nn.modules.activation.Tanh",
+    "relu": "torch.nn.modules.activation.ReLU",
+    "gelu": "torch.nn.modules.activation.GELU",
+    "sigmoid": "torch.nn.modules.activation.Sigmoid",
+}
+
+
+class SentenceFolder(NamedTuple):
+    """What lies where in a folder of a sentence encoder."""
+
+    spec: SentenceSpec
+    encoder: Path  # the folder with config.json, the weights and the tokenizer
+    dense: tuple[Path, ...]  # a folder for each dense layer, in their order
+
+
+def read_sentence(folder: Path) -> SentenceFolder | None:
+    """The pooling of a folder; None where it is no sentence encoder.
+
+    Raises BadCheckpoint where it has a module that is not supported, or is damaged.
+    """
+    listed = _modules(folder)
+    if listed is None:
+        return None
+    kinds = [kind for kind, _ in listed]
+    if kinds[:1] != ["Transformer"] or "Pooling" not in kinds[1:2]:
+        raise _bad(phrase("it does not begin with an encoder and its pooling"))
+    rest = kinds[2:]
+    if rest != sorted(rest) or rest.count("Normalize") > 1 or {*rest} - {"Dense", "Normalize"}:
+        unknown = next((kind for kind in rest if kind not in ("Dense", "Normalize")), "")
+        if unknown:
+            raise BadCheckpoint(
+                phrase(
+                    "{file} has a module that is not supported: {name}.",
+                    file=MODULES,
+                    name=shown(unknown),
+                ),
+                phrase("Supported are pooling, dense layers and normalisation behind an encoder."),
+            )
+        raise _bad(phrase("it normalises before its last layer"))
+    places = [_inside(folder, path) for _, path in listed]
+    dense = tuple(place for kind, place in zip(kinds, places, strict=True) if kind == "Dense")
+    try:
+        spec = SentenceSpec(
+            pooling=_pooling(places[1]),
+            dense=tuple(_dense(place) for place in dense),
+            normalize="Normalize" in rest,
+            max_length=_max_length(places[0]),
+            prompt=_prompt(folder),
+        )
+    except ValidationError as error:
+        raise _bad(phrase("its sizes are not possible")) from error
+    return SentenceFolder(spec, places[0], dense)
+
+
+def encoder_folder(folder: Path) -> Path:
+    """Where the config.json and the weights of a checkpoint lie: mostly in the folder itself."""
+    found = read_sentence(folder)
+    return folder if found is None else found.encoder
+
+
+def dense_folder(number: int) -> str:
+    """The folder of a dense layer, from 0, as it is written; its tensors are named after it."""
+    return f"{number + 2}_Dense"
+
+
+def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
+    """Write all of the layout but the encoder and the weights of dense layers."""
+    modules = [("Transformer", ""), ("Pooling", "1_Pooling")]
+    modules += [("Dense", dense_folder(number)) for number in range(len(spec.dense))]
+    modules += [("Normalize", f"{len(modules)}_Normalize")] if spec.normalize else []
+    _write(
+        folder / MODULES,
+        [
+            {
+                "idx": number,
+                "name": str(number),
+                "path": path,
+                "type": f"sentence_transformers.models.{kind}",
+            }
+            for number, (kind, path) in enumerate(modules)
+        ],
+    )
+    pooled = {key: mode in spec.pooling for key, mode in POOLED.items()}
+    _write(
+        folder / "1_Pooling" / CONFIG,
+        {"word_embedding_dimension": hidden_size, **pooled, "include_prompt": True},
+    )
+    for number, dense in enumerate(spec.dense):
+        entries = {
+            "in_features": dense.inputs,
+            "out_features": dense.outputs,
+            "bias": dense.bias,
+            "activation_function": CLASSES[dense.activation],
+        }
+        _write(folder / dense_folder(number) / CONFIG, entries)
+    length = {} if spec.max_length is None else {"max_seq_length": spec.max_length}
+    _write(folder / ENCODER_CONFIGS[0], {**length, "do_lower_case": False})
+    prompts = {"default": spec.prompt} if spec.prompt else {}
+    _write(
+        folder / WORDS,
+        {
+            "prompts": prompts,
+            "default_prompt_name": "default" if prompts else None,
+            "similarity_fn_name": "cosine",
+        },
+    )
+
+
+def _modules(folder: Path) -> list[tuple[str, str]] | None:
+    """The class and the path of each module; None where there is no list of them."""
+    listed = json_list(folder, MODULES, LARGEST_LIST)
+    if listed is None:
+        return None
+    found = []
+    for entry in listed[:MOST_MODULES]:
+        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+            raise _bad(phrase("an entry has no path"))
+        found.append((str(entry.get("type")).rpartition(".")[2], entry["path"]))
+    return found
+
+
+def _inside(folder: Path, path: str) -> Path:
+    """The folder of a module, which lies in `folder` itself."""
+    path = path.rstrip("/")
+    if path in ("", "."):
+        return folder
+    if Path(path).name != path or path == ".." or "\\" in path or (folder / path).is_symlink():
+        raise _bad(phrase("“{path}” points outside the folder", path=shown(path)))
+    return folder / path
+
+
+def _pooling(folder: Path) -> tuple[Any, ...]:
+    config = json_object(folder, CONFIG) if folder.is_dir() else None
+    if config is None:
+        raise _bad(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
+    named = config.get("pooling_mode")
+    if named is None:
+        modes = [mode for key, mode in POOLED.items() if config.get(key) is True] or ["mean"]
+    else:
+        modes = [str(mode) for mode in (named if isinstance(named, list) else [named])]
+    for mode in modes:
+        if mode not in POOLING_MODES:
+            raise BadCheckpoint(
+                phrase("The pooling “{mode}” is not supported.", mode=shown(mode)),
+                phrase("Choose an encoder that pools by {modes}.", modes=", ".join(POOLING_MODES)),
+            )
+    return tuple(modes)
+
+
+def _dense(folder: Path) -> DenseSpec:
+    config = json_object(folder, CONFIG) if folder.is_dir() else None
+    if config is None:
+        raise _bad(phrase("{path} is missing", path=f"{folder.name}/{CONFIG}"))
+    name = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
+    if name not in ACTIVATIONS or config.get("use_residual"):
+        raise BadCheckpoint(
+            phrase("The dense layer in {path} is not supported.", path=shown(folder.name)),
+            phrase("Supported activations are {names}.", names=", ".join(ACTIVATIONS)),
+        )
+    return DenseSpec(
+        inputs=config.get("in_features", 0),
+        outputs=config.get("out_features", 0),
+        bias=config.get("bias") is not False,
+        activation=ACTIVATIONS[name],
+    )
+
+
+def _max_length(folder: Path) -> int | None:
+    """Where sentence-transformers has it, before version 6 and since."""
+    places = [(name, "max_seq_length") for name in ENCODER_CONFIGS]
+    for name, key in (*places, (TOKENIZER, "model_max_length")):
+        config = json_object(folder, name) if folder.is_dir() else None
+        length = None if config is None else config.get(key)
+        if isinstance(length, int) and 1 < length <= MAX_LENGTH:
+            return length
+    return None
+
+
+def _prompt(folder: Path) -> str:
+    """What sentence-transformers puts before every text unless it is told otherwise."""
+    config = json_object(folder, WORDS) or {}
+    prompts, name = config.get("prompts"), config.get("default_prompt_name")
+    if not isinstance(prompts, dict) or not isinstance(name, str):
+        return ""
+    return str(prompts.get(name, ""))
+
+
+def _bad(why: str) -> BadCheckpoint:
+    return BadCheckpoint(
+        phrase("{file} does not describe a sentence encoder: {why}.", file=MODULES, why=why), AGAIN
+    )
+
+
+def _write(file: Path, content: object) -> None:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

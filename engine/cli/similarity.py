@@ -1,0 +1,209 @@
+"""Vectors of texts, how similar texts are, and which rows are nearest to one."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from engine.cli.loading import remark_loading
+from engine.cli.models import BatchSize
+from engine.cli.options import Encoding, with_options
+from engine.cli.progress import ProgressLine
+from engine.cli.rows import COLUMNS, read_table
+from engine.cli.stored import needed_dataset
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.shipped import minilm
+from engine.spec.dataset import SplitName
+from engine.table_files import known_suffix, write_table
+from engine.terminal import say, say_json
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from engine.models.checkpoint import Checkpoint
+
+VECTOR = "vector"  # the column that is added
+TEXT_COLUMN = COLUMNS._replace(names=("text",))
+
+Encoder = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        help=(
+            "A folder of a sentence encoder, or of any other encoder, of which the mean is taken; "
+            "without it: MiniLM."
+        ),
+    ),
+]
+Part = Annotated[SplitName, typer.Option(help="Which rows of --data.")]
+Stored = Annotated[
+    Path | None, typer.Option(help="A stored data set by name or folder, in place of a file.")
+]
+Longest = Annotated[
+    int | None,
+    typer.Option(min=2, help="Max. length in tokens; without it, as the model says it."),
+]
+
+
+class Texts(NamedTuple):
+    """The texts of a file or a data set, and all cells of their rows by column."""
+
+    texts: Sequence[str]
+    cells: dict[str, Sequence[str]]
+    lines: Sequence[int] | None
+
+
+def similarity(
+    texts: Annotated[list[str], typer.Argument(help="Two texts or more.")],
+    model: Encoder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print the cosine similarity of texts, by a sentence encoder."""
+    from engine.tasks.similarity import cosines_of, sentence_vectors
+
+    if len(texts) < 2:
+        raise StudioError(
+            phrase("Similarity is measured between texts, and there is one."),
+            phrase("Add a second text, in quotation marks."),
+        )
+    loaded = _loaded(model)
+    vectors = sentence_vectors(loaded, texts)
+    cosines = cosines_of(vectors, vectors)
+    if as_json:
+        say_json({"texts": texts, "cosines": [[float(one) for one in row] for row in cosines]})
+    elif len(texts) == 2:
+        say(f"{cosines[0, 1]:.4f}")
+    else:
+        for number, (row, text) in enumerate(zip(cosines, texts, strict=True), start=1):
+            say(f"{number:>3} " + " ".join(f"{one:7.4f}" for one in row) + f"  {text}")
+
+
+def vectors(
+    out: Annotated[
+        Path,
+        typer.Option(
+            help=(
+                "Output file: .npy, float32 [rows, numbers], or .parquet or .jsonl with all "
+                "columns and the column “vector”."
+            )
+        ),
+    ],
+    file: Annotated[Path | None, typer.Argument(help="A file with a column of texts.")] = None,
+    model: Encoder = None,
+    data: Stored = None,
+    part: Part = "train",
+    max_length: Longest = None,
+    batch_size: BatchSize = 32,
+    encoding: Encoding = None,
+    **given: Any,
+) -> None:
+    """Write one vector for each row of a file or of a stored data set."""
+    from engine.tasks.vector_files import save_vectors, vector_table
+
+    known_suffix(out, (".npy", ".parquet", ".jsonl"))
+    rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
+    loaded = _loaded(model)
+    made = _made(loaded, rows.texts, max_length, batch_size)
+    if out.suffix.lower() == ".npy":
+        save_vectors(out, made)
+    else:
+        table = vector_table(rows.cells, made, VECTOR)
+        write_table(out, table.schema, [table])
+    say(f"{made.shape[0]} vectors of {made.shape[1]} numbers written to {out}")
+
+
+def nearest(
+    query: Annotated[str, typer.Argument(help="A text.")],
+    file: Annotated[Path | None, typer.Argument(help="A file with a column of texts.")] = None,
+    model: Encoder = None,
+    data: Stored = None,
+    part: Part = "train",
+    top: Annotated[int, typer.Option(min=1, help="Number of rows that are printed.")] = 5,
+    max_length: Longest = None,
+    batch_size: BatchSize = 32,
+    encoding: Encoding = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    **given: Any,
+) -> None:
+    """Print the rows whose texts are nearest to a text, by the cosine of their vectors."""
+    from engine.tasks.similarity import nearest as nearest_to
+    from engine.tasks.similarity import sentence_vectors
+
+    rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
+    loaded = _loaded(model)
+    made = _made(loaded, rows.texts, max_length, batch_size)
+    found = nearest_to(sentence_vectors(loaded, [query], max_length)[0], made, top)
+    said = [
+        {
+            "cosine": float(cosine),
+            "line": int(rows.lines[number]) if rows.lines is not None else int(number) + 1,
+            "text": rows.texts[number],
+        }
+        for number, cosine in zip(found.numbers, found.cosines, strict=True)
+    ]
+    if as_json:
+        say_json({"text": query, "nearest": said})
+        return
+    for one in said:
+        say(f"{one['cosine']:7.4f}  {one['line']:>6}  {one['text']}")
+
+
+def _made(
+    loaded: "Checkpoint", texts: Sequence[str], max_length: int | None, batch_size: int
+) -> "NDArray[np.float32]":
+    """The vectors of texts, float32 [N, D]; says on stderr how far it is."""
+    from engine.tasks.similarity import sentence_vectors
+
+    line = ProgressLine(sys.stderr)
+    try:
+        return sentence_vectors(
+            loaded,
+            texts,
+            max_length,
+            batch_size,
+            lambda done, total: line.draw(f"Computing vectors: {done:,} of {total:,} batches"),
+        )
+    finally:
+        line.end()
+
+
+def _loaded(model: Path | None) -> "Checkpoint":
+    from engine.models import checkpoint
+
+    loaded = checkpoint.load(model or minilm())
+    remark_loading(loaded.report)
+    return loaded
+
+
+def _rows(
+    file: Path | None,
+    data: Path | None,
+    part: SplitName,
+    encoding: str | None,
+    named: dict[str, Any],
+) -> Texts:
+    """Raises StudioError unless one of a file and a data set is named."""
+    if (file is None) == (data is None):
+        raise StudioError(
+            phrase("It is not clear which rows are meant."),
+            phrase("Name a file, or --data: one of them."),
+        )
+    if file is not None:
+        read = read_table(file, named, encoding)
+        return Texts(read.rows.texts, dict(read.cells), read.rows.lines)
+    assert data is not None
+    dataset = needed_dataset(data)
+    rows = dataset.rows(part)
+    if not len(rows):
+        raise StudioError(
+            phrase("The data set has no rows in this split."), phrase("Choose another --part.")
+        )
+    return Texts(rows.texts, dict(dataset.cells(part)), rows.lines)
+
+
+vectors_command = with_options(vectors, TEXT_COLUMN.parameters())
+nearest_command = with_options(nearest, TEXT_COLUMN.parameters())

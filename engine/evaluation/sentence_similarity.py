@@ -1,0 +1,146 @@
+"""How well vectors of texts say which texts are alike; N rows, Q queries, C candidates, D numbers.
+
+The figures are those of the evaluators of sentence-transformers: of numbers the correlations with
+the cosine, of pairs those of a search, of triplets the share in the right order.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from pydantic import Field
+
+from engine.evaluation.regression import pearson, spearman
+from engine.evaluation.report import Report
+
+NEAREST = 10  # candidates that a search shows
+AT_ONCE = 256  # queries whose cosines are in memory at a time
+
+
+class CosineReport(Report):
+    """The cosine of pairs beside the numbers that are said of them; 0 where there are no rows."""
+
+    examples: int
+    spearman: float = Field(description="How much alike the two orders are, from -1 to 1.")
+    pearson: float = Field(description="How straight a line the pairs lie on, from -1 to 1.")
+    loss: float = Field(description="Mean squared error of the cosine.")
+
+    def metrics(self) -> dict[str, float]:
+        return self.model_dump()
+
+    def lines(self) -> list[str]:
+        return [
+            f"Spearman {self.spearman:.4f}, Pearson {self.pearson:.4f} ({self.examples} rows)",
+            f"mean squared error of the cosine {self.loss:.4f}",
+        ]
+
+
+class SearchReport(Report):
+    """How often the text that belongs to another is found among all; 0 where there are no rows."""
+
+    examples: int
+    accuracy: float = Field(description="Share of first texts whose nearest text belongs to them.")
+    mrr: float = Field(description="Mean of 1 / rank, of the first ten.")
+    recall_at_10: float = Field(description="Share of what belongs, among the ten nearest.")
+    loss: float = Field(description="Mean cross-entropy of the right text among some.")
+
+    def metrics(self) -> dict[str, float]:
+        return self.model_dump()
+
+    def lines(self) -> list[str]:
+        return [
+            f"accuracy {self.accuracy:.4f} ({self.examples} rows)",
+            f"MRR@{NEAREST} {self.mrr:.4f}, recall@{NEAREST} {self.recall_at_10:.4f}",
+            f"loss {self.loss:.4f}",
+        ]
+
+
+class TripletReport(Report):
+    """How often the right one of two texts is the nearer one; 0 where there are no rows."""
+
+    examples: int
+    accuracy: float = Field(description="Share of rows whose second text is nearer, by cosine.")
+    loss: float = Field(description="Mean triplet loss.")
+
+    def metrics(self) -> dict[str, float]:
+        return self.model_dump()
+
+    def lines(self) -> list[str]:
+        return [f"accuracy {self.accuracy:.4f} ({self.examples} rows)", f"loss {self.loss:.4f}"]
+
+
+def cosine_report(cosines: ArrayLike, numbers: ArrayLike) -> CosineReport:
+    """All figures of N pairs, float [N] each; the numbers are on the scale of the cosine."""
+    predicted = np.asarray(cosines, dtype=np.float64)
+    true = np.asarray(numbers, dtype=np.float64)
+    away = (predicted - true) ** 2
+    return CosineReport(
+        examples=len(true),
+        spearman=spearman(predicted, true),
+        pearson=pearson(predicted, true),
+        loss=float(away.mean()) if len(away) else 0.0,
+    )
+
+
+def search_report(ranks: ArrayLike, owners: ArrayLike, losses: ArrayLike) -> SearchReport:
+    """The figures of N pairs by the rank of each second text, from 1, for its first text.
+
+    Args:
+        ranks: int [N].
+        owners: int [N], which first text it is; equal texts ask once.
+        losses: float [N].
+    """
+    places, of = np.asarray(ranks), np.asarray(owners)
+    loss = np.asarray(losses, dtype=np.float64)
+    if not len(places):
+        return SearchReport(examples=0, accuracy=0.0, mrr=0.0, recall_at_10=0.0, loss=0.0)
+    _, query = np.unique(of, return_inverse=True)
+    best = np.full(query.max() + 1, places.max())
+    np.minimum.at(best, query, places)
+    counts = np.bincount(query)
+    found = np.bincount(query, weights=places <= NEAREST)
+    return SearchReport(
+        examples=len(places),
+        accuracy=float((best == 1).mean()),
+        mrr=float(np.where(best <= NEAREST, 1 / best, 0).mean()),
+        recall_at_10=float((found / counts).mean()),
+        loss=float(loss.mean()),
+    )
+
+
+def triplet_report(right: ArrayLike, losses: ArrayLike) -> TripletReport:
+    """The figures of N triplets: whether each is in the right order, and its loss."""
+    ordered, loss = np.asarray(right, dtype=np.float64), np.asarray(losses, dtype=np.float64)
+    some = len(ordered) > 0
+    return TripletReport(
+        examples=len(ordered),
+        accuracy=float(ordered.mean()) if some else 0.0,
+        loss=float(loss.mean()) if some else 0.0,
+    )
+
+
+def ranks_of(
+    queries: NDArray[np.float32], candidates: NDArray[np.float32], right: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The rank of the right candidate of each query by cosine, from 1: int64 [Q].
+
+    Of equal cosines the candidate that stands first is nearer.
+
+    Args:
+        queries: [Q, D], candidates: [C, D], both of length 1.
+        right: int64 [Q], which candidate it is.
+    """
+    found = np.zeros(len(queries), dtype=np.int64)
+    places = np.arange(len(candidates))
+    for start in range(0, len(queries), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        cosines = queries[some] @ candidates.T  # [AT_ONCE, C]
+        own = np.take_along_axis(cosines, right[some, None], axis=1)
+        before = (cosines == own) & (places < right[some, None])
+        found[some] = 1 + ((cosines > own) | before).sum(axis=1)
+    return found
+
+
+def of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each vector over its length, float32 [N, D]; one of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    made: NDArray[np.float32] = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return made

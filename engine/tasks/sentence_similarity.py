@@ -1,0 +1,448 @@
+"""Vectors of texts whose cosine says how similar the texts are (Reimers and Gurevych 2019).
+
+Each row is two or three inputs of the network: the text, the second one, and the negative one.
+The losses are those of sentence-transformers: the squared error of the cosine, multiple negatives
+ranking (Henderson et al. 2017, §4) and the triplet loss. Shapes: B rows, E inputs of each,
+D numbers of a vector, N rows of a data set.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from engine.data.columns.numbers import number_in, numbers_in
+from engine.data.datasets.store import Rows
+from engine.data.packing.packed import pack_examples, ready
+from engine.errors import MissingColumn, StudioError
+from engine.evaluation.report import Report
+from engine.evaluation.sentence_similarity import (
+    cosine_report,
+    of_length_1,
+    ranks_of,
+    search_report,
+    triplet_report,
+)
+from engine.messages.explore.prediction import Predict, Predicted
+from engine.models.checkpoint import Checkpoint
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.phrases import phrase
+from engine.progress import ProgressCallback
+from engine.spec.sentence import SentenceSpec
+from engine.spec.tasks.sentence_similarity import Objective, SentenceSimilarity
+from engine.tasks.finite import finite
+from engine.tasks.inputs import Inputs, max_tokens
+from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, input_rows, pad
+from engine.tasks.learner import random_tokens as random_ids
+from engine.tasks.outcomes import Outcomes
+from engine.tokenizers.tokenizer import Tokenizer
+
+AMONG = 32  # second texts among which the loss of an evaluation is that of the right one
+METRICS: dict[Objective, tuple[str, ...]] = {
+    "cosine": ("spearman", "pearson", "loss"),
+    "in_batch_negatives": ("mrr", "accuracy", "recall_at_10", "loss"),
+    "triplets": ("accuracy", "loss"),
+}
+
+
+@dataclass
+class TextGroups(Examples):
+    """Rows of two or three texts.
+
+    `targets` are float32 [N], the cosine that is wanted; or int64 [N, E], equal for equal texts.
+    """
+
+    objective: Objective = "in_batch_negatives"
+
+
+class SentenceSimilarityLearner(Learner):
+    """Pooled vectors, and what a loss makes of their cosines or distances."""
+
+    task: SentenceSimilarity
+
+    def __init__(self, task: SentenceSimilarity) -> None:
+        super().__init__(task)
+        self._objective: Objective = "cosine" if task.objective == "auto" else task.objective
+        self._range = task.range or (0.0, 1.0)
+        self._prompt = ""
+
+    @property
+    def heads(self) -> Heads:
+        modes = self.task.poolings
+        sentence = None if modes is None else SentenceSpec(pooling=modes)
+        return Heads(outputs=1, kind=self.task.kind, sentence=sentence)
+
+    @property
+    def best_metric(self) -> str:
+        return METRICS[self._objective][0]
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        return METRICS[self._objective]
+
+    @property
+    def needs_whole_batch(self) -> bool:
+        return self._objective == "in_batch_negatives"
+
+    @property
+    def packing(self) -> str:
+        return f"sentences {self._objective} {self._prompt}"
+
+    def fit_network(self, network: Network) -> None:
+        sentence = network.heads.sentence
+        self._prompt = "" if sentence is None else sentence.prompt
+
+    def fit_labels(self, rows: Rows) -> None:
+        if rows.pairs is None:
+            raise MissingColumn("pair", ["text"])
+        self._objective = self.objective_of(rows)
+        if self._objective == "cosine" and self.task.range is None:
+            read = [number_in(cell) for cell in rows.labels or ()]
+            self._range = usual_range([number for number in read if number is not None])
+            self.task = self.task.model_copy(update={"range": self._range})
+
+    def objective_of(self, rows: Rows) -> Objective:
+        """What rows say, unless the task says another: `auto` follows the columns."""
+        wanted = self.task.objective
+        if wanted == "auto":
+            wanted = "cosine" if rows.labels is not None else "in_batch_negatives"
+            wanted = "triplets" if rows.labels is None and rows.negatives is not None else wanted
+        if wanted == "triplets" and rows.negatives is None:
+            raise MissingColumn("negative", ["text", "pair"])
+        if wanted == "cosine" and rows.labels is None:
+            raise MissingColumn("label", ["text", "pair"])
+        return wanted
+
+    def says_what_is_right(self, rows: Rows) -> bool:
+        """Pairs that belong together say it by being there."""
+        return rows.labels is not None or self.task.objective != "cosine"
+
+    def pack(
+        self,
+        rows: Rows,
+        tokenizer: Tokenizer,
+        max_length: int,
+        folder: Path,
+        progress: ProgressCallback,
+    ) -> Examples:
+        if rows.pairs is None:
+            raise StudioError(
+                phrase("Similarity is measured between two texts, and there is one column."),
+                phrase(
+                    "Choose the column with the second text; for vectors of single texts use "
+                    "bert-studio vectors."
+                ),
+            )
+        unknown = rows.labels is None and self.task.objective == "cosine"
+        objective: Objective = "cosine" if unknown else self.objective_of(rows)
+        columns = text_columns(rows, objective)
+        targets = self._targets(rows, objective, columns)
+        count = len(columns)
+        packed = ready(folder)
+        if packed is None:
+            texts = [self._prompt + text for row in zip(*columns, strict=True) for text in row]
+            packed = pack_examples(texts, None, tokenizer, max_length, folder, progress)
+        return TextGroups(packed, targets, count, objective=objective)
+
+    def batch(
+        self,
+        examples: Examples,
+        numbers: np.ndarray,
+        tokenizer: Tokenizer,
+        rng: np.random.Generator,
+    ) -> Batch:
+        rows = input_rows(numbers, examples.inputs_per_example)  # [B * E]
+        targets = torch.zeros(len(numbers))
+        if examples.targets is not None:
+            targets = torch.from_numpy(examples.targets[numbers])
+        return Batch(
+            *pad(examples.packed, rows, tokenizer.pad),
+            targets=targets,
+            positions=None,
+            inputs_per_example=examples.inputs_per_example,
+        )
+
+    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+        names = [phrase("text"), phrase("belongs to it"), phrase("does not belong to it")]
+        found = [""] * len(batch.tokens)
+        for row in range(batch.size):
+            for place in range(batch.inputs_per_example):
+                number = row * batch.inputs_per_example + place
+                found[number] = names[place]
+                if batch.targets.is_floating_point() and place == 1:
+                    found[number] = phrase("cosine {number:.3g}", number=float(batch.targets[row]))
+        return found
+
+    def dummy_batch(
+        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
+    ) -> Batch:
+        inputs = 3 if self._objective == "triplets" else 2
+        tokens = torch.from_numpy(random_ids(count * inputs, width, tokenizer, rng))
+        targets = torch.arange(count * inputs).view(count, inputs)
+        if self._objective == "cosine":
+            targets = torch.from_numpy(rng.random(count, dtype=np.float32))
+        segments = torch.zeros_like(tokens)
+        return Batch(tokens, segments, None, targets, None, inputs_per_example=inputs)
+
+    def losses(
+        self, network: Network, batch: Batch, whole: Batch | None = None
+    ) -> dict[str, Tensor]:
+        vectors = network.logits(*batch.inputs)  # [B * E, D]
+        texts = vectors.view(batch.size, batch.inputs_per_example, -1).unbind(1)  # E of [B, D]
+        summed = self._each(texts, batch.targets).sum()
+        return {self._objective: summed / (whole or batch).size}
+
+    def _each(self, texts: Sequence[Tensor], targets: Tensor) -> Tensor:
+        """The loss of each row, float32 [B]."""
+        if self._objective == "cosine":
+            return (F.cosine_similarity(texts[0], texts[1]) - targets) ** 2
+        if self._objective == "triplets":
+            return triplet_losses(texts, self.task.margin)
+        return ranking_losses(texts, targets, self.task.scale)
+
+    def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
+        """The cosine of two texts."""
+        if not (question.pair or "").strip():
+            raise StudioError(
+                phrase("This model says how similar two texts are."),
+                phrase("Type a second text."),
+            )
+        first, second = vectors_of_texts(checkpoint, [question.text, question.pair or ""])
+        return Predicted(
+            task=self.task.kind,
+            tokens=given.described,
+            cut=given.cut,
+            value=float(F.cosine_similarity(first, second, dim=0)),
+            range=(0.0, 1.0),
+        )
+
+    def metrics(self, examples: Examples) -> "SimilarityCollector":
+        assert isinstance(examples, TextGroups)
+        count, inputs = len(examples), examples.inputs_per_example
+        return SimilarityCollector(count, inputs, examples.targets, examples.objective, self.task)
+
+    def unpacked(self, rows: Rows) -> "SimilarityCollector":
+        """A tally for rows that no network reads."""
+        objective = self.objective_of(rows)
+        columns = text_columns(rows, objective)
+        targets = self._targets(rows, objective, columns)
+        return SimilarityCollector(len(rows), len(columns), targets, objective, self.task)
+
+    def _targets(
+        self, rows: Rows, objective: Objective, columns: Sequence[Sequence[str]]
+    ) -> NDArray[Any] | None:
+        if objective != "cosine":
+            return equal_texts(columns)
+        return None if rows.labels is None else numbers(rows, self._range)
+
+
+class SimilarityCollector(PredictionCollector):
+    """The vectors of rows, as far as their figures need them."""
+
+    def __init__(
+        self,
+        count: int,
+        inputs: int,
+        targets: NDArray[Any] | None,
+        objective: Objective,
+        task: SentenceSimilarity,
+    ) -> None:
+        """For so many rows of `inputs` texts each; `targets` as those of `TextGroups`."""
+        self._targets, self._objective, self._task = targets, objective, task
+        self._inputs = inputs
+        self.cosines = np.zeros((count, inputs - 1), dtype=np.float32)
+        self._losses = np.zeros(count, dtype=np.float64)
+        self._vectors: NDArray[np.float32] | None = None  # [N, E, D], only where they are ranked
+        self._found: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+
+    def add(self, network: Network, batch: Batch) -> None:
+        assert batch.numbers is not None
+        numbers = batch.numbers.numpy()
+        made = network.logits(*batch.inputs).view(batch.size, self._inputs, -1)  # [B, E, D]
+        texts = made.unbind(1)
+        cosines = [F.cosine_similarity(texts[0], other) for other in texts[1:]]
+        self.cosines[numbers] = torch.stack(cosines, dim=1).cpu().numpy()
+        if self._objective == "triplets":
+            self._losses[numbers] = triplet_losses(texts, self._task.margin).cpu().numpy()
+        elif self._objective == "in_batch_negatives":
+            if self._vectors is None:
+                shape = (len(self.cosines), self._inputs, made.size(-1))
+                self._vectors = np.zeros(shape, dtype=np.float32)
+            self._vectors[numbers] = made.cpu().numpy()
+
+    def report(self) -> Report:
+        if self._targets is None:
+            raise MissingColumn("label", ["text", "pair"])
+        match self._objective:
+            case "cosine":
+                return cosine_report(self.cosines[:, 0], self._targets)
+            case "triplets":
+                return triplet_report(self._right(), self._losses)
+        ranks, losses = self._ranked()
+        return search_report(ranks, self._targets[:, 0], losses)
+
+    def put(
+        self,
+        cosines: NDArray[np.floating[Any]],
+        ranks: NDArray[np.int64] | None,
+        losses: NDArray[np.float64],
+    ) -> None:
+        """What was found without a network: cosines [N, E - 1], ranks of pairs and losses [N]."""
+        self.cosines[:], self._losses[:] = cosines, losses
+        if ranks is not None:
+            self._found = ranks, losses
+
+    def _right(self) -> NDArray[np.bool_]:
+        return self.cosines[:, 0] > self.cosines[:, 1]
+
+    def _ranked(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The rank of each second text among all, int64 [N], and the loss of each row, float64."""
+        if self._found is None:
+            assert self._targets is not None
+            count = len(self.cosines)
+            if self._vectors is None:
+                return np.zeros(0, dtype=np.int64), np.zeros(0)
+            every = self._vectors[:, 1:].reshape(-1, self._vectors.shape[-1])  # [N * (E - 1), D]
+            _, first, which = np.unique(
+                self._targets[:, 1:].reshape(-1), return_index=True, return_inverse=True
+            )
+            right = which.reshape(count, -1)[:, 0]
+            ranks = ranks_of(of_length_1(self._vectors[:, 0]), of_length_1(every[first]), right)
+            losses = np.zeros(count)
+            for start in range(0, count, AMONG):
+                some = slice(start, start + AMONG)
+                texts = torch.from_numpy(self._vectors[some]).unbind(1)
+                targets = torch.from_numpy(self._targets[some])
+                losses[some] = ranking_losses(texts, targets, self._task.scale).numpy()
+            self._found = ranks, losses
+        return self._found
+
+    def predictions(self) -> list[dict[str, Any]]:
+        """The cosine of each pair, and with the negative text where there is one."""
+        names = ("cosine", "cosine_negative")
+        return [
+            {name: float(cosine) for name, cosine in zip(names, row, strict=False)}
+            for row in self.cosines
+        ]
+
+    def outcomes(self) -> Outcomes:
+        """Beside numbers the cosine; of triplets the nearer text; of pairs the rank."""
+        if self._targets is None:
+            return Outcomes(_texts(self.cosines[:, 0]), scores=self.cosines)
+        match self._objective:
+            case "cosine":
+                away = self.cosines[:, 0].astype(np.float64) - self._targets
+                said, gold = _texts(self.cosines[:, 0]), _texts(self._targets)
+                return Outcomes(said, gold, loss=away**2, scores=self.cosines)
+            case "triplets":
+                right = self._right()
+                names = [phrase("second text") if one else phrase("negative text") for one in right]
+                gold = [phrase("second text")] * len(right)
+                score = right.astype(np.float64)
+                return Outcomes(names, gold, loss=self._losses, score=score, scores=self.cosines)
+        ranks, losses = self._ranked()
+        score = (ranks == 1).astype(np.float64)
+        said = [str(rank) for rank in ranks]
+        return Outcomes(said, ["1"] * len(ranks), loss=losses, score=score, scores=self.cosines)
+
+
+def triplet_losses(texts: Sequence[Tensor], margin: float) -> Tensor:
+    """max(0, |a - p| - |a - n| + margin) of E = 3 times [B, D] (Reimers and Gurevych 2019, §3.1).
+
+    The Euclidean distance is that of `torch.nn.functional.pairwise_distance`.
+    """
+    anchor, positive, negative = texts
+    near = F.pairwise_distance(anchor, positive)
+    return F.relu(near - F.pairwise_distance(anchor, negative) + margin)
+
+
+def ranking_losses(texts: Sequence[Tensor], targets: Tensor, scale: float) -> Tensor:
+    """Cross-entropy of the right second text of each row among all others, float32 [B].
+
+    What else is there with the same text, or belongs to an equal first text, is no negative.
+
+    Args:
+        texts: E times [B, D].
+        targets: int64 [B, E], equal for equal texts.
+    """
+    first = F.normalize(texts[0], dim=-1)
+    others = F.normalize(torch.cat(list(texts[1:])), dim=-1)  # [B * (E - 1), D]
+    scores = first @ others.T * scale
+    own = torch.arange(len(first), device=first.device)
+    named = targets.T[1:].reshape(-1)  # [B * (E - 1)]
+    equal = named[None] == targets[:, 1, None]
+    same_query = targets[:, 0, None] == targets[None, :, 0]  # [B, B]
+    equal[:, : len(first)] |= same_query
+    equal[own, own] = False
+    return F.cross_entropy(scores.masked_fill(equal, float("-inf")), own, reduction="none")
+
+
+def usual_range(numbers: Sequence[float]) -> tuple[float, float]:
+    """The numbers that stand for a cosine of 0 and of 1.
+
+    Raises StudioError where all are the same.
+    """
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        raise StudioError(
+            phrase(
+                "The number is {low} in all {count} training rows: nothing to learn.",
+                low=np.format_float_positional(low, trim="-"),
+                count=len(numbers),
+            ),
+            phrase("Choose another label column, or add rows with other numbers."),
+        )
+    return (0.0, 1.0) if low >= -1 and high <= 1 else (min(low, 0.0), high)
+
+
+def numbers(rows: Rows, between: tuple[float, float]) -> NDArray[np.float32]:
+    """The cosine that is wanted of each row, float32 [N]."""
+    assert rows.labels is not None
+    low, high = between
+    scaled: NDArray[np.float32] = (numbers_in(rows.labels, rows.lines) - low) / (high - low)
+    return scaled.astype(np.float32)
+
+
+def text_columns(rows: Rows, objective: Objective) -> list[Sequence[str]]:
+    """The columns whose texts are inputs of the network."""
+    columns = [rows.texts, rows.pairs or ()]
+    if rows.negatives is not None and objective != "cosine":
+        columns.append(rows.negatives)
+    return columns
+
+
+def equal_texts(columns: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """A number for each text of each column, the same for equal texts: int64 [N, E]."""
+    known: dict[str, int] = {}
+    rows = [[known.setdefault(text, len(known)) for text in column] for column in columns]
+    return np.array(rows, dtype=np.int64).T.copy()
+
+
+@torch.inference_mode()
+def vectors_of_texts(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
+    """The vectors of a few texts, float32 [B, D].
+
+    Raises StudioError where they are not finite.
+    """
+    network, tokenizer = checkpoint.network, checkpoint.tokenizer
+    sentence = network.heads.sentence
+    longest, prompt = max_tokens(checkpoint), "" if sentence is None else sentence.prompt
+    if sentence is not None and sentence.max_length is not None:
+        longest = min(longest, sentence.max_length)
+    device = next(network.parameters()).device
+    found = []
+    for text in texts:
+        ids = torch.tensor([tokenizer.encode(prompt + text, None, longest).ids], device=device)
+        found.append(finite(network.logits(ids, torch.zeros_like(ids)))[0])
+    return torch.stack(found)
+
+
+def _texts(numbers: NDArray[np.float32]) -> list[str]:
+    return [np.format_float_positional(one, trim="-") for one in numbers]

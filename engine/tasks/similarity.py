@@ -1,0 +1,102 @@
+"""Vectors of many texts, how similar they are, and which are nearest to one.
+
+Of a sentence encoder they are its own; of any other encoder the mean of the last hidden states, as
+sentence-transformers takes it. Shapes: N texts, M others, D numbers of a vector.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.data.packing.packed import pack_examples
+from engine.errors import StudioError
+from engine.evaluation.sentence_similarity import of_length_1
+from engine.models.checkpoint import Checkpoint
+from engine.models.heads import pool
+from engine.phrases import phrase
+from engine.progress import ProgressCallback, no_progress
+from engine.spec.sentence import SentenceSpec
+from engine.tasks.evaluating import for_each, gains_by_two, in_turn
+from engine.tasks.learner import pad
+
+BATCH = 32  # texts that the encoder sees at once
+AT_ONCE = 4_096  # vectors that are compared at a time
+
+
+class Nearest(NamedTuple):
+    """Texts by their cosine with another one, the highest first."""
+
+    numbers: NDArray[np.int64]  # [K]
+    cosines: NDArray[np.float32]  # [K]
+
+
+def sentence_of(loaded: Checkpoint) -> SentenceSpec:
+    """How a model makes a vector of a text: as it says, else by the mean."""
+    return loaded.network.heads.sentence or SentenceSpec()
+
+
+def sentence_vectors(
+    loaded: Checkpoint,
+    texts: Sequence[str],
+    max_length: int | None = None,
+    batch: int = BATCH,
+    progress: ProgressCallback = no_progress,
+) -> NDArray[np.float32]:
+    """One vector of each text, float32 [N, D].
+
+    Args:
+        max_length: tokens that are read of each, at most; None: as the model says it.
+
+    Raises StudioError where a vector is not finite.
+    """
+    network, tokenizer, sentence = loaded.network, loaded.tokenizer, sentence_of(loaded)
+    device = next(network.parameters()).device
+    longest = min(max_length or sentence.max_length or 512, loaded.spec.max_positions)
+    found = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
+    if not len(texts):
+        return found
+    network.eval()
+    with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
+        given = [sentence.prompt + text for text in texts] if sentence.prompt else texts
+        folder = Path(scratch) / "packed"
+        packed = pack_examples(given, None, tokenizer, longest, folder, no_progress)
+
+        def add(numbers: NDArray[np.int64]) -> None:
+            tokens, segments, mask = pad(packed, numbers, tokenizer.pad)
+            mask = None if mask is None else mask.to(device)
+            tokens, segments = tokens.to(device), segments.to(device)
+            if network.heads.pools:
+                made = network.logits(tokens, segments, mask)
+            else:
+                made = pool(network.encode(tokens, segments, mask).last, mask, "mean")
+            found[numbers] = made.cpu().numpy()
+
+        batches = in_turn(packed.lengths, batch)[::-1]
+        for_each(batches, add, nullcontext, progress, gains_by_two(device))
+    if not np.isfinite(found).all():
+        raise StudioError(
+            phrase("The model gives vectors with NaN or infinite values."),
+            phrase("Choose another checkpoint."),
+        )
+    return found
+
+
+def cosines_of(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The cosine of each vector with each other one: [N, D] and [M, D] to float32 [N, M]."""
+    found: NDArray[np.float32] = of_length_1(first) @ of_length_1(second).T
+    return found
+
+
+def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int) -> Nearest:
+    """The `count` vectors of [N, D] with the highest cosine with [D]; of equals the first ones."""
+    cosines = np.zeros(len(vectors), dtype=np.float32)
+    for start in range(0, len(vectors), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        cosines[some] = cosines_of(vectors[some], query[None])[:, 0]
+    order = np.argsort(-cosines, kind="stable")[:count]
+    return Nearest(order, cosines[order])

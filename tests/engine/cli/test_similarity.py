@@ -1,0 +1,67 @@
+"""Vectors, similarity and nearest rows by the headless commands."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from engine.cli import main
+from engine.models import checkpoint
+from engine.shipped import minilm
+from engine.tasks.similarity import sentence_vectors
+
+TEXTS = ["A dog runs in the park.", "Shares fell on Monday.", "The puppy plays outside."]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.csv"
+    path.write_text("\n".join(["number,text", *(f"{n},{t}" for n, t in enumerate(TEXTS))]) + "\n")
+    return path
+
+
+def test_two_texts_and_a_table_of_several(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["similarity", TEXTS[0], TEXTS[2]]) == 0
+    two = float(capsys.readouterr().out)
+    assert main(["similarity", *TEXTS, "--json"]) == 0
+    cosines = np.array(json.loads(capsys.readouterr().out)["cosines"])
+    assert cosines[0, 2] == pytest.approx(two, abs=1e-4) and cosines[0, 2] > cosines[0, 1]
+    np.testing.assert_allclose(cosines.diagonal(), 1, atol=1e-6)
+    np.testing.assert_allclose(cosines, cosines.T, atol=1e-6)
+
+
+def test_vectors_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The mean of the last hidden states, where an encoder says nothing else."""
+    wanted = sentence_vectors(checkpoint.load(minilm()), TEXTS)
+    for suffix in (".npy", ".parquet"):
+        assert main(["vectors", str(file), "--out", str(file.with_suffix(suffix))]) == 0
+    assert "3 vectors of 384 numbers" in capsys.readouterr().out
+    np.testing.assert_allclose(np.load(file.with_suffix(".npy")), wanted, atol=1e-6)
+    table = pq.read_table(file.with_suffix(".parquet"))
+    assert table["text"].to_pylist() == TEXTS and table["number"].to_pylist() == ["0", "1", "2"]
+    np.testing.assert_allclose(np.stack(table["vector"].to_pylist()), wanted, atol=1e-6)
+
+
+def test_the_nearest_rows_come_first(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nearest", "a little dog", str(file), "--top", "2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["nearest"]
+    assert [one["text"] for one in found] == [TEXTS[0], TEXTS[2]]
+    assert [one["line"] for one in found] == [2, 4]
+    assert found[0]["cosine"] > found[1]["cosine"]
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        (["similarity", "one"], "Add a second text"),
+        (["nearest", "a"], "It is not clear which rows are meant."),
+        (["vectors", "x.csv", "--out", "x.txt"], ".npy, .parquet, .jsonl"),
+    ],
+)
+def test_what_is_missing_is_said(
+    asked: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(asked) == 1
+    assert said in capsys.readouterr().err

@@ -1,0 +1,330 @@
+"""Sentence encoders held against sentence-transformers: vectors, losses of training, figures."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import evaluation, losses, modules
+from torch import nn
+
+from engine.checkpoints.info import checkpoint_info
+from engine.data.datasets.store import Rows
+from engine.errors import BadCheckpoint, StudioError
+from engine.models import checkpoint
+from engine.models.checkpoint import Checkpoint
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.shipped import minilm
+from engine.spec.model import BertSpec
+from engine.spec.sentence import DenseSpec, SentenceSpec
+from engine.spec.tasks.sentence_similarity import SentenceSimilarity
+from engine.tasks import learner_of
+from engine.tasks.learner import total
+from engine.tasks.predicting import Predictor
+from engine.tasks.sentence_similarity import SentenceSimilarityLearner, vectors_of_texts
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.loop import train
+from tests.engine.training import small
+
+TEXTS = ["A man is eating food.", "The girl is carrying a baby.", "Zażółć gęślą jaźń!", ""]
+FIRST = [f"The {a} {b} the {c}." for a in ("dog", "girl", "man", "bird")
+         for b in ("sees", "likes", "hears") for c in ("ball", "house", "car", "boy")]  # fmt: skip
+SECOND = [text.replace("The", "A big").replace("the", "an old") for text in FIRST]
+OTHERS = SECOND[7:] + SECOND[:7]
+FAR = [f"No {text}" for text in OTHERS]
+NUMBERS = [str(number % 6) for number in range(len(FIRST))]
+KIND = "sentence_similarity"
+ROWS = {
+    "cosine": Rows(FIRST, pairs=OTHERS, labels=NUMBERS),
+    "in_batch_negatives": Rows(FIRST, pairs=SECOND),
+    "hard negatives": Rows(FIRST, pairs=SECOND, negatives=FAR),
+    "triplets": Rows(FIRST, pairs=SECOND, negatives=FAR),
+}
+POOLINGS = {
+    "mean, normalised": SentenceSpec(normalize=True),
+    "cls": SentenceSpec(pooling=("cls",)),
+    "max and mean": SentenceSpec(pooling=("max", "mean"), max_length=8),
+    "dense as in LaBSE": SentenceSpec(
+        pooling=("cls",), dense=(DenseSpec(inputs=32, outputs=32),), normalize=True
+    ),
+    "two layers": SentenceSpec(
+        dense=(
+            DenseSpec(inputs=32, outputs=24, activation="gelu"),
+            DenseSpec(inputs=24, outputs=7, bias=False, activation="identity"),
+        )
+    ),
+    "root of the length, prompt": SentenceSpec(pooling=("mean_sqrt_len_tokens",), prompt="query: "),
+}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_folder(minilm())
+
+
+def made(folder: Path, tokenizer: Tokenizer, sentence: SentenceSpec | None = None) -> Path:
+    """A small encoder with fresh weights; without `sentence` no more than an encoder."""
+    torch.manual_seed(3)
+    spec = BertSpec(
+        vocab_size=tokenizer.size,
+        hidden_size=32,
+        layers=2,
+        heads=4,
+        intermediate_size=64,
+        max_positions=64,
+        dropout=0.0,
+        attention_dropout=0.0,
+        initializer_range=0.2,
+    )
+    heads = Heads(outputs=1, kind=KIND, sentence=sentence) if sentence else Heads(pooler=True)
+    checkpoint.save(folder, Network(spec, heads), tokenizer)
+    return folder
+
+
+def theirs(folder: Path) -> SentenceTransformer:
+    return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+
+
+@pytest.mark.parametrize("name", POOLINGS)
+def test_it_reads_our_folder_and_has_equal_vectors(
+    name: str, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    folder = made(tmp_path / "ours", tokenizer, POOLINGS[name])
+    loaded = checkpoint.load(folder)
+    assert loaded.network.heads.sentence == POOLINGS[name] == checkpoint_info(folder).sentence
+    assert not loaded.report.missing and not loaded.report.unexpected
+    ours = vectors_of_texts(loaded, TEXTS).numpy()
+    np.testing.assert_allclose(ours, theirs(folder).encode(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", POOLINGS)
+def test_we_read_its_folder_and_have_equal_vectors(
+    name: str, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    """As it writes them, and with the encoder in a folder of its own, as it wrote them before."""
+    sentence = POOLINGS[name]
+    made(tmp_path / "encoder", tokenizer)
+    encoder = modules.Transformer(str(tmp_path / "encoder"), max_seq_length=sentence.max_length)
+    parts: list[nn.Module] = [encoder, modules.Pooling(32, sentence.pooling)]
+    torch.manual_seed(4)
+    for dense in sentence.dense:
+        activation = {"tanh": nn.Tanh(), "gelu": nn.GELU(), "identity": nn.Identity()}
+        parts.append(
+            modules.Dense(dense.inputs, dense.outputs, dense.bias, activation[dense.activation])
+        )
+    if sentence.normalize:
+        parts.append(modules.Normalize())
+    prompts = {"prompts": {"query": sentence.prompt}, "default_prompt_name": "query"}
+    model = SentenceTransformer(modules=parts, device="cpu", **prompts if sentence.prompt else {})
+    model.save(str(tmp_path / "theirs"))
+    wanted = model.encode(TEXTS)
+    for folder in (tmp_path / "theirs", with_folder_of_encoder(tmp_path / "theirs")):
+        found = vectors_of_texts(checkpoint.load(folder), TEXTS).numpy()
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+        assert checkpoint_info(folder).task == KIND
+        checkpoint.import_checkpoint(folder, tmp_path / folder.name / "imported")
+        again = checkpoint.load(tmp_path / folder.name / "imported")
+        np.testing.assert_allclose(vectors_of_texts(again, TEXTS).numpy(), wanted, atol=1e-5)
+        shutil.rmtree(tmp_path / folder.name / "imported")
+
+
+def with_folder_of_encoder(folder: Path) -> Path:
+    moved = folder.with_name("0-transformer")
+    shutil.copytree(folder, moved)
+    (moved / "0_Transformer").mkdir()
+    listed = json.loads((moved / "modules.json").read_text())
+    for file in moved.iterdir():
+        kept = ("modules.json", "config_sentence_transformers.json", "README.md")
+        if file.is_file() and file.name not in kept:
+            file.rename(moved / "0_Transformer" / file.name)
+    listed[0]["path"] = "0_Transformer"
+    (moved / "modules.json").write_text(json.dumps(listed))
+    return moved
+
+
+def loss_of(name: str, model: SentenceTransformer) -> nn.Module:
+    match name:
+        case "cosine":
+            return losses.CosineSimilarityLoss(model)
+        case "triplets":
+            return losses.TripletLoss(model)
+    return losses.MultipleNegativesRankingLoss(model)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_fifty_steps_have_its_losses(name: str, tmp_path: Path, tokenizer: Tokenizer) -> None:
+    folder = made(tmp_path / "base", tokenizer, SentenceSpec(normalize=name == "hard negatives"))
+    loaded, rows = checkpoint.load(folder), ROWS[name]
+    wanted = "in_batch_negatives" if name == "hard negatives" else "auto"
+    learner = SentenceSimilarityLearner(SentenceSimilarity(objective=wanted))
+    learner.fit_labels(rows)
+    examples = learner.pack(rows, tokenizer, 32, tmp_path / "packed", lambda *_: None)
+    model = theirs(folder)
+    peer = loss_of(name, model)
+    columns = [column for column in (rows.texts, rows.pairs, rows.negatives) if column is not None]
+    ours_by, theirs_by = (
+        torch.optim.AdamW(one.parameters(), lr=1e-3, eps=1e-6) for one in (loaded.network, model)
+    )
+    loaded.network.train()
+    model.train()
+    found, expected = [], []
+    for numbers in batches(50):
+        batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
+        loss = total(learner.losses(loaded.network, batch))
+        found.append(step(loss, ours_by))
+        features = [model.preprocess([column[n] for n in numbers]) for column in columns]
+        labels = torch.tensor([float(NUMBERS[n]) / 5 for n in numbers])
+        expected.append(step(peer(features, labels), theirs_by))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert found[-1] < found[0]
+
+
+def batches(steps: int) -> Iterator[np.ndarray]:
+    rng = np.random.default_rng(5)
+    for _ in range(steps):
+        yield rng.choice(len(FIRST), 8, replace=False)
+
+
+def step(loss: torch.Tensor, optimiser: torch.optim.Optimizer) -> float:
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+    return float(loss.detach())
+
+
+def figures(folder: Path, rows: Rows) -> dict[str, float]:
+    return Predictor(folder, batch=8).evaluate(rows).metrics()
+
+
+def test_its_evaluators_have_the_same_figures(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    folder = made(tmp_path / "model", tokenizer, SentenceSpec())
+    model, ours = theirs(folder), figures(folder, ROWS["cosine"])
+    numbers = [float(number) / 5 for number in NUMBERS]
+    said = evaluation.EmbeddingSimilarityEvaluator(FIRST, OTHERS, numbers, name="")(model)
+    assert ours["spearman"] == pytest.approx(said["spearman_cosine"], abs=1e-4)
+    assert ours["pearson"] == pytest.approx(said["pearson_cosine"], abs=1e-4)
+
+    ours = figures(folder, ROWS["triplets"])
+    said = evaluation.TripletEvaluator(FIRST, SECOND, FAR, name="")(model)
+    assert ours["accuracy"] == pytest.approx(said["cosine_accuracy"])
+
+    firsts, seconds = [*FIRST, FIRST[0], FIRST[5]], [*SECOND, OTHERS[0], SECOND[5]]  # some repeat
+    ours = figures(folder, Rows(firsts, pairs=seconds))
+    keys = {text: f"q{number}" for number, text in enumerate(dict.fromkeys(firsts))}
+    corpus = {text: f"c{number}" for number, text in enumerate(dict.fromkeys(seconds))}
+    relevant: dict[str, set[str]] = {}
+    for first, second in zip(firsts, seconds, strict=True):
+        relevant.setdefault(keys[first], set()).add(corpus[second])
+    said = evaluation.InformationRetrievalEvaluator(
+        {key: text for text, key in keys.items()},
+        {key: text for text, key in corpus.items()},
+        relevant,
+    )(model)
+    assert ours["accuracy"] == pytest.approx(said["cosine_accuracy@1"])
+    assert ours["mrr"] == pytest.approx(said["cosine_mrr@10"])
+    assert ours["recall_at_10"] == pytest.approx(said["cosine_recall@10"])
+
+
+@pytest.mark.parametrize("data", ["alike", "together", "triplets"])
+def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data: str, tmp_path: Path) -> None:
+    job = small.learning(data, tmp_path, steps=4, save_every=0)
+    run = small.new_run(tmp_path / "run", job)
+    train(job, run, run.append)
+    folder = run.checkpoint_folders()[-1]
+    loaded = checkpoint.load(folder)
+    assert loaded.network.heads.sentence == SentenceSpec()
+    assert isinstance(learner_of(loaded), SentenceSimilarityLearner)
+    ours = vectors_of_texts(loaded, TEXTS).numpy()
+    np.testing.assert_allclose(ours, theirs(folder).encode(TEXTS), atol=1e-5)
+
+
+def test_equal_texts_are_no_negatives(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    """With the same second text in every row nothing is left to tell it from."""
+    loaded = checkpoint.load(made(tmp_path / "base", tokenizer, SentenceSpec()))
+    learner = SentenceSimilarityLearner(SentenceSimilarity())
+    rows = Rows(FIRST[:6], pairs=[SECOND[0]] * 6)
+    learner.fit_labels(rows)
+    examples = learner.pack(rows, tokenizer, 32, tmp_path / "packed", lambda *_: None)
+    batch = learner.batch(examples, np.arange(6), tokenizer, np.random.default_rng(0))
+    assert total(learner.losses(loaded.network, batch)).item() == 0
+
+
+@pytest.mark.parametrize(
+    "changes", [{"micro_batch_size": 2}, {"processes": 2}], ids=["micro-batches", "processes"]
+)
+def test_a_batch_with_in_batch_negatives_is_not_split(
+    changes: dict[str, int], tmp_path: Path
+) -> None:
+    job = small.learning("together", tmp_path, steps=2)
+    settings = job.training.model_copy(update={k: v for k, v in changes.items() if k[0] == "m"})
+    machine = job.hardware.model_copy(update={k: v for k, v in changes.items() if k[0] == "p"})
+    job = job.model_copy(update={"training": settings, "hardware": machine})
+    run = small.new_run(tmp_path / "run", job)
+    with pytest.raises(StudioError, match="a batch cannot be split"):
+        train(job, run, run.append)
+
+
+BROKEN: dict[str, tuple[str, Any, str]] = {
+    "a way out": (
+        "modules.json",
+        [
+            {"path": "../x", "type": "a.Transformer"},
+            {"path": "1_Pooling", "type": "a.Pooling"},
+        ],
+        "outside",
+    ),
+    "no list": ("modules.json", {"path": ""}, "is not a JSON list"),
+    "no pooling": ("modules.json", [{"path": "", "type": "a.Transformer"}], "does not begin"),
+    "another module": (
+        "modules.json",
+        [
+            {"path": "", "type": "a.Transformer"},
+            {"path": "1_Pooling", "type": "a.Pooling"},
+            {"path": "2_CNN", "type": "a.CNN"},
+        ],
+        "not supported: CNN",
+    ),
+    "another pooling": ("1_Pooling/config.json", {"pooling_mode": "lasttoken"}, "lasttoken"),
+    "impossible sizes": ("2_Dense/config.json", {"in_features": -1}, "sizes are not possible"),
+    "other sizes": ("2_Dense/config.json", {"in_features": 9, "out_features": 32}, "shape"),
+    "another activation": (
+        "2_Dense/config.json",
+        {"in_features": 32, "out_features": 32, "activation_function": "os.system"},
+        "not supported",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_hostile_folder_is_refused_in_a_sentence(
+    name: str, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+    file, content, said = BROKEN[name]
+    (folder / "manifest.json").unlink()
+    (folder / file).write_text(json.dumps(content))
+    with pytest.raises(BadCheckpoint, match=said):
+        checkpoint.load(folder)
+
+
+def test_missing_weights_of_a_layer_are_refused(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+    (folder / "2_Dense" / "model.safetensors").unlink()
+    with pytest.raises(BadCheckpoint, match="2_Dense has no weights"):
+        checkpoint.load(folder)
+
+
+def test_a_sentence_encoder_is_a_base_model_for_other_tasks(
+    tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+    loaded: Checkpoint = checkpoint.load(folder, Heads(outputs=2), ("a", "b"))
+    assert loaded.network.heads.sentence is None and loaded.labels == ("a", "b")
+    checkpoint.save(tmp_path / "classes", loaded.network, loaded.tokenizer, loaded.labels)
+    assert checkpoint_info(tmp_path / "classes").task == "text_classification"
