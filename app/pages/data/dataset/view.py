@@ -35,7 +35,7 @@ from app.widgets.dialogs import Choice
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
-from app.widgets.text import Text
+from app.widgets.text import Text, tooltip
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Cure, Finding
 from engine.data.columns.fit import likely_task
@@ -71,11 +71,14 @@ class DatasetView(Page):
         self.back = buttons.icon_button("arrow-left", self.tr("Back to data sets"), self.left.emit)
         self.back.setShortcut("Alt+Left")
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self.changes = buttons.plain(self.tr("Chan&ges"), self._show_changes, "history")
+        self.undo = buttons.plain(self.tr("&Undo…"), self.undone.emit, "undo-2")
         self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
         self.train = buttons.primary("", self.trained.emit, "play")
-        for button in (self.delete, self.train):
+        for button in (self.changes, self.undo, self.delete, self.train):
             self.action_row.addWidget(button)
-        self.train.hide()
+        for button in (self.changes, self.undo, self.train):
+            button.hide()
         self.set_title(folder.parent.name, self.tr("Opening…"))
         self.splitter = QSplitter()
         self.body.addWidget(self.splitter, 1)
@@ -139,8 +142,7 @@ class DatasetView(Page):
         self.table.verticalHeader().hide()
         self.editing = EditingPart(self._studio, self.state, self.table, self)
         self.editing.state.saved.connect(self.revised)
-        self.editing.card.undone.connect(self.undone)
-        self.editing.card.deleted_asked.connect(self.deleted_asked)
+        self.editing.review.changed.connect(self._on_review)
         self.editing.state.changed.connect(self._show_row)
         self.none = EmptyState(
             "search",
@@ -171,7 +173,10 @@ class DatasetView(Page):
         row = QHBoxLayout(self.finding_line)
         row.setContentsMargins(0, 0, 0, 0)
         self.finding_text = Text("", "strong")
+        self.deleted_rows = buttons.quiet(self.tr("Show &deleted rows"), self._show_deleted)
         row.addWidget(self.finding_text, 1)
+        row.addWidget(self.deleted_rows)
+        self.deleted_rows.hide()
         row.addWidget(buttons.quiet(self.tr("&Show all rows"), self._show_all))
         self.finding_line.hide()
         return self.finding_line
@@ -212,6 +217,7 @@ class DatasetView(Page):
         text = self.tr("Fine-&tune on this…") if teaches else self.tr("Pre-&train on this…")
         buttons.set_text(self.train, text)
         self.train.show()
+        self._show_older()
         self.labels.show_spec(spec)
         self.details.show_spec(spec, self.state.folder, "")
         for number, split in enumerate(SPLITS, start=1):
@@ -244,6 +250,8 @@ class DatasetView(Page):
             return
         if self._are_listed and self.state.wanted is not None:
             self._are_listed = False
+            if self.editing.review.kind == "changes":
+                self.editing.review.forget()
             self.finding_line.setVisible(self._finding is not None)
         found, whole = len(self.state.numbers), sum(self.state.spec.rows.values())
         if found == whole:
@@ -274,6 +282,39 @@ class DatasetView(Page):
             title = in_language(CHECKS[finding.check].title)
             self.finding_text.setText(self.tr("Rows of “{0}”").format(title))
         self._seek()
+
+    def _show_older(self) -> None:
+        """Offer what can be done with a version that was made from another one."""
+        older = self.editing.review.made_from
+        for button in (self.changes, self.undo):
+            button.setVisible(older is not None)
+        if older is not None:
+            since = self.tr("Show what changed since version {0}").format(older.name)
+            back = self.tr("Undo this version: back to version {0}").format(older.name)
+            for button, name in ((self.changes, since), (self.undo, back)):
+                button.setToolTip(tooltip(name))
+                button.setAccessibleName(name)
+
+    def _show_changes(self) -> None:
+        self.editing.review.show_changes()
+
+    def _on_review(self) -> None:
+        """Say how many rows differ from the version before, above those that are listed."""
+        review = self.editing.review
+        self.changes.setEnabled(not review.is_busy)
+        is_on = review.kind == "changes"
+        self.deleted_rows.setVisible(is_on and len(review.deleted) > 0)
+        if is_on and review.older is not None and not self._are_listed:
+            self._are_listed = True
+            said = self.tr("Since version {0}: {1} rows changed, {2} added, {3} deleted")
+            counts = map(numbers.count, review.counts)
+            self.finding_text.setText(said.format(review.older.name, *counts))
+            self.finding_line.show()
+
+    def _show_deleted(self) -> None:
+        review = self.editing.review
+        if review.older is not None:
+            self.deleted_asked.emit(review.older, review.deleted)
 
     def show_listed(self, rows: NDArray[np.int64], title: str) -> None:
         """Show these rows, whatever is sought, until others are."""

@@ -1,7 +1,6 @@
 """Where a search for label errors, or the labelling of rows, is begun, and how far it is."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -22,18 +21,14 @@ from engine.spec.dataset import DatasetSpec
 class ReviewCard(Card):
     """Signals:
     trained: “Train again” was pressed.
-    undone: the button that goes back to the version before was pressed.
-    deleted_asked: the version before, and its rows that are wanted, int64 [N].
     """
 
     trained = Signal()
-    undone = Signal()
-    deleted_asked = Signal(Path, object)
 
     def __init__(self, state: ReviewState, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
         self._state = state
-        self._can_find = self._can_suggest = self._has_older = False
+        self._can_find = self._can_suggest = False
         self.title = Text(self.tr("Correct and label"), "heading")
         self.about = Text("", "muted")
         self.model = CheckpointBox(self._why_not, parent=self)
@@ -42,7 +37,7 @@ class ReviewCard(Card):
         self.fine_tune.setToolTip(
             tooltip(
                 self.tr(
-                    "Once for each of five folds; resumes after Cancel. Otherwise two quick models "
+                    "Once for each of five folds; resumes after Cancel. Otherwise quick models "
                     "are fitted: on the words, and on the vectors of the frozen model."
                 )
             )
@@ -55,9 +50,6 @@ class ReviewCard(Card):
         )
         self.orders.choose(0)
         self.suggest = buttons.plain(self.tr("La&bel rows…"), self._on_suggest, "tag")
-        self.changes = buttons.plain(self.tr("Show chan&ges"), state.show_changes, "history")
-        self.undo = buttons.plain("", self.undone.emit, "undo-2")
-        self.deleted = buttons.plain(self.tr("Show &deleted rows"), self._on_deleted, "trash-2")
         self.progress = ProgressLine(self.tr("Looking at the labels"))
         self.progress.cancelled.connect(state.cancel)
         self.found = Text("", "body")
@@ -75,8 +67,7 @@ class ReviewCard(Card):
                 self.orders,
                 self.suggest,
             ),
-            *(self.changes, self.undo, self.progress, self.found, self.deleted, self.keys),
-            *(self.decided, self.train, self.end),
+            *(self.progress, self.found, self.keys, self.decided, self.train, self.end),
         ):
             self.body.addWidget(widget)
         state.changed.connect(self.show_state)
@@ -95,12 +86,7 @@ class ReviewCard(Card):
             if without
             else self.tr("Models that have not seen a row say how credible its label is.")
         )
-        self._has_older = self._state.made_from is not None
-        text = self.tr("Show chan&ges since version {0}").format(spec.made_from)
-        buttons.set_text(self.changes, text)
-        text = self.tr("&Undo: back to version {0}…").format(spec.made_from)
-        buttons.set_text(self.undo, text)
-        self.setVisible(self._can_find or self._can_suggest or self._has_older)
+        self.setVisible(self._can_find or self._can_suggest)
         self.show_state()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
@@ -113,26 +99,23 @@ class ReviewCard(Card):
         self.show_state()
 
     def show_state(self) -> None:
-        state, is_on = self._state, bool(self._state.kind)
+        state, is_on = self._state, self._state.kind in ("errors", "labels")
         scores = self._can_find or self._can_suggest
         for widget, shown in (
             (self.about, scores and not is_on),
             (self.model, scores and not is_on and not state.is_busy),
-            (self.changes, self._has_older and not is_on and not state.is_busy),
-            (self.undo, self._has_older and not is_on and not state.is_busy),
-            (self.deleted, state.kind == "changes" and len(state.deleted) > 0),
             (self.fine_tune, self._can_find and not is_on and not state.is_busy),
             (self.look, self._can_find and not is_on and not state.is_busy),
             (self.orders, self._can_suggest and not is_on and not state.is_busy),
             (self.suggest, self._can_suggest and not is_on and not state.is_busy),
             (self.found, is_on),
-            (self.keys, is_on and state.kind != "changes"),
-            (self.decided, is_on and state.kind != "changes"),
+            (self.keys, is_on),
+            (self.decided, is_on),
             (self.end, is_on),
             (self.train, state.kind == "labels" and bool(state.labelled)),
         ):
             widget.setVisible(shown)
-        if not state.is_busy:
+        if not state.is_asking:
             self.progress.end()
         elif self.progress.isHidden():
             self.progress.begin(self.tr("Starting…"))
@@ -141,12 +124,6 @@ class ReviewCard(Card):
 
     def _show_list(self) -> None:
         state = self._state
-        if state.kind == "changes":
-            counts = map(numbers.count, state.counts)
-            self.found.setText(
-                self.tr("Rows changed: {0}, added: {1}, deleted: {2}.").format(*counts)
-            )
-            return
         labelled = len(state.labelled)
         if state.kind == "errors":
             self.found.setText(
@@ -195,10 +172,6 @@ class ReviewCard(Card):
         if entry is not None:
             order = ("uncertain", "diverse")[max(self.orders.choice(), 0)]
             self._state.suggest_labels(entry.path, order)  # type: ignore[arg-type]
-
-    def _on_deleted(self) -> None:
-        if self._state.older is not None:
-            self.deleted_asked.emit(self._state.older, self._state.deleted)
 
     def _on_working(self, said: Working) -> None:
         self.progress.tell(said.done, said.total, said.stage)

@@ -53,7 +53,12 @@ class ReviewState(QObject):
 
     @property
     def is_busy(self) -> bool:
-        return self._worker is not None or self._comparing is not None
+        return self.is_asking or self._comparing is not None
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a model is looking at the labels."""
+        return self._worker is not None
 
     def find_errors(self, checkpoint: Path | None, fine_tune: bool = False) -> None:
         """Look for labels that are probably wrong; `fine_tune` the model itself on folds.
@@ -127,10 +132,14 @@ class ReviewState(QObject):
 
     def end(self) -> None:
         """Show all rows again; what was decided stays among the edits."""
+        self.forget()
+        self._data.show_rows(np.arange(len(self._edits.dataset), dtype=np.int64))
+
+    def forget(self) -> None:
+        """End the list; the rows that are shown stay."""
         self.kind, self.suggestions, self.changes = "", {}, {}
         self.kept.clear()
         self.changed.emit()
-        self._data.show_rows(np.arange(len(self._edits.dataset), dtype=np.int64))
 
     # ── what was decided ─────────────────────────────────────────────────────────────────────
 

@@ -173,13 +173,15 @@ def test_changes_since_the_version_before_are_listed(qtbot, page, view) -> None:
     view.editing.state.set_cells([7], "sentence", ["another text"])
     view.editing.state.move([4], "test")
     view.editing.state.delete([0, 1])
-    assert not view.editing.card.changes.isVisible(), "the first version has none before it"
+    assert not view.changes.isVisible(), "the first version has none before it"
     view.editing.state.save()
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "2", timeout=PATIENCE)
     new = page.dataset
-    qtbot.waitUntil(new.editing.card.changes.isVisible, timeout=PATIENCE)
-    assert new.editing.card.changes.text() == "Show chan&ges since version 1"
-    qtbot.mouseClick(new.editing.card.changes, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(new.changes.isVisible, timeout=PATIENCE)
+    qtbot.waitUntil(new.editing.keys.isVisible, timeout=PATIENCE)
+    assert new.changes.accessibleName() == "Show what changed since version 1"
+    assert_accessible(new)
+    qtbot.mouseClick(new.changes, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: new.model.rowCount() == 2, timeout=PATIENCE)
     qtbot.waitUntil(lambda: "…" not in texts(new), timeout=PATIENCE)
     assert texts(new) == ["the film was very good 4", "another text"]
@@ -189,9 +191,14 @@ def test_changes_since_the_version_before_are_listed(qtbot, page, view) -> None:
         "label: 1⏎Training",
         "sentence: the film was very good 7",
     ]
-    card = new.editing.card
-    assert card.found.text() == "Rows changed: 2, added: 0, deleted: 2."
-    qtbot.mouseClick(card.deleted, Qt.MouseButton.LeftButton)
+    assert new.finding_text.text() == "Since version 1: 2 rows changed, 0 added, 2 deleted"
+    qtbot.keyClicks(new.search, "another")
+    qtbot.waitUntil(new.finding_line.isHidden, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: texts(new) == ["another text"], timeout=PATIENCE)
+    assert new.model.columnCount() == before, "the cells of before are gone with the list"
+    qtbot.mouseClick(new.changes, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(new.deleted_rows.isVisible, timeout=PATIENCE)
+    qtbot.mouseClick(new.deleted_rows, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.dataset.state.folder.name == "1", timeout=PATIENCE)
     old = page.dataset
     qtbot.waitUntil(lambda: old.count.text() == "2 of 120 rows", timeout=PATIENCE)
@@ -222,9 +229,9 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash) -> No
     page.show_list()
     page.open_dataset(made)
     later = page.dataset
-    qtbot.waitUntil(later.editing.card.undo.isVisible, timeout=PATIENCE)
-    assert later.editing.card.undo.text() == "&Undo: back to version 1…"
-    qtbot.mouseClick(later.editing.card.undo, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(later.undo.isVisible, timeout=PATIENCE)
+    assert later.undo.accessibleName() == "Undo this version: back to version 1"
+    qtbot.mouseClick(later.undo, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), dialogs.Question))
     question = QApplication.activeModalWidget()
     assert question.windowTitle() == "Go back to version 1?"
@@ -232,4 +239,4 @@ def test_a_version_made_by_editing_can_be_undone(qtbot, page, view, trash) -> No
     qtbot.waitUntil(lambda: page.dataset.state.folder == first, timeout=PATIENCE)
     assert not made.exists() and first.is_dir()
     qtbot.waitUntil(page.dataset.editing.keys.isVisible, timeout=PATIENCE)
-    assert not page.dataset.editing.card.undo.isVisible(), "the first version has none before it"
+    assert not page.dataset.undo.isVisible(), "the first version has none before it"
