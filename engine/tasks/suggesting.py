@@ -20,10 +20,11 @@ from engine.results.suggestions import most_diverse, most_uncertain
 from engine.spec.dataset import SPLITS
 from engine.tasks import learner_of
 from engine.tasks.evaluating import collect_predictions
-from engine.tasks.vectors import vectors_of
+from engine.tasks.vectors import some_layers, vectors_at, vectors_of
 
 SHOWN = 1_000  # rows that are suggested at most
 SHARE = 0.1  # of all rows that are listed as suspicious, or as many as are likely errors
+LAYER_ROWS = 100_000  # of which the vectors of several layers still fit into the memory
 MAX_LENGTH = 128  # tokens of a row that are read
 BATCH = 32
 
@@ -81,8 +82,9 @@ def _by_quick_models(
     stage = phrase("Reading the rows with the model")
     vectors = None
     if loaded is not None:
-        vectors = vectors_of(loaded, rows, MAX_LENGTH, lambda done, total: tell(stage, done, total))
-    fitting = phrase("Fitting models that leave out a fifth of the rows each")
+        layers = some_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
+        vectors = vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: tell(stage, d, t))
+    fitting = phrase("Fitting models that leave out a tenth of the rows each")
     pairs = rows.pairs or [""] * len(rows)
     texts = [" ".join(parts) for parts in zip(rows.texts, pairs, strict=True)]
     return out_of_sample(texts, given, classes, vectors, lambda d, t: tell(fitting, d, t))

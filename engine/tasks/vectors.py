@@ -4,6 +4,7 @@ Shapes: N rows, B sequences, T tokens, D hidden size.
 """
 
 import tempfile
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -27,10 +28,34 @@ def vectors_of(
 
     A text and its second one are one input, cut at `max_length` tokens.
     """
+    vectors: NDArray[np.float32] = vectors_at(loaded, rows, (-1,), max_length, progress)[:, 0]
+    return vectors
+
+
+def some_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
+    """So many layers at even distances, of which the last one is -1; fewer where there are few."""
+    last = loaded.spec.layers
+    found = {round(last * (place + 1) / count) for place in range(count)} - {0, last}
+    return (*sorted(found), -1)
+
+
+def vectors_at(
+    loaded: Checkpoint,
+    rows: Rows,
+    layers: Sequence[int],
+    max_length: int = 128,
+    progress: ProgressCallback = no_progress,
+) -> NDArray[np.float32]:
+    """The mean hidden states of these layers, float32 [N, len(layers), D].
+
+    Args:
+        layers: 0 is what the embeddings give, 1 the first layer, -1 the last one.
+    """
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device
     longest = min(max_length, loaded.spec.max_positions)
-    found = np.zeros((len(rows), loaded.spec.hidden_size), dtype=np.float32)
+    found = np.zeros((len(rows), len(layers), loaded.spec.hidden_size), dtype=np.float32)
+    keeps = tuple(layers) != (-1,)
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         folder = Path(scratch) / "packed"
@@ -39,14 +64,18 @@ def vectors_of(
         def add(numbers: NDArray[np.int64]) -> None:
             tokens, segments, mask = pad(packed, numbers, tokenizer.pad)
             mask = None if mask is None else mask.to(device)
-            encoded = network.encoder(tokens.to(device), segments.to(device), mask)
-            hidden = encoded.last.float()  # [B, T, D]
-            if mask is None:
-                found[numbers] = hidden.mean(dim=1).cpu().numpy()
-                return
-            kept = mask.unsqueeze(-1)  # [B, T, 1]
-            mean = (hidden * kept).sum(dim=1) / kept.sum(dim=1)  # [B, D]
-            found[numbers] = mean.cpu().numpy()
+            encoded = network.encoder(
+                tokens.to(device), segments.to(device), mask, keep_hidden=keeps
+            )
+            hidden = encoded.hidden if keeps else (encoded.last,)
+            for place, layer in enumerate(layers):
+                states = hidden[layer].float()  # [B, T, D]
+                if mask is None:
+                    mean = states.mean(dim=1)
+                else:
+                    kept = mask.unsqueeze(-1)  # [B, T, 1]
+                    mean = (states * kept).sum(dim=1) / kept.sum(dim=1)  # [B, D]
+                found[numbers, place] = mean.cpu().numpy()
 
         batches = in_turn(packed.lengths, BATCH)[::-1]
         for_each(batches, add, nullcontext, progress, gains_by_two(device))

@@ -24,7 +24,7 @@ from engine.data.lengths import lengths_in_dataset
 from engine.messages.events import Event, Measured, Prepared
 from engine.phrases import phrase
 from engine.regular_file import regular
-from engine.results.out_of_sample import FOLDS, folds_of
+from engine.results.out_of_sample import folds_of
 from engine.results.predictions import read_predictions
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
@@ -35,6 +35,7 @@ from engine.spec.training import TrainingSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 
+FOLDS = 5  # each of which is a run
 Tell = Callable[[str, int, int], None]
 Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.float64]]
 

@@ -12,7 +12,7 @@ from engine.errors import StudioError
 from engine.models import checkpoint
 from engine.spec.dataset import Mapping, Split
 from engine.tasks.suggesting import find_label_errors, suggest_labels
-from engine.tasks.vectors import vectors_of
+from engine.tasks.vectors import some_layers, vectors_at, vectors_of
 from tests.engine.fine_tuned import fine_tuned
 
 WORDS = {"good": "a fine and lovely film", "bad": "a dull and awful film"}
@@ -45,7 +45,7 @@ def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path: Path) -> 
     given = [data.page(one.row, 1)[0]["label"] for one in found.suggestions[:3]]
     assert all(one.label != label for one, label in zip(found.suggestions, given, strict=False))
     assert found.likely == 3 and len(found.suggestions) == round(0.1 * found.rows)
-    assert told[-1][1:] == (5, 5)
+    assert told[-1][1:] == (10, 10)
 
 
 def test_rows_without_two_labels_are_refused(tmp_path: Path) -> None:
@@ -80,3 +80,9 @@ def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path: Path) ->
     assert np.allclose(together[0], alone[0], atol=1e-5)
     assert np.allclose(together[0], together[2], atol=1e-5)
     assert not np.allclose(together[0], together[1])
+    layers = some_layers(loaded)
+    assert layers == (1, -1) and loaded.spec.layers == 2
+    several = vectors_at(loaded, Rows(texts), layers)
+    assert np.allclose(several[:, -1], together, atol=1e-6)
+    assert not np.allclose(several[:, 0], together)
+    assert np.allclose(several[0], vectors_at(loaded, Rows(texts[:1]), layers)[0], atol=1e-5)
