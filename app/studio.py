@@ -35,7 +35,8 @@ class Studio(QObject):
         models_changed: likewise for models, also when a run has saved a checkpoint.
         go: show the page with this key; its `arrive` gets the argument. Arguments are None for the
             page as it was, a folder (data, models, explore), {"run": id} (runs), {"import": True}
-            (data, models), {"model": folder}, {"data": folder} or {"preset": "first"} (train).
+            (data, models), {"get": True} (models), {"model": folder}, {"data": folder} or
+            {"preset": "first"} (train).
     """
 
     datasets_changed = Signal()

@@ -53,6 +53,7 @@ class EntryList(CardList):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
+        self.chosen: object = None  # the key of the entry that is described beside the list
         self.setItemDelegate(_Cards(self))
         self.setUniformItemSizes(True)
         self.clicked.connect(self._open)
@@ -65,6 +66,12 @@ class EntryList(CardList):
         row = self.cards.row_of(key)
         if entries:
             self.setCurrentIndex(self.cards.index(max(row, 0), 0))
+
+    def mark_chosen(self, key: object) -> None:
+        """Show the entry with this key as the one that is described beside the list."""
+        if key != self.chosen:
+            self.chosen = key
+            self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
@@ -84,6 +91,10 @@ class _Cards(QStyledItemDelegate):
     PADDING = 4 * SPACE
     SIDE = 6 * SPACE  # of the icon
 
+    def __init__(self, entries: EntryList) -> None:
+        super().__init__(entries)
+        self._list = entries
+
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = QFontMetricsF(_title_font(option.font)).height() + option.fontMetrics.height()
         return QSize(60 * SPACE, round(lines) + SPACE + 2 * self.PADDING + self.GAP)
@@ -93,7 +104,7 @@ class _Cards(QStyledItemDelegate):
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         card = QRectF(option.rect).adjusted(1, 1, -1, -1 - self.GAP)
-        self._paint_card(painter, option, card)
+        self._paint_card(painter, option, card, self._list.chosen == entry.key)
         inner = card.adjusted(self.PADDING, self.PADDING, -self.PADDING, -self.PADDING)
         picture = QRectF(inner.left(), inner.center().y() - self.SIDE / 2, self.SIDE, self.SIDE)
         icon(entry.icon, Role.ACCENT).paint(painter, picture.toRect())
@@ -102,11 +113,13 @@ class _Cards(QStyledItemDelegate):
         self._paint_words(painter, option.font, inner, entry)
         painter.restore()
 
-    def _paint_card(self, painter: QPainter, option: QStyleOptionViewItem, card: QRectF) -> None:
+    def _paint_card(
+        self, painter: QPainter, option: QStyleOptionViewItem, card: QRectF, chosen: bool
+    ) -> None:
         hovered = bool(option.state & QStyle.StateFlag.State_MouseOver)
         has_focus = bool(option.state & QStyle.StateFlag.State_HasFocus)
-        edge = Role.ACCENT if hovered or has_focus else Role.BORDER
-        painter.setPen(QPen(colour(edge), 2 if has_focus else 1))
+        edge = Role.ACCENT if hovered or has_focus or chosen else Role.BORDER
+        painter.setPen(QPen(colour(edge), 2 if has_focus or chosen else 1))
         painter.setBrush(colour(Role.SURFACE))
         painter.drawRoundedRect(card, 10, 10)
 

@@ -32,11 +32,13 @@ class ImportPage(Page):
     left: back to the list.
     import_asked: the user wants to choose another folder.
     opened: the path of the model that was imported.
+    tuned: the same, to fine-tune it.
     """
 
     left = Signal()
     import_asked = Signal()
     opened = Signal(object)
+    tuned = Signal(object)
 
     def __init__(self, state: ModelsState, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent, scrolls=True, widest=880)
@@ -75,7 +77,7 @@ class ImportPage(Page):
     def _show_report(self, name: str, imported: Imported) -> None:
         info, report = imported.info, imported.report
         self.set_title(
-            self.tr("“{0}” was imported").format(name),
+            self.tr("“{0}” was imported").format(imported.folder.name),
             f"{size_of(info)} · "
             + self.tr("{0} parameters").format(numbers.short(info.parameters)),
         )
@@ -105,7 +107,10 @@ class ImportPage(Page):
         open_it = buttons.primary(
             self.tr("Open the model"), lambda: self.opened.emit(imported.folder), "arrow-right"
         )
-        self._add_buttons(open_it, self.tr("Import another…"))
+        tune_it = buttons.plain(
+            self.tr("&Fine-tune it"), lambda: self.tuned.emit(imported.folder), "graduation-cap"
+        )
+        self._add_buttons(open_it, self.tr("Import another…"), tune_it)
         open_it.setFocus()
 
     def _show_problem(self, name: str, problem: Refused) -> None:
@@ -124,10 +129,11 @@ class ImportPage(Page):
         self._add_buttons(again, "")
         again.setFocus()
 
-    def _add_buttons(self, first: QWidget, second: str) -> None:
+    def _add_buttons(self, first: QWidget, second: str, *others: QWidget) -> None:
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
-        row.addWidget(first)
+        for button in (first, *others):
+            row.addWidget(button)
         if second:
             row.addWidget(buttons.plain(second, self.import_asked.emit))
         row.addStretch()

@@ -15,10 +15,12 @@ from app.widgets.text import Text
 
 class ModelList(Page):
     """Signals:
+    get_asked: the user wants a model from elsewhere.
     import_asked: the user wants to choose a folder.
     opened: the path of a model.
     """
 
+    get_asked = Signal()
     import_asked = Signal()
     opened = Signal(object)
 
@@ -31,10 +33,12 @@ class ModelList(Page):
                 "the window to import it."
             ),
         )
-        self.import_button = buttons.primary(
+        self.get_button = buttons.primary(self.tr("&Get a model…"), self.get_asked.emit, "plus")
+        self.import_button = buttons.plain(
             self.tr("&Import…"), self.import_asked.emit, "folder-open"
         )
         self.action_row.addWidget(self.import_button)
+        self.action_row.addWidget(self.get_button)
         self.list = EntryList(self.tr("Models"))
         self.list.opened.connect(self.opened)
         self.empty = EmptyState(
@@ -45,7 +49,8 @@ class ModelList(Page):
                 "pytorch_model.bin, and its tokenizer files. Google’s original TensorFlow "
                 "checkpoints work too."
             ),
-            buttons.primary(self.tr("Import a f&older…"), self.import_asked.emit, "folder-open"),
+            buttons.primary(self.tr("Get a mo&del…"), self.get_asked.emit, "plus"),
+            buttons.plain(self.tr("Import a f&older…"), self.import_asked.emit, "folder-open"),
         )
         self._entries: list[Entry] = []
         self.search = QLineEdit()

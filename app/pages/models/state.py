@@ -74,13 +74,16 @@ class ModelsState(QObject):
     def is_importing(self) -> bool:
         return self._worker is not None
 
-    def import_model(self, source: Path) -> None:
-        """Bring the checkpoint in `source` into the home, in a process of its own."""
+    def import_model(self, source: Path, name: str = "") -> None:
+        """Bring the checkpoint in `source` into the home, in a process of its own.
+
+        It gets the name of its folder where no other is given.
+        """
         if self.is_importing:
             return
         self.source, self.imported, self.problem = source, None, None
         self.working = Working(stage=self.tr("Reading the folder"))
-        into = free_folder(self._studio.home.models, source.name)
+        into = free_folder(self._studio.home.models, name or source.name)
         self._worker = self._studio.one_time_worker(
             Import(folder=source, into=into),
             self._on_imported,

@@ -1,4 +1,4 @@
-"""The Models page: the list, an import, or one model."""
+"""The Models page: the list, the shelf, an import, or one model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +7,8 @@ from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
 from app.exporting import view as exporting
 from app.library import ModelEntry
+from app.pages.models.getting.state import GettingState
+from app.pages.models.getting.view import GettingPage
 from app.pages.models.importing import ImportPage
 from app.pages.models.listing import ModelList
 from app.pages.models.model.view import ModelView
@@ -18,7 +20,7 @@ from app.widgets.dialogs import Choice
 
 
 class ModelsPage(QWidget):
-    """Shows one of its three at a time; what was open stays open while the user is elsewhere."""
+    """Shows one of its four at a time; what was open stays open while the user is elsewhere."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
@@ -33,6 +35,14 @@ class ModelsPage(QWidget):
         column.addWidget(self.stack, 1)
         self.list = ModelList(self.stack)
         self.importing = ImportPage(self.state, self.stack)
+        self.getting = GettingPage(GettingState(studio, self), self.stack)
+        self.stack.addWidget(self.getting)
+        self._fetched: Path | None = None  # what is imported from among the downloads
+        self.getting.left.connect(self.show_list)
+        self.getting.fetched.connect(self._on_fetched)
+        self.list.get_asked.connect(self.show_getting)
+        self.state.importing_changed.connect(self._on_importing)
+        self.importing.tuned.connect(lambda path: studio.go.emit("train", {"model": path}))
         self.stack.addWidget(self.list)
         self.stack.addWidget(self.importing)
         self.list.import_asked.connect(self.choose_folder)
@@ -45,12 +55,16 @@ class ModelsPage(QWidget):
         self.state.uses_known.connect(self._ask_to_delete)
 
     def arrive(self, argument: object = None) -> None:
-        """A folder opens that model, {"import": True} the dialog for one; None changes nothing."""
+        """A folder opens that model, {"import": True} the dialog for one, {"get": True} the shelf;
+        None changes nothing.
+        """
         self.state.read_list()
         if isinstance(argument, Path):
             self._wanted = argument
         elif isinstance(argument, dict) and argument.get("import"):
             self.choose_folder()
+        elif isinstance(argument, dict) and argument.get("get"):
+            self.show_getting()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
         """Import a model folder, or that of one of its files; a file is for the open model."""
@@ -73,6 +87,22 @@ class ModelsPage(QWidget):
     def import_from(self, folder: Path) -> None:
         self.state.import_model(folder)
         self.stack.setCurrentWidget(self.importing)
+
+    def show_getting(self) -> None:
+        """Show the shelf."""
+        self.stack.setCurrentWidget(self.getting)
+        self.getting.arrive()
+
+    def _on_fetched(self, folder: Path, name: str) -> None:
+        self._fetched = folder
+        self.state.import_model(folder, name)
+        self.stack.setCurrentWidget(self.importing)
+
+    def _on_importing(self) -> None:
+        """Once a download is among the models, what was fetched goes."""
+        if self._fetched is not None and self.state.imported is not None:
+            self.getting.state.clear_download(self._fetched)
+            self._fetched = None
 
     def show_list(self) -> None:
         if self.stack.currentWidget() is self.importing:

@@ -28,9 +28,11 @@ class BaseModelStep(QWidget):
 
     Signals:
         import_wanted: the user wants to bring in a model.
+        get_wanted: the user wants one from elsewhere.
     """
 
     import_wanted = Signal()
+    get_wanted = Signal()
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -74,6 +76,7 @@ class BaseModelStep(QWidget):
         head = QHBoxLayout()
         head.addWidget(Text(self.tr("Models"), "heading"), 1)
         head.addWidget(buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"))
+        head.addWidget(buttons.plain(self.tr("&Get a model…"), self.get_wanted.emit, "plus"))
         self._none = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
         column.addLayout(head)
         column.addWidget(self._none)

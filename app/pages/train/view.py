@@ -46,6 +46,7 @@ class TrainPage(Page):
         self.base_model = BaseModelStep(self.state)
         self.data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
         self.base_model.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
+        self.base_model.get_wanted.connect(lambda: studio.go.emit("models", {"get": True}))
         self.task, self.settings = TaskStep(self.state), SettingsStep(self.state)
         self.review = ReviewStep(self.state)
         self._settings_area = scrolling(self.settings)

@@ -19,6 +19,7 @@ from engine.worker import answerers
 from engine.worker.answerers import ANSWERERS, REMEMBERED, precise
 from engine.worker.desk import Desk
 from engine.worker.explore import answer
+from engine.worker.hub import HUB_ANSWERERS
 
 quick = pytest.mark.skipif(not present("float16"), reason="no float16 here")
 
@@ -122,7 +123,7 @@ def questions_of(module):
 
 
 def test_every_question_has_an_answerer_and_an_answer_of_its_own():
-    """A file of `engine/messages` that asks something is answered by the worker."""
+    """A file of `engine/messages` that asks something is answered by one of the workers."""
     packages = (engine.messages.__path__, engine.messages.explore.__path__)
     prefixes = ("engine.messages.", "engine.messages.explore.")
     asked = [
@@ -131,7 +132,8 @@ def test_every_question_has_an_answerer_and_an_answer_of_its_own():
         for found in pkgutil.iter_modules(path, prefix)
         for each in questions_of(importlib.import_module(found.name))
     ]
-    assert set(asked) == set(ANSWERERS)
+    assert set(asked) == {*ANSWERERS, *HUB_ANSWERERS}
+    assert all(each.worker == "hub" for each in HUB_ANSWERERS)
     for of in (lambda each: each, lambda each: each.answered_by):
         kinds = [of(each).model_fields["kind"].default for each in asked]
         assert len(set(kinds)) == len(kinds)

@@ -1,0 +1,166 @@
+"""What is on the shelf and on the hub, and the download of one model. No widgets."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.explorer import OneTimeWorker
+from app.studio import Studio
+from engine import precision
+from engine.hub import cost
+from engine.hub.cost import Cost
+from engine.hub.shelf import OFFERED, ShelfEntry
+from engine.messages.hub import (
+    Download,
+    Downloaded,
+    Found,
+    HubModel,
+    HubQuestion,
+    PlanDownload,
+    Planned,
+    SearchHub,
+)
+from engine.messages.question import Answer, Refused, Working
+from engine.precision import Pace, Speeds
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """What decides whether a model fits."""
+
+    memory_free: int  # bytes
+    rate: float  # matrix products, operations per second
+
+
+class GettingState(QObject):
+    """One question to the hub at a time; a newer one ends the one before.
+
+    Signals:
+        changed: what is offered, found or under way is another now.
+        planned: a Planned, for the question whether it shall be fetched.
+        fetched: the folder that a download has filled, and the model's name.
+    """
+
+    changed = Signal()
+    planned = Signal(object)
+    fetched = Signal(Path, str)
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self.entries: Sequence[ShelfEntry] = OFFERED
+        self.machine: MachineFacts | None = None  # None: not looked at yet
+        self.found: tuple[HubModel, ...] | None = None  # None: nothing was searched
+        self.working: Working | None = None
+        self.is_download = False  # whether what is under way is one
+        self.problem: Refused | None = None
+        self._worker: OneTimeWorker | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where what is fetched lies until it is imported."""
+        return self._studio.home.downloads
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the user has agreed that the hub is asked."""
+        return self._studio.settings.preferences.hub_allowed
+
+    def allow(self) -> None:
+        self._studio.settings.set("hub_allowed", True)
+
+    def look(self) -> None:
+        """Look at the machine once, off the window's thread."""
+        if self.machine is None:
+            home = self._studio.home.root
+            background.run(self, lambda: _look(home), self._on_machine)
+
+    def cost_of(self, entry: ShelfEntry) -> Cost:
+        return cost.cost_of(entry.spec, self.machine.rate if self.machine else None)
+
+    # ── asking the hub ───────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_busy(self) -> bool:
+        return self._worker is not None
+
+    def search(self, words: str) -> None:
+        self._ask(SearchHub(words=words), self._on_found, self.tr("Searching the hub"))
+
+    def plan(self, model: str) -> None:
+        """Ask for the list of a model's files."""
+        question = PlanDownload(model=model, folder=self.folder)
+        self._ask(question, self._on_planned, self.tr("Asking for the list of files"))
+
+    def download(self, plan: Planned) -> None:
+        """Fetch what was planned; `fetched` tells where it is."""
+        self.is_download = True
+        question = Download(plan=plan, folder=self.folder)
+        self._ask(question, self._on_downloaded, self.tr("Starting the download"))
+
+    def cancel(self) -> None:
+        """End what is under way; what was fetched stays for the next time."""
+        if self._worker is not None:
+            self._worker.cancel()
+            self._end()
+
+    def forget(self) -> None:
+        """Take back what was found and what went wrong."""
+        self.found = self.problem = None
+        self.changed.emit()
+
+    def clear_download(self, folder: Path) -> None:
+        """Remove what was fetched, once it is imported."""
+        if folder.parent == self.folder:
+            background.run(self, lambda: shutil.rmtree(folder, ignore_errors=True), lambda _: None)
+
+    def _ask(self, question: HubQuestion, done: object, stage: str) -> None:
+        if self._worker is not None:
+            self._worker.cancel()
+        self.problem, self.working = None, Working(stage=stage)
+        assert callable(done)
+        self._worker = self._studio.one_time_worker(
+            question, done, self._on_refused, self._on_working, self
+        )
+        self.changed.emit()
+
+    def _end(self) -> None:
+        self._worker, self.working, self.is_download = None, None, False
+        self.changed.emit()
+
+    def _on_working(self, working: Working) -> None:
+        self.working = working
+        self.changed.emit()
+
+    def _on_found(self, answer: Answer) -> None:
+        assert isinstance(answer, Found)
+        self.found = answer.models
+        self._end()
+
+    def _on_planned(self, answer: Answer) -> None:
+        assert isinstance(answer, Planned)
+        self._end()
+        self.planned.emit(answer)
+
+    def _on_downloaded(self, answer: Answer) -> None:
+        assert isinstance(answer, Downloaded)
+        self._end()
+        self.fetched.emit(answer.folder, answer.source.model.rpartition("/")[2])
+
+    def _on_refused(self, refusal: Refused) -> None:
+        self.problem = refusal
+        self._end()
+
+    def _on_machine(self, machine: MachineFacts) -> None:
+        self.machine = machine
+        self.changed.emit()
+
+
+def _look(home: Path) -> MachineFacts:
+    rate = cost.rate_of(precision.last(Pace, home), precision.last(Speeds, home))
+    return MachineFacts(psutil.virtual_memory().available, rate)

@@ -1,0 +1,136 @@
+"""What is said of a model that is not here yet."""
+
+from PySide6.QtCore import QLocale
+
+from app.pages.models.getting.state import GettingState
+from app.pages.models.texts import family_title
+from app.translation import tr, translated
+from app.widgets import numbers
+from app.widgets.entries import Entry
+from app.widgets.text import TextStyle
+from engine.hub.cost import Verdict, verdict
+from engine.hub.shelf import ShelfEntry
+from engine.messages.hub import HubModel
+
+ICONS = {
+    "english": "book-open",
+    "multilingual": "text",
+    "languages": "text",
+    "fields": "graduation-cap",
+    "sentences": "search",
+}
+Fact = tuple[str, str] | tuple[str, str, TextStyle]
+
+
+def verdict_of(state: GettingState, entry: ShelfEntry) -> Verdict | None:
+    """Whether the model can be fine-tuned here; None where the machine was not looked at yet."""
+    if state.machine is None:
+        return None
+    return verdict(state.cost_of(entry).training, state.machine.memory_free)
+
+
+def verdict_word(found: Verdict | None) -> str:
+    match found:
+        case None:
+            return ""
+        case "fits":
+            return tr("fits")
+        case "tight":
+            return tr("tight")
+        case "too large":
+            return tr("too large to fine-tune")
+
+
+def entry_card(state: GettingState, entry: ShelfEntry) -> Entry:
+    """The card of a model on the shelf."""
+    found = verdict_of(state, entry)
+    facts = [translated(entry.good_for), languages_of(entry.languages)]
+    return Entry(
+        entry.name,
+        entry.title,
+        " · ".join(facts),
+        ICONS[entry.group],
+        figure=numbers.size(entry.bytes),
+        unit=tr("{0} parameters").format(numbers.short(entry.parameters)),
+        mark=verdict_word(found),
+        warns=found in ("tight", "too large"),
+    )
+
+
+def found_card(model: HubModel) -> Entry:
+    """The card of a model that a search has found."""
+    facts = [family_title(model.family) if model.family else tr("unknown family")]
+    facts.append(model.licence or tr("no licence named"))
+    return Entry(
+        model.name,
+        model.name,
+        " · ".join(facts),
+        "box",
+        figure=numbers.short(model.downloads),
+        unit=tr("downloads a month"),
+        mark=_found_mark(model),
+        warns=not model.offered,
+    )
+
+
+def _found_mark(model: HubModel) -> str:
+    if not model.offered:
+        return tr("not supported")
+    return tr("gated") if model.gated else tr("private") if model.private else ""
+
+
+def languages_of(codes: tuple[str, ...]) -> str:
+    """Languages in words; many of them as a number."""
+    if "mul" in codes:
+        return tr("many languages")
+    if len(codes) > 3:
+        return tr("%Ln language(s)", len(codes))
+    return ", ".join(QLocale.languageToString(QLocale(code).language()) for code in codes)
+
+
+def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:
+    """All that is known of a model before it is fetched."""
+    cost, machine = state.cost_of(entry), state.machine
+    facts: list[Fact] = [
+        (tr("Good for"), translated(entry.good_for)),
+        (tr("Languages"), languages_of(entry.languages)),
+        (tr("Family"), family_title(entry.family)),
+        (tr("Parameters"), numbers.short(entry.parameters)),
+        (tr("Download"), tr("about {0}").format(numbers.size(entry.bytes))),
+        (tr("Max. length"), tr("%Ln token(s)", entry.max_length)),
+        (tr("Licence"), entry.licence),
+    ]
+    if machine is None:
+        return facts
+    for name, needed in (
+        (tr("Fine-tuning"), cost.training),
+        (tr("Exploring"), cost.exploring),
+    ):
+        fits = verdict(needed, machine.memory_free)
+        said = tr("about {0} of memory, {1} free").format(
+            numbers.size(needed), numbers.size(machine.memory_free)
+        )
+        facts.append((name, said, "body" if fits == "fits" else "warn"))
+    if cost.seconds is not None:
+        facts.append((tr("1,000 short texts"), tr("about {0}").format(_time(cost.seconds))))
+    return facts
+
+
+def _time(seconds: float) -> str:
+    return tr("a second") if seconds < 1.5 else numbers.duration(seconds)
+
+
+def found_facts(model: HubModel) -> list[Fact]:
+    """The same of a model that a search has found."""
+    facts: list[Fact] = [
+        (tr("Family"), family_title(model.family) if model.family else tr("unknown")),
+        (tr("Licence"), model.licence or tr("none named"), "body" if model.licence else "warn"),
+        (tr("Downloads"), tr("{0} in the last month").format(numbers.count(model.downloads))),
+    ]
+    if model.gated:
+        facts.append((tr("Access"), tr("gated: its owners want to know who uses it"), "warn"))
+    if model.private:
+        facts.append((tr("Access"), tr("private")))
+    if not model.offered:
+        facts.append((tr("Note"), tr("BERT Studio does not support this family."), "warn"))
+    return facts

@@ -1,0 +1,317 @@
+"""The shelf and the hub beside it: what there is on the left, what is known of one on the right."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.pages.models.getting import texts
+from app.pages.models.getting.state import GettingState
+from app.resources import icon, mono_font
+from app.theme import SPACE
+from app.translation import tr, translated
+from app.widgets import buttons, dialogs, numbers
+from app.widgets.card_list import ITEM
+from app.widgets.dialogs import Choice
+from app.widgets.entries import Entry, EntryList
+from app.widgets.facts import Facts
+from app.widgets.page import Card, Page, scrolling
+from app.widgets.progress import ProgressLine
+from app.widgets.text import Text
+from engine.hub.address import host
+from engine.hub.shelf import GROUPS
+from engine.messages.hub import Planned
+from engine.messages.question import Refused
+
+MOST_FILES = 200  # that a list names
+
+
+class GettingPage(Page):
+    """Signals:
+    left: back to the list of models.
+    fetched: the folder that a download has filled, and the model's name.
+    """
+
+    left = Signal()
+    fetched = Signal(Path, str)
+
+    def __init__(self, state: GettingState, parent: QWidget | None = None) -> None:
+        super().__init__("", "", parent)
+        self.state = state
+        self.set_title(
+            self.tr("Get a model"),
+            self.tr("Encoders chosen with care. Nothing is contacted before you press a button."),
+        )
+        self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self._leave)
+        self.back.setShortcut("Alt+Left")
+        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self._chosen = ""
+        self.progress = ProgressLine(self.tr("Get a model"), in_bytes=True)
+        self.progress.cancelled.connect(state.cancel)
+        self.problem = _Problem()
+        self.body.addLayout(self._top())
+        self.body.addWidget(self.progress)
+        self.body.addWidget(self.problem)
+        self.list = EntryList(self.tr("Models to get"))
+        self.list.opened.connect(self._choose)
+        self.list.selectionModel().currentChanged.connect(lambda *_: self._on_current())
+        self.nothing = Text("", "muted")
+        left = QVBoxLayout()
+        left.setSpacing(2 * SPACE)
+        left.addWidget(self.nothing)
+        left.addWidget(self.list, 1)
+        row = QHBoxLayout()
+        row.setSpacing(5 * SPACE)
+        row.addLayout(left, 4)
+        row.addWidget(self._details(), 3)
+        self.body.addLayout(row, 1)
+        state.changed.connect(self._show)
+        state.planned.connect(self._ask_to_fetch)
+        state.fetched.connect(self.fetched)
+        self._show()
+
+    def _top(self) -> QHBoxLayout:
+        self.words = QLineEdit()
+        self.words.setPlaceholderText(self.tr("Search name, language, use"))
+        self.words.setAccessibleName(self.tr("Search models to get"))
+        self.words.setClearButtonEnabled(True)
+        self.words.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.words.textChanged.connect(self._on_words)
+        self.words.returnPressed.connect(self._choose_first)
+        self.group = QComboBox()
+        self.group.setAccessibleName(self.tr("Group"))
+        self.group.addItem(self.tr("All groups"), "")
+        for key, title in GROUPS.items():
+            self.group.addItem(translated(title), key)
+        self.group.currentIndexChanged.connect(lambda _: self._show())
+        self.search_hub = buttons.plain(self.tr("Search the &hub"), self._search, "search")
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.words, 1)
+        row.addWidget(self.group)
+        row.addWidget(self.search_hub)
+        return row
+
+    def _details(self) -> QWidget:
+        self.name = Text("", "heading")
+        self.address = Text("", "mono", selectable=True)
+        self.facts = Facts(self.tr("About this model"))
+        self.get = buttons.primary(self.tr("&Get this model…"), self._get, "import")
+        self.elsewhere = Text("", "small", selectable=True)
+        card = Card()
+        for part in (self.name, self.address, self.facts):
+            card.body.addWidget(part)
+        card.body.addWidget(self.get, 0, Qt.AlignmentFlag.AlignLeft)
+        card.body.addWidget(self.elsewhere)
+        self.about = card
+        inner = QWidget()
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(card)
+        column.addStretch(1)
+        return scrolling(inner)
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def arrive(self) -> None:
+        """Come here anew: the shelf, and what the machine has."""
+        self.state.look()
+        self.words.setFocus()
+
+    def _show(self) -> None:
+        state = self.state
+        if state.working is not None:
+            said = state.working
+            self.progress.tell(said.done, said.total, translated(said.stage))
+        else:
+            self.progress.end()
+        self.problem.show_problem(state.problem)
+        entries = self._entries()
+        keys = [entry.key for entry in entries]
+        if self._chosen not in keys:
+            self._chosen = str(keys[0]) if keys else ""
+        self.list.show_entries(entries)
+        self.list.mark_chosen(self._chosen)
+        self.nothing.setText(self._nothing())
+        self.nothing.setVisible(not entries or state.found is not None)
+        self._show_details()
+
+    def _entries(self) -> list[Entry]:
+        """What matches the words: of the hub where it was searched, else of the shelf."""
+        if self.state.found is not None:
+            return [texts.found_card(model) for model in self.state.found]
+        words, group = self.words.text().casefold().split(), self.group.currentData()
+        cards = [
+            (texts.entry_card(self.state, entry), entry)
+            for entry in self.state.entries
+            if not group or entry.group == group
+        ]
+        return [
+            card
+            for card, entry in cards
+            if all(word in f"{card.sentence()} {entry.name}".casefold() for word in words)
+        ]
+
+    def _nothing(self) -> str:
+        if self.state.found is not None:
+            return self.tr("%Ln model(s) found on the hub.", "", len(self.state.found))
+        return self.tr("Nothing on the shelf matches. Search the hub for these words.")
+
+    def _show_details(self) -> None:
+        entry = next((one for one in self.state.entries if one.name == self._chosen), None)
+        found = next((one for one in self.state.found or () if one.name == self._chosen), None)
+        self.about.setVisible(bool(self._chosen))
+        if self.state.found is None and entry is not None:
+            self.name.setText(entry.title)
+            self.facts.show_facts(texts.facts_of(self.state, entry))
+        elif found is not None:
+            self.name.setText(found.name.rpartition("/")[2])
+            self.facts.show_facts(texts.found_facts(found))
+        self.address.setText(self._chosen)
+        self.get.setEnabled(not self.state.is_busy and (found is None or found.offered))
+        self.elsewhere.setText(
+            self.tr(
+                "Without a network: on another machine, save config.json, the weights "
+                "(model.safetensors) and the tokenizer files of {0}; then drop their folder, or a "
+                ".zip of it, on this window."
+            ).format(self._chosen)
+        )
+
+    # ── what is pressed ──────────────────────────────────────────────────────────────────────
+
+    def _on_words(self) -> None:
+        if self.state.found is not None:
+            self.state.forget()
+        else:
+            self._show()
+
+    def _on_current(self) -> None:
+        """The arrow keys choose as a click does."""
+        index = self.list.currentIndex()
+        if index.isValid():
+            self._choose(index.data(ITEM).key)
+
+    def _choose(self, key: object) -> None:
+        if str(key) != self._chosen:
+            self._chosen = str(key)
+            self.list.mark_chosen(key)
+            self._show_details()
+
+    def _choose_first(self) -> None:
+        self.list.setFocus()
+
+    def _search(self) -> None:
+        words = self.words.text().strip()
+        if words:
+            self._allowed(lambda: self.state.search(words))
+        else:
+            self.words.setFocus()
+
+    def _get(self) -> None:
+        name = self._chosen
+        self._allowed(lambda: self.state.plan(name))
+
+    def _allowed(self, act: Callable[[], object]) -> None:
+        """Do it at once where the user has agreed before; else say what will be contacted."""
+        if self.state.is_allowed:
+            act()
+            return
+
+        def answered(key: str) -> None:
+            if key == "contact":
+                self.state.allow()
+                act()
+
+        dialogs.ask(
+            self,
+            self.tr("Contact the Hugging Face Hub?"),
+            self.tr(
+                "BERT Studio will contact {0}, and the servers that it names for the files. It "
+                "sends the name of the model or the words that you search, its version, and your "
+                "token if you set one. Your data and models stay here. This is asked only once; "
+                "the settings take it back."
+            ).format(host()),
+            [
+                Choice("contact", self.tr("&Contact it"), "primary"),
+                Choice("cancel", self.tr("Cancel")),
+            ],
+            answered,
+        )
+
+    def _ask_to_fetch(self, plan: Planned) -> None:
+        """The list of sizes, and whether there is room; then the download."""
+
+        def answered(key: str) -> None:
+            if key == "download":
+                self.state.download(plan)
+
+        room = plan.needed <= plan.disk_free
+        choices = [Choice("download", self.tr("&Download"), "primary")] if room else []
+        dialogs.ask(
+            self,
+            self.tr("Download {0}?").format(plan.model),
+            _said_of(plan),
+            [*choices, Choice("cancel", self.tr("Cancel"))],
+            answered,
+            [_list_of(plan), *(Text(translated(note), "warn") for note in plan.notes)],
+        )
+
+    def _leave(self) -> None:
+        self.state.cancel()
+        self.left.emit()
+
+
+def _said_of(plan: Planned) -> str:
+    said = [
+        tr("%Ln file(s), {0}.", len(plan.files)).format(numbers.size(plan.bytes)),
+        tr("Licence: {0}.").format(plan.licence or tr("none named")),
+        tr("Revision {0}.").format(plan.revision[:12]),
+    ]
+    if plan.fetched:
+        said.append(tr("{0} of it are here already.").format(numbers.size(plan.fetched)))
+    needed, free = numbers.size(plan.needed), numbers.size(plan.disk_free)
+    if plan.needed > plan.disk_free:
+        said.append(tr("There is no room: it needs {0}, and {1} are free.").format(needed, free))
+    else:
+        said.append(tr("It needs {0} on the disk; {1} are free.").format(needed, free))
+    return " ".join(said)
+
+
+def _list_of(plan: Planned) -> QPlainTextEdit:
+    shown = QPlainTextEdit()
+    shown.setReadOnly(True)
+    shown.setAccessibleName(tr("Files to download"))
+    shown.setFont(mono_font())
+    shown.setTabChangesFocus(True)
+    shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+    lines = [f"{numbers.size(file.bytes):>10}  {file.name}" for file in plan.files[:MOST_FILES]]
+    shown.setPlainText("\n".join(lines))
+    shown.setFixedHeight(min(len(lines), 9) * 5 * SPACE + 6 * SPACE)
+    return shown
+
+
+class _Problem(Card):
+    """What went wrong with the hub, and what to do."""
+
+    def __init__(self) -> None:
+        super().__init__(padding=4 * SPACE)
+        self.problem = Text("", "strong", selectable=True)
+        self.advice = Text("", selectable=True)
+        self.body.setSpacing(SPACE)
+        self.body.addWidget(self.problem)
+        self.body.addWidget(self.advice)
+        self.hide()
+
+    def show_problem(self, problem: Refused | None) -> None:
+        self.setVisible(problem is not None)
+        if problem is not None:
+            self.problem.setText(problem.problem)
+            self.advice.setText(problem.advice)

@@ -1,0 +1,115 @@
+"""The shelf in the window asks nobody by itself; a model of the hub becomes one of the home."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+from app.pages.models.getting.view import GettingPage
+from app.pages.models.view import ModelsPage
+from app.studio import Studio
+from app.widgets.dialogs import Question
+from app.widgets.text import Text
+from engine.checkpoints.source import source_of
+from engine.hub.address import host
+from engine.hub.shelf import OFFERED
+from tests.app.accessible import assert_accessible
+from tests.engine.hub import stand_in
+from tests.engine.hub.stand_in import Hub, Repo
+from tests.engine.models import small
+
+PATIENCE = 60_000  # ms; two workers begin, one of them with torch
+NAME = "somebody/tiny"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A hub that the workers of the window ask, since it stands in their environment."""
+    folder = small.folder(tmp_path / "published")
+    with stand_in.running() as hub:
+        hub.repos[NAME] = Repo({file.name: file.read_bytes() for file in folder.iterdir()})
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+        yield hub
+
+
+@pytest.fixture
+def page(qtbot, studio: Studio) -> ModelsPage:
+    made = ModelsPage(studio)
+    qtbot.addWidget(made)
+    made.resize(1280, 800)
+    made.show()
+    made.arrive({"get": True})
+    qtbot.waitUntil(lambda: made.getting.state.machine is not None)
+    return made
+
+
+def question() -> Question:
+    """The question that is open."""
+    (found,) = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)
+                and w.isVisible()]  # fmt: skip
+    return found
+
+
+def titles(getting: GettingPage) -> list[str]:
+    return [item.title for item in getting.list.cards.items]
+
+
+def test_the_shelf_asks_nobody_and_finds_by_any_word(page: ModelsPage, hub: Hub) -> None:
+    getting = page.getting
+    assert len(titles(getting)) == len(OFFERED)
+    getting.words.setText("german")
+    assert titles(getting) == ["GBERT"]
+    assert getting.address.text() == "deepset/gbert-base"
+    assert "memory" in getting.facts.values["Fine-tuning"].text()
+    getting.words.setText("nothing like this")
+    assert not titles(getting) and getting.nothing.isVisible()
+    getting.words.clear()
+    getting.group.setCurrentIndex(getting.group.findData("fields"))
+    assert len(titles(getting)) == sum(entry.group == "fields" for entry in OFFERED)
+    assert not hub.asked
+    assert_accessible(page)
+
+
+def test_a_model_is_searched_fetched_and_imported(
+    qtbot, page: ModelsPage, hub: Hub, studio: Studio
+) -> None:
+    getting = page.getting
+    getting.words.setText("tiny")
+    getting.search_hub.click()
+    said = " ".join(text.text() for text in question().findChildren(Text))
+    assert host() in said and hub.address.endswith(host())
+    question().buttons["cancel"].click()
+    assert not hub.asked and not studio.settings.preferences.hub_allowed
+    getting.search_hub.click()
+    question().buttons["contact"].click()
+    qtbot.waitUntil(lambda: titles(getting) == [NAME], timeout=PATIENCE)
+    getting.get.click()
+    qtbot.waitUntil(
+        lambda: any("Download" in w.windowTitle() for w in QApplication.topLevelWidgets()
+                    if isinstance(w, Question) and w.isVisible()),
+        timeout=PATIENCE,
+    )  # fmt: skip
+    question().buttons["download"].click()
+    qtbot.waitUntil(lambda: page.state.imported is not None, timeout=PATIENCE)
+    assert page.state.imported is not None
+    folder = page.state.imported.folder
+    source = source_of(folder)
+    assert folder == studio.home.models / "tiny"
+    assert source is not None and source.revision == hub.repos[NAME].sha
+    qtbot.waitUntil(lambda: not list(studio.home.downloads.iterdir()))
+    with qtbot.waitSignal(studio.go) as went:
+        page.importing.tuned.emit(folder)
+    assert went.args == ["train", {"model": folder}]
+
+
+def test_a_refusal_is_shown_and_the_page_stays(
+    qtbot, page: ModelsPage, hub: Hub, studio: Studio
+) -> None:
+    studio.settings.set("hub_allowed", True)
+    getting = page.getting
+    getting.state.plan("somebody/nothing")
+    qtbot.waitUntil(getting.problem.isVisible, timeout=PATIENCE)
+    assert "no model somebody/nothing" in getting.problem.problem.text()
+    assert getting.get.isEnabled() and len(titles(getting)) == len(OFFERED)
