@@ -24,6 +24,7 @@ Matmul = Callable[[Tensor], Tensor]
 
 MEMORY_BOUND_ROWS = 32  # rows up to which reading the weights takes longer than the sums
 ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
+FREE_ROWS = 64  # rows up to which every number of them is a shape of its own
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
 
@@ -65,6 +66,33 @@ def is_quick(kind: Kind) -> bool:
     return not on_x86 or any(known.get(name) for name in BF16_INSTRUCTIONS)
 
 
+def in_few_shapes(multiply: Matmul) -> Matmul:
+    """The same product of matrices whose rows are filled up with zeros to one of few numbers.
+
+    For every number of rows oneDNN makes code, which takes time, and keeps it, which takes memory:
+    texts of all lengths without their padding come to a thousand different ones, and to gigabytes.
+    """
+
+    def filled(x: Tensor) -> Tensor:
+        rows = x.numel() // x.size(-1)
+        missing = rows_of_shape(rows) - rows
+        if not missing:
+            return multiply(x)
+        flat = x.reshape(rows, x.size(-1))
+        y = multiply(torch.cat((flat, flat.new_zeros((missing, flat.size(1))))))
+        return y[:rows].view(*x.shape[:-1], y.size(-1))
+
+    return filled
+
+
+def rows_of_shape(rows: int) -> int:
+    """The next number of rows that is allowed: at most one in sixteen more, 16 to each octave."""
+    if rows <= FREE_ROWS:
+        return rows
+    step = 1 << (rows.bit_length() - 5)
+    return -(-rows // step) * step
+
+
 def _float32(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     """The same sums in another order, from weights in blocks as oneDNN reads them."""
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
@@ -73,7 +101,7 @@ def _float32(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, blocks, bias, "none", [], "")
         return y
 
-    return multiply
+    return in_few_shapes(multiply)
 
 
 def _bfloat16(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
@@ -84,7 +112,7 @@ def _bfloat16(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x.bfloat16(), blocks, short, "none", [], "")
         return y.float()
 
-    return multiply
+    return in_few_shapes(multiply)
 
 
 def _float16(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
@@ -119,7 +147,7 @@ def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
         y: Tensor = torch.ops.quantized.linear_dynamic(x, held)
         return y
 
-    return multiply
+    return in_few_shapes(multiply)
 
 
 def _held(weight: Tensor, bias: Tensor, library: str) -> object:

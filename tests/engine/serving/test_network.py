@@ -138,3 +138,25 @@ def test_a_kind_that_computes_something_else_is_not_present(monkeypatch):
     finally:
         monkeypatch.undo()
         present.cache_clear()
+
+
+@pytest.mark.parametrize("kind", HERE)
+@torch.no_grad()
+def test_rows_are_filled_up_to_few_shapes_and_none_is_changed_by_it(kind):
+    """oneDNN keeps what it makes for every shape, which came to gigabytes over a long file."""
+    shapes = {quantized_matmul.rows_of_shape(rows) for rows in range(1, 4097)}
+    assert len(shapes) < quantized_matmul.FREE_ROWS + 6 * 16 + 2
+    assert all(
+        rows <= quantized_matmul.rows_of_shape(rows) <= rows * 17 / 16 + 1
+        for rows in range(1, 4097)
+    )
+    random = torch.Generator().manual_seed(0)
+    weight, bias = torch.randn((24, 16), generator=random), torch.randn(24, generator=random)
+    product = matmul(kind, weight, bias)
+    for rows in (1, 65, 131, 7 * 19):
+        x = torch.randn((rows, 16), generator=random)
+        right = F.linear(x, weight, bias)
+        assert product(x).shape == right.shape
+        assert torch.allclose(product(x), right, atol=LARGEST[kind])
+        if rows % 7 == 0:
+            assert torch.equal(product(x.view(7, -1, 16)).flatten(0, 1), product(x))
