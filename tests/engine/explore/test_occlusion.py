@@ -1,10 +1,11 @@
-"""What a word does for a prediction, beside transformers with the word masked by hand."""
+"""What a word does for a prediction, beside the feature ablation of captum on transformers."""
 
 from pathlib import Path
 
 import pytest
 import torch
 import transformers
+from captum.attr import FeatureAblation
 
 from engine.errors import StudioError
 from engine.explore import occlusion
@@ -24,22 +25,28 @@ def asked(text: str = TEXT, **more: object) -> Occlude:
     return Occlude.model_validate({"checkpoint": Path("any"), "text": text} | more)
 
 
-def by_hand(model, tokenizer, text: str, pair: str | None) -> tuple[list[float], int]:
-    """The logit of the predicted class minus that without each word, one forward pass each."""
+def ablated(model, tokenizer, text: str, pair: str | None) -> tuple[list[float], int]:
+    """The logit of the predicted class minus that without each word, as captum has it."""
     pairs = (text, pair) if pair else (text,)
     given = tokenizer(*pairs, return_tensors="pt")
     words, groups = given.word_ids(0), dict[tuple[int | None, int], list[int]]()
     for number, word in enumerate(words):
         if word is not None and given.input_ids[0, number] != tokenizer.mask_token_id:
             groups.setdefault((given.sequence_ids(0)[number], word), []).append(number)
+    ids = given.input_ids
     with torch.no_grad():
-        logits = model(**given).logits[0]
-        best, effects = int(logits.argmax()), []
-        for numbers in groups.values():
-            ids = given.input_ids.clone()
-            ids[0, numbers] = tokenizer.mask_token_id
-            without = model(**{**given, "input_ids": ids}).logits[0, best]
-            effects.append(float(logits[best] - without))
+        best = int(model(**given).logits[0].argmax())
+
+        def forward(changed: torch.Tensor) -> torch.Tensor:
+            same = {name: value.expand(len(changed), -1) for name, value in given.items()}
+            return model(**{**same, "input_ids": changed}).logits[:, best]
+
+        features = torch.zeros_like(ids)  # 0: what is never masked
+        for number, numbers in enumerate(groups.values(), 1):
+            features[0, numbers] = number
+        masks = torch.full_like(ids, tokenizer.mask_token_id)
+        found = FeatureAblation(forward).attribute(ids, baselines=masks, feature_mask=features)
+    effects = [float(found[0, numbers[0]]) for numbers in groups.values()]
     return effects, best
 
 
@@ -50,7 +57,7 @@ def test_effects_equal_those_of_transformers(tmp_path, monkeypatch, kind, output
     place = folder(tmp_path / "model", Heads(outputs=outputs, kind=kind))
     model = transformers.AutoModelForSequenceClassification.from_pretrained(place).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(place)
-    expected, best = by_hand(model, tokenizer, TEXT, pair)
+    expected, best = ablated(model, tokenizer, TEXT, pair)
     ours = load(place)
     monkeypatch.setattr(occlusion, "FORWARD_SLICE", 40)
     found, start = [], 0
