@@ -1,0 +1,380 @@
+"""From a file to a model in use and back: the whole circle by the headless commands, on real data.
+
+    python benchmarks/circle.py DATASETS WORK [--sets sst2 wnut17 stsb trec-qc squad2-devhalf]
+
+DATASETS has a folder for each set. A part of each is taken, and of its training rows 5 % get a
+wrong label, lose their tags, or get another score or no answer. Then the commands of the README are
+given one after another, each as a process of its own: import, check, cure, job, train, evaluate.
+The rows that are probably wrong are listed, and those of the first 10 % that were changed are
+corrected, as a person would; the next version is trained on, and the two results are compared. At
+last the model is applied to new rows and exported, and its report is written. What every command
+said is in WORK/SET/said.txt, and WORK/home can be opened in the window (BERT_STUDIO_HOME).
+"""
+
+import argparse
+import json
+import os
+import random
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+CHANGED, LISTED = 0.05, 0.1  # of the training rows: those made wrong, and those looked at again
+CONFIDENT = ("text_classification", "pair_classification")  # tasks whose label errors are sought
+Run = Callable[..., str]
+"""Gives a command of the program, and gives what it printed."""
+Row = dict[str, Any]
+
+
+@dataclass
+class Part:
+    """Rows of a set, in files as somebody would have them."""
+
+    files: dict[str, Path]  # train, validation and new ones, perhaps test
+    truth: dict[str, str]  # of the changed training rows: what stood there, by `key`
+    key: tuple[str, ...]  # the columns that tell rows apart
+    options: tuple[str, ...] = ()  # of the import
+    job: tuple[str, ...] = ()
+
+    def of(self, row: Row) -> str:
+        return "\n".join(str(row[name]) for name in self.key)
+
+
+# ── the sets ─────────────────────────────────────────────────────────────────────────────────
+
+
+def sst2(folder: Path, into: Path, share: float) -> Part:
+    """Sentences with 0 or 1; the test rows are the validation rows of GLUE."""
+
+    def rows(name: str) -> list[tuple[str, str]]:
+        lines = (folder / name).read_text("utf-8").splitlines()[1:]
+        return [(text.strip(), label) for text, label in (x.rsplit("\t", 1) for x in lines)]
+
+    train, validation = drawn(rows("train.tsv"), 2_000 * share), drawn(rows("dev.tsv"), 600 * share)
+    return labelled(into, train, validation, drawn(rows("test.tsv"), 900 * share), epochs=2)
+
+
+def trec(folder: Path, into: Path, share: float) -> Part:
+    """Questions with one of six kinds."""
+
+    def rows(name: str) -> list[tuple[str, str]]:
+        pairs = (x.split(" ", 1) for x in (folder / name).read_text("latin-1").splitlines())
+        return [(text, kind.split(":")[0]) for kind, text in pairs]
+
+    every, held = drawn(rows("train.txt"), 2_500 * share), round(500 * share)
+    test = drawn(rows("test.txt"), 500 * share)
+    return labelled(into, every[held:], every[:held], test, epochs=3)
+
+
+def labelled(
+    into: Path,
+    train: list[tuple[str, str]],
+    validation: list[tuple[str, str]],
+    test: list[tuple[str, str]],
+    epochs: int,
+) -> Part:
+    """Texts and labels as JSON lines; each wrong label is another one at random."""
+    names, truth, random_ = sorted({label for _, label in train}), dict[str, str](), chance()
+    given = []
+    for number, (text, label) in enumerate(train):
+        if number < CHANGED * len(train):
+            truth[text] = label
+            label = random_.choice([name for name in names if name != label])
+        given.append({"text": text, "label": label})
+    random_.shuffle(given)
+    files = {
+        "train": json_lines(into / "train.jsonl", given),
+        "validation": json_lines(into / "validation.jsonl", _pairs(validation)),
+        "test": json_lines(into / "test.jsonl", _pairs(test)),
+        "new": json_lines(into / "new.jsonl", ({"text": text} for text, _ in test)),
+    }
+    return Part(files, truth, ("text",), job=(f"--epochs={epochs}",))
+
+
+def stsb(folder: Path, into: Path, share: float) -> Part:
+    """Pairs with their similarity from 0 to 5; a wrong one is as far away as it can be."""
+
+    def rows(name: str) -> list[Row]:
+        cells = (x.split("\t") for x in (folder / name).read_text("utf-8").splitlines())
+        return [{"first": c[5], "second": c[6], "similarity": float(c[4])} for c in cells]
+
+    train, truth = drawn(rows("sts-train.csv"), 1_600 * share), dict[str, str]()
+    part = Part({}, truth, ("first", "second"), job=("--epochs=2", "--task=regression"))
+    for row in train[: round(CHANGED * len(train))]:
+        truth[part.of(row)] = str(row["similarity"])
+        row["similarity"] = 5.0 if row["similarity"] < 2.5 else 0.0
+    chance().shuffle(train)
+    test = drawn(rows("sts-test.csv"), 1_400 * share)
+    part.files = {
+        "train": json_lines(into / "train.jsonl", train),
+        "validation": json_lines(
+            into / "validation.jsonl", drawn(rows("sts-dev.csv"), 600 * share)
+        ),
+        "test": json_lines(into / "test.jsonl", test),
+        "new": json_lines(into / "new.jsonl", ({k: r[k] for k in part.key} for r in test)),
+    }
+    part.options = ("--text=first", "--pair=second", "--label=similarity")
+    return part
+
+
+def wnut17(folder: Path, into: Path, share: float) -> Part:
+    """Tweets with their names; from a wrong one the tags are gone."""
+
+    def sentences(name: str) -> list[str]:
+        found = (folder / name).read_text("utf-8").replace("\r", "").split("\n\n")
+        lines = (
+            [x.split("\t")[:2] for x in one.splitlines() if x.count("\t") and x.split("\t")[0]]
+            for one in found
+        )
+        return ["\n".join("\t".join(pair) for pair in one) for one in lines if one]
+
+    train = list(dict.fromkeys(drawn(sentences("wnut17train.conll"), 1_600 * share)))
+    validation = drawn(sentences("emerging.dev.conll"), 600 * share)
+    truth = dict[str, str]()
+    wrong = [n for n, one in enumerate(train) if "\tB-" in one][: round(CHANGED * len(train))]
+    for number in wrong:
+        words, tags = zip(*(x.split("\t") for x in train[number].splitlines()), strict=True)
+        truth[" ".join(words)] = " ".join(tags)
+        train[number] = "\n".join(f"{word}\tO" for word in words)
+    test = drawn(sentences("emerging.test.annotated"), 1_300 * share)
+    files = {
+        "train": conll(into / "train.conll", train),
+        "validation": conll(into / "validation.conll", validation),
+        "test": conll(into / "test.conll", test),
+        "new": conll(into / "new.conll", test),
+    }
+    return Part(files, truth, ("text",), job=("--epochs=4",))
+
+
+def squad2(folder: Path, into: Path, share: float) -> Part:
+    """Questions about passages, of which half have no answer; a wrong one has lost its answer."""
+    whole = json.loads((folder / "dev-v2.0.json").read_text("utf-8"))
+    passages = drawn([p for one in whole["data"] for p in one["paragraphs"]], 75 * share)
+    held, learned = passages[: len(passages) // 5], passages[len(passages) // 5 :]
+    truth = dict[str, str]()
+    asked = [one for p in learned for one in p["qas"]]
+    for one in drawn([one for one in asked if one["answers"]], round(CHANGED * len(asked))):
+        truth[one["id"]] = json.dumps(one["answers"], ensure_ascii=False)
+        one["answers"], one["is_impossible"] = [], True
+    new = json.loads((folder / "test-v2.0-noanswers.json").read_text("utf-8"))
+    others = drawn([p for one in new["data"] for p in one["paragraphs"]], 20 * share)
+    rows = ({"question": q["question"], "context": p["context"]} for p in others for q in p["qas"])
+    files = {
+        "train": squad(into / "train.json", learned),
+        "validation": squad(into / "validation.json", held),
+        "new": json_lines(into / "new.jsonl", rows),
+    }
+    return Part(files, truth, ("id",), job=("--epochs=2", "--max-length=256"))
+
+
+SETS: dict[str, Callable[[Path, Path, float], Part]] = {
+    "sst2": sst2,
+    "wnut17": wnut17,
+    "stsb": stsb,
+    "trec-qc": trec,
+    "squad2-devhalf": squad2,
+}
+
+
+def chance() -> random.Random:
+    return random.Random(17)
+
+
+def drawn(rows: list[Any], count: float) -> list[Any]:
+    """So many rows at random, the same every time."""
+    return chance().sample(rows, min(round(count), len(rows)))
+
+
+def _pairs(rows: Iterable[tuple[str, str]]) -> list[Row]:
+    return [{"text": text, "label": label} for text, label in rows]
+
+
+def json_lines(path: Path, rows: Iterable[Row]) -> Path:
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def conll(path: Path, sentences: Iterable[str]) -> Path:
+    path.write_text("\n\n".join(sentences) + "\n", encoding="utf-8")
+    return path
+
+
+def squad(path: Path, paragraphs: list[Row]) -> Path:
+    whole = {"version": "v2.0", "data": [{"title": "some", "paragraphs": paragraphs}]}
+    path.write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def read_lines(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+# ── the circle ───────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Found:
+    """What came of a set."""
+
+    name: str
+    metric: str
+    first: tuple[float, float, float]  # the score of the first training, with its 95 % interval
+    second: tuple[float, float, float]
+    baseline: float | None  # of the last one, which is the best
+    changed: int
+    corrected: int
+    flips: tuple[int, int]  # better and worse in the second
+    claim: str
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        scores = (f"{a:.3f} ({b:.3f} to {c:.3f})" for a, b, c in (self.first, self.second))
+        before, after = scores
+        beside = "–" if self.baseline is None else f"{self.baseline:.3f}"
+        better, worse = self.flips
+        return (
+            f"| {self.name} | {self.metric} | {beside} | {before} | {self.corrected} of "
+            f"{self.changed} | {after} | {better} better, {worse} worse | {self.seconds:.0f} s |"
+        )
+
+
+HEAD = (
+    "| set | metric | best baseline | first training | wrong rows corrected | second training | "
+    "rows that flipped | time |\n| --- | --- | --- | --- | --- | --- | --- | --- |"
+)
+
+
+def circle(name: str, part: Part, home: Path, work: Path, run: Run) -> Found:
+    """Go round once. The commands are given to `run`, and what they write lies in `work`."""
+    began = time.perf_counter()
+    files = part.files
+    others = [f"--{split}={files[split]}" for split in ("validation", "test") if split in files]
+    run("import", files["train"], *others, f"--name={name}", *part.options)
+    while problem := first_problem(run("check", name, "--json")):
+        run("cure", name, problem, "drop")
+
+    first = trained(name, 1, part, home, work, run)
+    scored = json.loads(run("evaluate", "--run", first, "--baseline", "--slices", "--json"))
+    corrected = correct(name, part, first, work, run)
+    second = trained(name, 2, part, home, work, run)
+    again = json.loads(run("evaluate", "--run", second, "--json"))
+    compared = json.loads(run("compare-results", first, second, "--json"))
+    if "test" in files:
+        run("evaluate", "--run", second, "--part=test")
+
+    best = max((second / "checkpoints").iterdir())
+    columns = [one for one in part.options if not one.startswith("--label")]
+    run("predict", files["new"], "--model", best, "--out", work / "new.xlsx", *columns)
+    run("export", best, "--format=onnx", "--to", work / "onnx")
+    run("report", second, "--out", work / "report.html")
+    metric = next(iter(scored["intervals"]))
+    beside = scored["baselines"]
+    return Found(
+        name=name,
+        metric=metric,
+        first=tuple(scored["intervals"][metric]),
+        second=tuple(again["intervals"][metric]),
+        baseline=beside[-1]["score"][0] if beside else None,
+        changed=len(part.truth),
+        corrected=corrected,
+        flips=(len(compared["better"]), len(compared["worse"])),
+        claim=compared["claim"],
+        seconds=time.perf_counter() - began,
+    )
+
+
+def first_problem(said: str) -> str | None:
+    """The first check that found what makes scores wrong; its cure may be that of others, too."""
+    findings = json.loads(said)["findings"]
+    wrong = (one for one in findings if one["severity"] == "problem" and "drop" in one["cures"])
+    return next((one["check"] for one in wrong), None)
+
+
+def trained(name: str, number: int, part: Part, home: Path, work: Path, run: Run) -> Path:
+    """The run folder of a training on the newest version of the data set."""
+    job, folder = work / f"job-{number}.json", home / "runs" / f"{name}-{number}"
+    job.write_text(run("job", "--data", name, f"--name={name} {number}", *part.job), "utf-8")
+    run("train", job, "--into", folder)
+    return folder
+
+
+def correct(name: str, part: Part, trained: Path, work: Path, run: Run) -> int:
+    """Correct what a person would see to be wrong in the first 10 % of a list, and count it.
+
+    The list is that of likely label errors; where there is none, the training rows with the
+    highest loss.
+    """
+    task = json.loads((trained / "spec.json").read_text("utf-8"))["task"]["kind"]
+    if task in CONFIDENT:
+        run("label-errors", name, "--out", work / "suspicious.jsonl")
+        rows, by_part = read_lines(work / "suspicious.jsonl"), []
+    else:
+        best, out = max((trained / "checkpoints").iterdir()), work / "learned.jsonl"
+        run("evaluate", "--data", name, "--part=train", "--model", best, "--predictions", out)
+        rows, by_part = sorted(read_lines(out), key=lambda row: -row["loss"]), ["--part=train"]
+    looked_at = rows[: round(LISTED / CHANGED * len(part.truth))]
+    wrong = [
+        {"row": row["row"], "new_label": part.truth[part.of(row)]}
+        for row in looked_at
+        if part.of(row) in part.truth
+    ]
+    if wrong:
+        run("relabel", name, json_lines(work / "corrected.jsonl", wrong), *by_part)
+    return len(wrong)
+
+
+class Commands:
+    """Gives commands as processes of their own; what they print is kept in a file."""
+
+    def __init__(self, home: Path, said: Path) -> None:
+        self._said = said
+        self._environment = {**os.environ, "BERT_STUDIO_HOME": str(home)}
+
+    def __call__(self, *words: object) -> str:
+        given = list(map(str, words))
+        began = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", "app", *given],
+            env=self._environment,
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        seconds = time.perf_counter() - began
+        shown = f"$ bert-studio {shlex.join(given)}"
+        with self._said.open("a", encoding="utf-8") as out:
+            out.write(f"{shown}\n{done.stderr}{done.stdout}({seconds:.1f} s)\n\n")
+        print(f"{seconds:6.1f} s  {shown[:150]}", flush=True)
+        if done.returncode:
+            sys.exit(f"ended with {done.returncode}:\n{done.stderr}")
+        return done.stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("datasets", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--sets", nargs="+", choices=tuple(SETS), default=list(SETS))
+    parser.add_argument("--share", type=float, default=1.0, help="of the rows that are taken")
+    asked = parser.parse_args()
+    found = []
+    for name in asked.sets:
+        work = asked.work.absolute() / name
+        work.mkdir(parents=True)
+        home = asked.work.absolute() / "home"
+        part = SETS[name](asked.datasets / name, work, asked.share)
+        found.append(circle(name, part, home, work, Commands(home, work / "said.txt")))
+        print(found[-1].claim)
+    print(HEAD, *(one.line() for one in found), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

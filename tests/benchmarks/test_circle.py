@@ -1,0 +1,106 @@
+"""The whole circle by the commands, as a story: from files to a second training and a model in use.
+
+The sets are made up and the models tiny; `benchmarks/circle.py` goes round with real ones.
+"""
+
+import json
+import random
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from app.__main__ import command
+from engine.data.datasets.store import open_dataset
+from engine.home import Home
+from engine.runs.folder import RunFolder
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+TINY = (
+    "--size=tiny", "--vocab-size=150", "--set=base_model.model.hidden_size=16",
+    "--set=base_model.model.heads=2", "--set=base_model.model.intermediate_size=32",
+    "--set=base_model.model.initializer_range=0.2", "--learning-rate=5e-3", "--max-length=24",
+    "--batch-size=8", "--device=cpu", "--threads=1",
+)  # fmt: skip
+GOOD = "lovely warm fine happy great bright tender sweet clever funny"
+BAD = "dull cold poor sad bad grim shallow bitter stupid boring"
+SLOW = ("export",)  # has tests of its own
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
+    yield import_module("circle")
+    del sys.modules["circle"]
+
+
+def sst2(folder: Path) -> None:
+    """Sentences of which every word tells the label."""
+    chance = random.Random(3)
+    words = {"1": GOOD.split(), "0": BAD.split()}
+
+    def rows(count: int) -> str:
+        labels = [chance.choice("01") for _ in range(count)]
+        return "".join(f"{' '.join(chance.sample(words[n], 4))} \t{n}\n" for n in labels)
+
+    for name, count in (("train", 120), ("dev", 40), ("test", 30)):
+        (folder / f"{name}.tsv").write_text(f"sentence\tlabel\n{rows(count)}")
+
+
+def wnut17(folder: Path) -> None:
+    """Sentences of which every word tells its tag."""
+    chance = random.Random(3)
+
+    def sentence() -> str:
+        words = [(word, "B-person") for word in chance.sample(GOOD.split(), 2)]
+        words += [(word, "O") for word in chance.sample(BAD.split(), 4)]
+        return "\n".join("\t".join(pair) for pair in chance.sample(words, len(words)))
+
+    for name in ("wnut17train.conll", "emerging.dev.conll", "emerging.test.annotated"):
+        (folder / name).write_text("\n\n".join(sentence() for _ in range(80)) + "\n")
+
+
+MADE = {"sst2": (sst2, "accuracy"), "wnut17": (wnut17, "f1")}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_circle_is_closed(
+    script: ModuleType,
+    name: str,
+    home: Home,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    work, said = tmp_path / "work", dict[str, str]()
+
+    def run(*words: object) -> str:
+        given = list(map(str, words))
+        if given[0] in SLOW:
+            return ""
+        assert command(given) == 0, capsys.readouterr().err
+        said[given[0]] = capsys.readouterr().out
+        return said[given[0]]
+
+    for folder in (work, tmp_path / name):
+        folder.mkdir()
+    make, metric = MADE[name]
+    make(tmp_path / name)
+    part = script.SETS[name](tmp_path / name, work, 1.0)
+    part.job = ("--epochs=4", *TINY)
+    found: Any = script.circle(name, part, home.root, work, run)
+
+    assert found.metric == metric and found.first[1] <= found.first[0] <= found.first[2]
+    assert found.changed > 2 and found.corrected > 0
+    newest = open_dataset(max((home.datasets / name).iterdir()))
+    assert newest.spec.made_from == newest.spec.version - 1 and newest.spec.changes
+    runs = [RunFolder(home.runs / f"{name}-{number}") for number in (1, 2)]
+    assert [run.job().data.folder.name for run in runs][1] == newest.folder.name
+    assert json.loads(said["compare-results"])["claim"]
+    assert "scored 1 time" in said["evaluate"]
+    assert (work / "new.xlsx").stat().st_size > 1000
+    assert "data:image/" in (work / "report.html").read_text(encoding="utf-8")
+    assert found.line().startswith(f"| {name} | {metric} | ")
