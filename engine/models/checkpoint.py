@@ -39,6 +39,7 @@ from engine.models.state_dict_mapping import (
 from engine.models.weight_files import SAFE, WeightFiles, check_memory, open_weight_files
 from engine.phrases import phrase
 from engine.spec.model import EncoderSpec
+from engine.tokenizers import sentencepiece
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.untrusted import (
@@ -53,6 +54,7 @@ from engine.untrusted import (
 TOKENIZER = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"),
     *("tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *sentencepiece.FILES,
 )
 HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 

@@ -12,7 +12,14 @@ from typing import Any
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers import byte_bpe, herbert, tokenizer_json, unigram, wordpiece
+from engine.tokenizers import (
+    byte_bpe,
+    herbert,
+    sentencepiece,
+    tokenizer_json,
+    unigram,
+    wordpiece,
+)
 from engine.tokenizers.stated import CONFIG, Stated, read_stated
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import ADVICE, SPECIAL_KEYS, json_of
@@ -27,7 +34,6 @@ WORDPIECE_CLASSES = (  # in transformers, without “Fast”; all split as BERT 
     *("SplinterTokenizer", "SqueezeBertTokenizer"),
 )
 BYTE_LEVEL_CLASSES = ("RobertaTokenizer", "GPT2Tokenizer", "LongformerTokenizer")
-SENTENCEPIECE = ("spiece.model", "sentencepiece.bpe.model")
 
 
 def read_folder(folder: Path) -> Vocabulary:
@@ -68,6 +74,9 @@ def _plain(folder: Path, stated: Stated) -> Vocabulary:
         return herbert.from_plain(folder, stated)
     if has_merged and (is_open or named in BYTE_LEVEL_CLASSES):
         return byte_bpe.from_plain(folder, stated)
+    pieces = sentencepiece.file_in(folder)
+    if pieces is not None and (read := sentencepiece.from_model(pieces, stated)) is not None:
+        return read
     raise _unread(folder, named, has_lines or has_merged)
 
 
@@ -77,14 +86,16 @@ def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
         "Add the model's tokenizer.json; to get one, load the tokenizer with transformers and "
         "save it again."
     )
-    for model in SENTENCEPIECE:
-        if (folder / model).exists():
-            return BadCheckpoint(
-                phrase(
-                    "{folder} has its vocabulary only in {model}.", folder=folder.name, model=model
-                ),
-                make,
-            )
+    if (model := sentencepiece.file_in(folder)) is not None:
+        return BadCheckpoint(
+            phrase(
+                "{folder} has its vocabulary only in {model}, and nothing says how its tokens are "
+                "numbered.",
+                folder=folder.name,
+                model=model.name,
+            ),
+            make,
+        )
     if has_words:
         return BadCheckpoint(
             phrase(

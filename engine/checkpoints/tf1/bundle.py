@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 
 from engine.checkpoints.tf1.checksum import crc32c, masked
 from engine.checkpoints.tf1.sstable import read_table, table_of
-from engine.checkpoints.tf1.wire import (
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.regular_file import open_regular, read_regular
+from engine.untrusted import AGAIN, check_content, plain_file, shown
+from engine.wire import (
     Damage,
     Unknown,
     Unreadable,
@@ -28,10 +32,6 @@ from engine.checkpoints.tf1.wire import (
     messages,
     number,
 )
-from engine.errors import BadCheckpoint
-from engine.phrases import phrase
-from engine.regular_file import open_regular, read_regular
-from engine.untrusted import AGAIN, check_content, plain_file, shown
 
 INDEX = ".index"
 LARGEST_INDEX = 32_000_000  # bytes

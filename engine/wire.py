@@ -39,12 +39,12 @@ def as_varint(number: int) -> bytes:
     return bytes([*found, number])
 
 
-def fields(message: bytes) -> dict[int, list[int | bytes]]:
+def fields(message: bytes, longest: int = LONGEST_MESSAGE) -> dict[int, list[int | bytes]]:
     """The values of a message by the number of their field, in their order.
 
     Raises Damage for what is no message.
     """
-    if len(message) > LONGEST_MESSAGE:
+    if len(message) > longest:
         raise Damage(phrase("a description is too long"))
     found: dict[int, list[int | bytes]] = {}
     at = 0

@@ -1,0 +1,230 @@
+"""A vocabulary that lies only in SentencePiece's own file, as DeBERTa v3 is published.
+
+The file is a message of protocol buffers (sentencepiece_model.proto): pieces with scores and kinds,
+how it was trained, and a table of which characters become which. The classes of transformers number
+the pieces in their own ways; what is made here is what their tokenizer.json says.
+"""
+
+import base64
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.regular_file import read_regular
+from engine.tokenizers import tokenizer_json, unigram
+from engine.tokenizers.stated import NETWORK, Stated
+from engine.tokenizers.vocabulary import Vocabulary
+from engine.tokenizers.vocabulary_files import (
+    ADVICE,
+    LARGEST_FILE,
+    MOST_TOKENS,
+    SPECIAL_KEYS,
+    json_of,
+)
+from engine.wire import Damage, fields, messages, number
+
+FILES = ("spm.model", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
+PIECES, TRAINER, NORMALIZER = 1, 2, 3  # fields of the file
+PIECE, SCORE, KIND = 1, 2, 3  # of a piece
+MODEL_TYPE, BYTE_FALLBACK, UNIGRAM = 3, 35, 1  # of how it was trained
+CHARACTERS = 2  # of the normaliser
+NORMAL, USER_DEFINED = 1, 4  # kinds of pieces
+
+Scored = list[list[Any]]  # pieces with their scores
+BY_NETWORK = {  # the class of a network's tokenizer where nothing names it
+    "albert": "AlbertTokenizer",
+    "camembert": "CamembertTokenizer",
+    "deberta-v2": "DebertaV2Tokenizer",
+    "xlm-roberta": "XLMRobertaTokenizer",
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a file of SentencePiece says."""
+
+    pieces: list[tuple[str, float, int]]  # text, score (log probability) and kind
+    characters: str  # which become which, base64; empty: none
+    byte_fallback: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a class of transformers numbers the pieces, and what it puts around a text.
+
+    Args:
+        numbered: the tokens with their scores, of the pieces.
+        special: padding, unknown, beginning, end of a text, mask.
+        pair: between two texts; segments: of the second.
+    """
+
+    numbered: Callable[[Scored], Scored]
+    special: tuple[str, str, str, str, str]
+    separators: int
+    second_segment: int
+
+
+def _behind(*first: str, dropped: int) -> Callable[[Scored], Scored]:
+    """Tokens of its own, then the pieces without the first ones."""
+    own = [[name, -100.0 if name.startswith("<unk>N") else 0.0] for name in first]
+    return lambda pieces: [*own, *pieces[dropped:]]
+
+
+ROBERTA = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+LAYOUTS = {  # by class
+    "XLMRobertaTokenizer": Layout(
+        _behind("<s>", "<pad>", "</s>", "<unk>", dropped=3), ROBERTA, 2, 0
+    ),
+    "CamembertTokenizer": Layout(
+        _behind("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", dropped=1),
+        ROBERTA,
+        2,
+        0,
+    ),
+    "DebertaV2Tokenizer": Layout(list, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), 1, 1),
+    "AlbertTokenizer": Layout(list, unigram.SPECIAL, 1, 1),
+}
+
+
+def file_in(folder: Path) -> Path | None:
+    """The file of SentencePiece in a folder; None where there is none."""
+    return next((folder / name for name in FILES if (folder / name).exists()), None)
+
+
+def from_model(path: Path, stated: Stated) -> Vocabulary | None:
+    """Read such a file as the class does that is named; None where that class is not known.
+
+    Raises BadCheckpoint for a damaged file, and for one of another kind than Unigram.
+    """
+    network = path.parent / NETWORK
+    said = json_of(network).get("model_type") if network.exists() else None
+    named = stated.tokenizer if not stated.is_generic else ""
+    name = named or BY_NETWORK.get(said if isinstance(said, str) else "", "")
+    layout = LAYOUTS.get(name)
+    if layout is None:
+        return None
+    content = _published(read_model(path), layout, stated, name)
+    names = dict(zip(SPECIAL_KEYS, layout.special, strict=True))
+    stated = replace(stated, config=names | stated.config)
+    found = unigram.from_published(content, stated, path)
+    return found or tokenizer_json.from_published(content, stated, path)
+
+
+def read_model(path: Path) -> Model:
+    """What stands in a file.
+
+    Raises BadCheckpoint, as `from_model` does.
+    """
+    try:
+        whole = fields(read_regular(path, LARGEST_FILE), LARGEST_FILE)
+        pieces = [_piece(one) for one in messages(whole, PIECES)]
+        trainer = fields(b"".join(messages(whole, TRAINER)), LARGEST_FILE)
+        normalizer = fields(b"".join(messages(whole, NORMALIZER)), LARGEST_FILE)
+        kind = number(trainer, MODEL_TYPE) or UNIGRAM
+        table = b"".join(messages(normalizer, CHARACTERS))
+        falls_back = bool(number(trainer, BYTE_FALLBACK))
+    except (Damage, OSError, UnicodeDecodeError, struct.error) as error:
+        raise BadCheckpoint(
+            phrase("{path} is not a whole file of SentencePiece.", path=path.name), ADVICE
+        ) from error
+    if kind != UNIGRAM:
+        raise BadCheckpoint(
+            phrase("{path} is a SentencePiece model that is no Unigram.", path=path.name),
+            phrase(
+                "Add the model's tokenizer.json; to get one, load the tokenizer with transformers "
+                "and save it again."
+            ),
+        )
+    if not 0 < len(pieces) <= MOST_TOKENS:
+        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+    return Model(pieces, base64.b64encode(table).decode(), falls_back)
+
+
+def _piece(message: bytes) -> tuple[str, float, int]:
+    found = fields(message)
+    text = messages(found, PIECE)
+    score = struct.unpack("<f", struct.pack("<I", number(found, SCORE)))[0]
+    return (text[-1].decode("utf-8") if text else ""), score, number(found, KIND) or NORMAL
+
+
+def _published(model: Model, layout: Layout, stated: Stated, name: str) -> dict[str, Any]:
+    """What a tokenizer.json says of the same."""
+    scored = layout.numbered([[text, score] for text, score, _ in model.pieces])
+    known = {text: place for place, (text, _) in enumerate(scored)}
+    for token in layout.special:
+        if token not in known:
+            known[token] = len(known)
+            scored.append([token, 0.0])
+    whole = {text for text, _, kind in model.pieces if kind == USER_DEFINED}
+    added = [
+        {"id": known[text], "content": text, "special": text in layout.special}
+        for text in known
+        if text in whole or text in layout.special
+    ]
+    _, unknown, cls, sep, mask = layout.special
+    for row in added:
+        if row["content"] == mask:
+            row["lstrip"] = True
+    return {
+        "added_tokens": added,
+        "normalizer": {"type": "Sequence", "normalizers": _steps(model, stated, name)},
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [
+                {"type": "WhitespaceSplit"},
+                {"type": "Metaspace", "replacement": unigram.MARK, "prepend_scheme": "always"},
+            ],
+        },
+        "post_processor": _frame(cls, sep, layout),
+        "decoder": {
+            "type": "Metaspace",
+            "replacement": unigram.MARK,
+            "prepend_scheme": "always",
+            "split": True,
+        },
+        "model": {
+            "type": "Unigram",
+            "unk_id": known[unknown],
+            "vocab": json.loads(json.dumps(scored)),
+            "byte_fallback": model.byte_fallback,
+        },
+    }
+
+
+def _steps(model: Model, stated: Stated, name: str) -> list[dict[str, Any]]:
+    """What happens to a text before it is split."""
+    steps: list[dict[str, Any]] = []
+    is_albert = name == "AlbertTokenizer"
+    if is_albert:
+        steps += [
+            {"type": "Replace", "pattern": {"String": quote}, "content": '"'}
+            for quote in unigram.QUOTES
+        ]
+        if not stated.config.get("keep_accents"):
+            steps += [{"type": "NFKD"}, {"type": "StripAccents"}]
+    if stated.config.get("do_lower_case", is_albert) is True:
+        steps.append({"type": "Lowercase"})
+    if model.characters:
+        steps.append({"type": "Precompiled", "precompiled_charsmap": model.characters})
+    return [*steps, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]
+
+
+def _frame(cls: str, sep: str, layout: Layout) -> dict[str, Any]:
+    def piece(name: str, segment: int = 0) -> dict[str, Any]:
+        return {"SpecialToken": {"id": name, "type_id": segment}}
+
+    def text(name: str, segment: int = 0) -> dict[str, Any]:
+        return {"Sequence": {"id": name, "type_id": segment}}
+
+    second = layout.second_segment
+    between = [piece(sep)] * layout.separators
+    return {
+        "type": "TemplateProcessing",
+        "single": [piece(cls), text("A"), piece(sep)],
+        "pair": [piece(cls), text("A"), *between, text("B", second), piece(sep, second)],
+    }

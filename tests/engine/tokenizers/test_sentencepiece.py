@@ -1,0 +1,146 @@
+"""Vocabularies in SentencePiece's own file split text as SentencePiece does."""
+
+import io
+import json
+import random
+from pathlib import Path
+
+import pytest
+import sentencepiece
+
+from engine.errors import BadCheckpoint
+from engine.tokenizers.folder import read_folder
+from engine.tokenizers.sentencepiece import FILES, LAYOUTS
+from engine.tokenizers.tokenizer import Tokenizer
+from tests.often import times
+
+TEXTS = [
+    "A quiet wonder of a film, isn't it?",
+    "Nobody laughs; 12 of us — naïve — left.  Two  spaces, and a tab\there.",
+    "Die Straße führt über Øresund; où est-ce? İstanbul ﬁ ½ ＡＢＣ",
+    "Быстрая лиса — йод, Україна; ΒΕΡΤ μαθαίνει Ελληνικά.",
+    "تعلّم الآلة في اللغة العربية، ١٢٣؟",
+    "机器学习很有趣。東京へ行きます、ﾃｽﾄ。",
+    "हिन्दी में पढ़ना, தமிழ் மொழி. 🙂",
+]
+NAMES = {  # in the file: padding, unknown, beginning, end
+    "DebertaV2Tokenizer": ("[PAD]", "[UNK]", "[CLS]", "[SEP]", (0, 3, 1, 2)),
+    "XLMRobertaTokenizer": ("<pad>", "<unk>", "<s>", "</s>", (-1, 0, 1, 2)),
+    "CamembertTokenizer": ("<pad>", "<unk>", "<s>", "</s>", (-1, 0, 1, 2)),
+    "AlbertTokenizer": ("<pad>", "<unk>", "[CLS]", "[SEP]", (0, 1, 2, 3)),
+}
+
+
+def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.SentencePieceProcessor:
+    """A folder with a file of SentencePiece alone, as that class has it."""
+    folder.mkdir(exist_ok=True)
+    pad, unknown, begin, end, (pad_id, unk_id, bos_id, eos_id) = NAMES[tokenizer]
+    made = io.BytesIO()
+    settings = {
+        "sentence_iterator": iter(TEXTS * 5),
+        "model_writer": made,
+        "vocab_size": 300,
+        "hard_vocab_limit": False,
+        "pad_id": pad_id,
+        "unk_id": unk_id,
+        "bos_id": bos_id,
+        "eos_id": eos_id,
+        "pad_piece": pad,
+        "unk_piece": unknown,
+        "bos_piece": begin,
+        "eos_piece": end,
+        "minloglevel": 5,
+    }
+    sentencepiece.SentencePieceTrainer.train(**{**settings, **more})
+    (folder / "spm.model").write_bytes(made.getvalue())
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": tokenizer}))
+    return sentencepiece.SentencePieceProcessor(model_proto=made.getvalue())
+
+
+@pytest.mark.parametrize("tokenizer", LAYOUTS)
+def test_texts_are_split_as_sentencepiece_splits_them(tokenizer, tmp_path):
+    theirs = trained(tmp_path, tokenizer)
+    if tokenizer == "AlbertTokenizer":  # the file alone knows nothing of ALBERT's own steps
+        config = {"tokenizer_class": tokenizer, "do_lower_case": False, "keep_accents": True}
+        (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    ours = Tokenizer.from_folder(tmp_path)
+    unknown = theirs.piece_to_id(theirs.id_to_piece(theirs.unk_id()))
+    for text in [*TEXTS, "unseen ዞ letters", "", "  "]:
+        ids = ours.encode(text).ids
+        assert (ids[0], ids[-1]) == (ours.cls, ours.sep)
+        wanted = theirs.encode(text)
+        assert len(ids) == len(wanted) + 2
+        for found, right in zip(ids[1:-1], wanted, strict=True):
+            if right == unknown:
+                assert found == ours.unknown
+            else:
+                assert ours.tokens[found] == theirs.id_to_piece(right)
+
+
+def test_ids_are_numbered_as_transformers_numbers_them(tmp_path):
+    """XLM-RoBERTa's are one higher, CamemBERT's four, and DeBERTa's and ALBERT's the same."""
+    for tokenizer, shift in (
+        ("XLMRobertaTokenizer", 1),
+        ("CamembertTokenizer", 4),
+        ("DebertaV2Tokenizer", 0),
+        ("AlbertTokenizer", 0),
+    ):
+        theirs = trained(tmp_path / tokenizer, tokenizer)
+        ours = Tokenizer.from_folder(tmp_path / tokenizer)
+        piece = theirs.id_to_piece(9)
+        assert ours.id(piece) == theirs.piece_to_id(piece) + shift
+        assert ours.mask == ours.size - 1
+        assert [ours.token(n) for n in ours.encode("a", "a").ids].count(ours.token(ours.sep)) == (
+            3 if shift else 2
+        )
+
+
+def test_what_is_saved_needs_the_file_no_more(tmp_path):
+    trained(tmp_path / "theirs", "DebertaV2Tokenizer")
+    ours = Tokenizer.from_folder(tmp_path / "theirs")
+    (tmp_path / "ours").mkdir()
+    ours.save(tmp_path / "ours")
+    again = Tokenizer.from_folder(tmp_path / "ours")
+    assert again.fingerprint == ours.fingerprint
+    from transformers import AutoTokenizer
+
+    published = AutoTokenizer.from_pretrained(tmp_path / "ours", local_files_only=True)
+    for text in TEXTS:
+        assert published(text)["input_ids"] == ours.encode(text).ids
+
+
+def test_the_network_says_whose_file_it_is_where_nothing_else_does(tmp_path):
+    trained(tmp_path, "DebertaV2Tokenizer")
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false, "vocab_type": "spm"}')
+    (tmp_path / "config.json").write_text('{"model_type": "deberta-v2"}')
+    assert read_folder(tmp_path).special == ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    with pytest.raises(BadCheckpoint, match="nothing says how its tokens are numbered"):
+        read_folder(tmp_path)
+
+
+def test_another_kind_of_sentencepiece_is_refused(tmp_path):
+    trained(tmp_path, "DebertaV2Tokenizer", model_type="bpe")
+    with pytest.raises(BadCheckpoint, match="no Unigram"):
+        read_folder(tmp_path)
+
+
+@times(200, 3_000)
+def test_a_damaged_file_is_read_or_refused_in_words(tmp_path, count):
+    trained(tmp_path, "DebertaV2Tokenizer")
+    whole, chance = (tmp_path / FILES[0]).read_bytes(), random.Random(4)
+    refused = list[str]()
+    for _ in range(count):
+        mutant = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            mutant[chance.randrange(len(mutant) if chance.random() < 0.5 else 400)] ^= (
+                1 << chance.randrange(8)
+            )
+        if chance.random() < 0.3:
+            del mutant[chance.randrange(len(mutant)) :]
+        (tmp_path / FILES[0]).write_bytes(bytes(mutant))
+        try:
+            Tokenizer.from_folder(tmp_path).encode(TEXTS[0])
+        except BadCheckpoint as error:
+            refused.append(error.problem)
+    assert refused and all(problem.endswith(".") for problem in refused)
