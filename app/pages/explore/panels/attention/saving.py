@@ -19,6 +19,7 @@ from app.pages.explore.panels.attention.description import (
     value_name,
 )
 from app.pages.explore.panels.attention.figure import SCALE_HEIGHT, Drawing, paint_scale
+from app.pages.explore.panels.attention.heads import HeadRows, HeadsState
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, Role
 from app.translation import in_language, tr
@@ -29,6 +30,7 @@ from app.widgets.figure import Figure, Table, ink, paper_font
 ROW = 20.0  # px of a row of the table
 MOST_ROWS = 60  # rows of the table that are drawn
 COLUMN = 170.0  # px
+CELL = 56.0  # px of a head with its number
 HEAD_SIDE, HEAD_GAP = 64, 4  # px of a head of the wall, and between two
 MARGIN = 24.0  # px for the numbers of layers and heads
 BAND, NAME = 60.0, 20.0  # px of a row of elements, and of its name
@@ -123,6 +125,44 @@ def pair(state: AttentionState) -> Figure | None:
     )
 
 
+def heads(state: HeadsState, rows: HeadRows) -> Figure | None:
+    """All heads, coloured by the column by which they are sorted; the table has all columns."""
+    values = state.values(state.column)
+    if values is None or not rows.keys:
+        return None
+    layers, count = values.shape
+    name, most = state.name(state.column), float(values.max())
+
+    def paint(painter: QPainter, _: QSizeF) -> None:
+        _paint_values(painter, values)
+
+    columns = [state.values(key) for key in rows.keys]
+    table_rows = [
+        (
+            layer + 1,
+            head + 1,
+            state.pattern(layer, head),
+            *(float(column[layer, head]) for column in columns if column is not None),
+        )
+        for layer, head in rows.order
+    ]
+    header = ("layer", "head", "pattern", *(state.name(key) for key in rows.keys))
+    text = tr(
+        "{0}: {1}. Layers from top to bottom, heads from left to right; the stronger the colour, "
+        "the larger the value, up to {2}. Means over the query tokens that are not special."
+    ).format(name, state.meaning(state.column), numbers.decimal(most, 3))
+    wide, high = MARGIN + count * (CELL + HEAD_GAP), MARGIN + layers * (CELL / 2 + HEAD_GAP)
+    return Figure(
+        name=f"attention-heads-{state.column.replace('_', '-')}",
+        title=tr("Attention heads: {0}").format(name),
+        caption=f"{text} {_source(state.of)}",
+        size=QSize(round(wide), round(high)),
+        paint=paint,
+        array=values,
+        table=lambda: Table(header, table_rows),
+    )
+
+
 def wall(state: AttentionState) -> Figure | None:
     """All heads of all layers; None while there are none."""
     levels, weights = state.maps.wall, state.maps.weights
@@ -201,6 +241,32 @@ def _paint_elements(painter: QPainter, names: Sequence[str], values: np.ndarray)
             painter.fillRect(bar, ink(SIGNS[value < 0]))
         painter.setPen(ink(Role.BORDER))
         painter.drawLine(QPointF(0, middle), QPointF(ELEMENTS, middle))
+
+
+def _paint_values(painter: QPainter, values: np.ndarray) -> None:
+    """float [L, H], a cell for each head with its number."""
+    low, high = float(values.min()), float(values.max())
+    for layer, row in enumerate(values.tolist()):
+        for head, value in enumerate(row):
+            left = MARGIN + head * (CELL + HEAD_GAP)
+            top = MARGIN + layer * (CELL / 2 + HEAD_GAP)
+            box = QRectF(left, top, CELL, CELL / 2)
+            share = (value - low) / (high - low) if high > low else 0.0
+            painter.fillRect(box, ink(Role.ACCENT, 0.5 * share))
+            painter.setPen(ink(Role.BORDER))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(box)
+            painter.setFont(paper_font(11))
+            painter.setPen(ink(Role.TEXT))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{value:.2f}")
+            painter.setPen(ink(Role.MUTED))
+            if not layer:
+                above = QRectF(box.left(), 0, CELL, MARGIN - 4)
+                painter.drawText(above, Qt.AlignmentFlag.AlignCenter, str(head + 1))
+            if not head:
+                beside = QRectF(0, box.top(), MARGIN - 6, CELL / 2)
+                right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+                painter.drawText(beside, right, str(layer + 1))
 
 
 def _paint_wall(painter: QPainter, levels: np.ndarray) -> None:

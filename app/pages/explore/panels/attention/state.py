@@ -129,6 +129,11 @@ class AttentionState(QObject):
         answer = self._pairs[self.maps.shows_second].answer
         return answer if isinstance(answer, QueryKeyShown) else None
 
+    @property
+    def pair_numbers(self) -> tuple[int, int]:
+        """The selected query token and key token of the side that is shown; -1 for none."""
+        return self._own(self.study.picked), self._own(self.study.target)
+
     def in_block(self, row: int, column: int) -> bool:
         """Whether a cell of the map is in the block that is shown."""
         ends = self.tokens[row].segment, self.tokens[column].segment

@@ -14,6 +14,7 @@ from app.notices import Notices
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.attention import readout, saving
 from app.pages.explore.panels.attention.filters import LinkFilters
+from app.pages.explore.panels.attention.heads import HeadsState, HeadsTable
 from app.pages.explore.panels.attention.lines import AxisTitles, Lines
 from app.pages.explore.panels.attention.matrix import Matrix
 from app.pages.explore.panels.attention.overview import Overview, scroll_area
@@ -29,7 +30,7 @@ from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text
 from app.widgets.wrapping import Wrapping
 
-TABLE, PAIR = 1, 2  # the forms that show links as rows, and a query and a key
+TABLE, PAIR, HEADS = 1, 2, 3  # the forms: links as rows, a query and a key, heads as rows
 
 
 class AttentionView(Panel):
@@ -43,10 +44,12 @@ class AttentionView(Panel):
         self.overview, self.filters = Overview(state), LinkFilters(state)
         self.lines, self.matrix, self.table = Lines(state), Matrix(state), LinkTable(state)
         self.pair = PairView(state)
+        self.heads = HeadsState(state)
+        self.heads_table = HeadsTable(self.heads)
         self.readout, self.note = OneLine(""), Text("", "small", wraps=False)
         self._is_scrolling = False
         self.keep = FigureButton(self.figure, notices)
-        self.keep.offer_on(self.lines, self.matrix, self.table, self.pair)
+        self.keep.offer_on(self.lines, self.matrix, self.table, self.pair, self.heads_table)
         self.keep_wall = FigureButton(self.wall_figure, notices)
         self.keep_wall.offer_on(self.overview.wall)
         buttons.dress_icon_button(
@@ -72,6 +75,8 @@ class AttentionView(Panel):
         state.links_changed.connect(self._say)
         state.pointed_changed.connect(self._say)
         state.maps.told.connect(self._on_told)
+        self.heads.column_changed.connect(self._tint)
+        self.heads.changed.connect(self._tint)
         self._on_head()
         self._on_told()
 
@@ -113,7 +118,7 @@ class AttentionView(Panel):
         pictures.setSizes([500, 500])
         self.pictures = pictures
         forms = Stack()
-        for form in (pictures, self.table, self.pair):
+        for form in (pictures, self.table, self.pair, self.heads_table):
             forms.addWidget(form)
         forms.setContentsMargins(2 * SPACE, 0, 0, 0)
         return forms
@@ -130,7 +135,7 @@ class AttentionView(Panel):
             box.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             box.valueChanged.connect(self._on_boxes)
         self.form = buttons.Segments(
-            [self.tr("Maps"), self.tr("Table"), self.tr("Query and key")],
+            [self.tr("Maps"), self.tr("Table"), self.tr("Query and key"), self.tr("Heads")],
             self.tr("View"),
         )
         self.form.choose(0)
@@ -183,6 +188,12 @@ class AttentionView(Panel):
         self.form.choose(form)
         self.forms.setCurrentIndex(form)
         self._state.see_pair(form == PAIR)
+        self.heads.set_seen(form == HEADS)
+
+    def _tint(self) -> None:
+        """The wall shows the column by which the heads are sorted."""
+        is_shown = self.heads.is_seen
+        self.overview.wall.show_tint(self.heads.values(self.heads.column) if is_shown else None)
 
     def _on_told(self) -> None:
         query = self._state.maps.query
@@ -243,6 +254,8 @@ class AttentionView(Panel):
             return None
         if self.forms.currentIndex() == PAIR:
             return saving.pair(state)
+        if self.forms.currentIndex() == HEADS:
+            return saving.heads(self.heads, self.heads_table.rows)
         if not state.drawn:
             return None
         make = saving.table if self.forms.currentIndex() == TABLE else saving.maps

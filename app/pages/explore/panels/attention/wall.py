@@ -30,6 +30,7 @@ SMALLEST = 6  # px of a head before the area scrolls
 NEAREST = 512  # px of a head, as it fits or zoomed in
 ZOOM = 1.25  # of one step
 GAP = 3  # px between two
+DIMMEST = 0.88  # opacity of what is laid over a head that has least
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
 
@@ -52,6 +53,9 @@ class Wall(QWidget):
         super().__init__(parent)
         self._heads: np.ndarray | None = None  # levels uint8 [L, H, P, P]
         self._picture: QPixmap | None = None
+        self.tint: np.ndarray | None = (
+            None  # from 0 to 1, float [L, H]; of the layers that are there
+        )
         self._chosen: tuple[tuple[int, int], ...] = ((0, 0),)
         self._over = (-1, -1)
         self.zoom = 1.0
@@ -75,6 +79,14 @@ class Wall(QWidget):
         if self.size_in_heads != had:
             self._size = None
             self.updateGeometry()
+        self.update()
+
+    def show_tint(self, values: np.ndarray | None) -> None:
+        """Dim heads the more, the less they have of something: float [L, H], or nothing."""
+        if values is not None and values.size:
+            low, high = float(values.min()), float(values.max())
+            values = (values - low) / (high - low) if high > low else np.ones_like(values)
+        self.tint = values
         self.update()
 
     def choose(self, chosen: tuple[tuple[int, int], ...]) -> None:
@@ -252,6 +264,8 @@ class Wall(QWidget):
             painter.drawPixmap(QRectF(QPointF(left, top), size), picture, all_of_it)
         else:
             self._paint_heads(painter, event.region(), picture, side)
+        if self.tint is not None:
+            self._paint_tint(painter, event.region(), self.tint)
         if event.rect().left() < left or event.rect().top() < top:
             self._paint_numbers(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -267,6 +281,15 @@ class Wall(QWidget):
             pen = QPen(colour(role), 2.5 if is_current else 1.75)
             painter.setPen(dashed(pen, head_dashes(number, len(self._chosen))))
             painter.drawRect(self.cell(*one).adjusted(-1.5, -1.5, 1.5, 1.5))
+
+    def _paint_tint(self, painter: QPainter, seen: QRegion, tint: np.ndarray) -> None:
+        """The colour of the window over each head, and a frame around those that have most."""
+        layers, heads = self.size_in_heads
+        for layer, row in enumerate(tint[:layers].tolist()):
+            for head, value in enumerate(row[:heads]):
+                box = self.cell(layer, head)
+                if seen.intersects(box.toAlignedRect()):
+                    painter.fillRect(box, colour(Role.WINDOW, DIMMEST * (1 - value)))
 
     def _paint_heads(self, painter: QPainter, seen: QRegion, picture: QPixmap, side: int) -> None:
         """Head by head, each stretched from its part of the picture, of `side` with the gap."""

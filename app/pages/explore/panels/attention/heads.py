@@ -1,0 +1,363 @@
+"""A row for every head: what it does in this text, and what the selected pair has in it.
+
+The column by which the rows are sorted tints the wall. Shapes: L layers, H heads, C columns.
+"""
+
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtWidgets import QHeaderView, QTableView, QVBoxLayout, QWidget
+
+from app import background
+from app.pages.explore.panels.attention.description import value_name
+from app.pages.explore.panels.attention.head_measures import (
+    KEYS,
+    MEASURES,
+    HeadFigures,
+    head_figures,
+    pair_values,
+)
+from app.pages.explore.panels.attention.state import AttentionState
+from app.resources import mono_font
+from app.theme import SPACE
+from app.translation import in_language
+from app.widgets.chips import painted
+from app.widgets.numbers import percent
+from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.text import Text, tooltip
+
+PAIR = "pair"  # the key of the column of the selected pair
+DIGITS = 3
+HEAD, PATTERN, FIRST = 0, 1, 2  # columns of the table
+
+
+class HeadsState(QObject):
+    """The figures of the maps that are shown, as far as they are computed.
+
+    Signals:
+        changed: the figures, or the selected pair.
+        column_changed: the column by which rows are sorted.
+    """
+
+    changed = Signal()
+    column_changed = Signal()
+
+    def __init__(self, of: AttentionState) -> None:
+        super().__init__(of)
+        self.of = of
+        self.figures: HeadFigures | None = None
+        self.column = KEYS[0]
+        self._is_seen = False
+        self._work: background.Job | None = None
+        of.maps.replaced.connect(self._on_replaced)
+        of.maps.forgotten.connect(self._on_replaced)
+        of.maps.grown.connect(lambda _: self._compute())
+        of.study.picked_changed.connect(lambda _: self.changed.emit())
+        of.study.target_changed.connect(lambda _: self.changed.emit())
+
+    @property
+    def pair(self) -> tuple[int, int] | None:
+        """The selected query token and key token."""
+        query, key = self.of.pair_numbers
+        count = len(self.of.maps.tokens)
+        return (query, key) if 0 <= query < count and 0 <= key < count else None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of numbers. Norms do not sum to 1, so of them there is the pair alone."""
+        pair = (PAIR,) if self.pair is not None else ()
+        return pair + (() if self.of.maps.shown_measure == "norms" else KEYS)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Layers that are computed, and heads."""
+        weights = self.of.maps.weights
+        if weights is None:
+            return 0, 0
+        if self.of.maps.shown_measure == "norms":
+            return weights.shape[0], weights.shape[1]
+        return (0, 0) if self.figures is None else self.figures.values.shape[:2]
+
+    def values(self, key: str) -> np.ndarray | None:
+        """A column, float64 [L, H]; None where there is none."""
+        layers, weights = self.size[0], self.of.maps.weights
+        if weights is None or not layers or key not in self.keys:
+            return None
+        if key == PAIR:
+            assert self.pair is not None
+            return pair_values(weights[:layers], *self.pair)
+        return self.figures.of(key) if self.figures is not None else None
+
+    def pattern(self, layer: int, head: int) -> str:
+        """What a positional head is called, with its share of the tokens; else nothing."""
+        figures = self.figures
+        if figures is None or self.of.maps.shown_measure == "norms":
+            return ""
+        if not figures.positional[layer, head]:
+            return ""
+        share = percent(figures.of("offset_share")[layer, head], 0)
+        offset = int(figures.offsets[layer, head])
+        names = {
+            -1: self.tr("previous token ({0})"),
+            0: self.tr("itself ({0})"),
+            1: self.tr("next token ({0})"),
+        }
+        if offset in names:
+            return names[offset].format(share)
+        sign = "+" if offset > 0 else "−"
+        return self.tr("offset {1} ({0})").format(share, f"{sign}{abs(offset)}")
+
+    def name(self, key: str) -> str:
+        if key != PAIR:
+            return in_language(MEASURES[KEYS.index(key)].name)
+        query, key_token = self._pair_names()
+        return f"{query} → {key_token}"
+
+    def meaning(self, key: str) -> str:
+        if key != PAIR:
+            return in_language(MEASURES[KEYS.index(key)].meaning)
+        text = self.tr("{0} of the selected pair: from “{1}” to “{2}”")
+        return text.format(value_name(self.of), *self._pair_names())
+
+    def set_seen(self, seen: bool) -> None:
+        """Whether the table is on the screen; the figures are computed then."""
+        if seen != self._is_seen:
+            self._is_seen = seen
+            self._compute()
+            self.column_changed.emit()
+
+    @property
+    def is_seen(self) -> bool:
+        return self._is_seen
+
+    def sort_by(self, key: str) -> None:
+        if key != self.column:
+            self.column = key
+            self.column_changed.emit()
+
+    def _pair_names(self) -> tuple[str, str]:
+        side = self.of.maps.side
+        ends = self.pair or (0, 0)
+        query, key = (painted(side.seen(n)) if n < len(side.tokens) else "" for n in ends)
+        return query, key
+
+    def _on_replaced(self) -> None:
+        self.figures = None
+        if self._work is not None:
+            self._work.cancel()
+            self._work = None
+        self.changed.emit()
+        self._compute()
+
+    def _compute(self) -> None:
+        """The layers that are new, off the window's thread."""
+        maps = self.of.maps
+        weights, done = maps.weights, 0 if self.figures is None else len(self.figures.values)
+        is_due = self._is_seen and self._work is None and maps.shown_measure != "norms"
+        if not is_due or weights is None or done >= len(weights):
+            return
+        tokens, model = maps.tokens, maps.side.model
+        causal = bool(model and model.info and model.info.causal)
+        more = weights[done:]
+        self._work = background.run(
+            self, lambda: head_figures(more, tokens, causal), self._on_figures
+        )
+
+    def _on_figures(self, more: HeadFigures) -> None:
+        self._work, before = None, self.figures
+        if before is not None:
+            more = HeadFigures(
+                np.concatenate((before.values, more.values)),
+                np.concatenate((before.offsets, more.offsets)),
+                more.queries,
+            )
+        self.figures = more
+        self.changed.emit()
+        self._compute()
+
+
+class HeadRows(QAbstractTableModel):
+    """Heads in the order of the column by which they are sorted."""
+
+    def __init__(self, state: HeadsState) -> None:
+        super().__init__(state)
+        self._state = state
+        self._keys: tuple[str, ...] = ()
+        self._values: dict[str, np.ndarray] = {}
+        self.order: list[tuple[int, int]] = []  # layer and head of each row
+        self._sorted = (FIRST, Qt.SortOrder.DescendingOrder)
+        state.changed.connect(self._take)
+        self._take()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return self._keys
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.order)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else FIRST + len(self._keys)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        layer, head = self.order[index.row()]
+        column = index.column()
+        if role == Qt.ItemDataRole.DisplayRole:
+            if column == HEAD:
+                return f"{layer + 1}.{head + 1}"
+            if column == PATTERN:
+                return self._state.pattern(layer, head)
+            return f"{self._values[self._keys[column - FIRST]][layer, head]:.{DIGITS}f}"
+        if role == Qt.ItemDataRole.FontRole:
+            return mono_font()
+        if role == Qt.ItemDataRole.TextAlignmentRole and column >= FIRST:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation != Qt.Orientation.Horizontal or section >= self.columnCount():
+            return None
+        if role == Qt.ItemDataRole.InitialSortOrderRole:
+            first = Qt.SortOrder.AscendingOrder if section == HEAD else Qt.SortOrder.DescendingOrder
+            return first.value
+        if role == Qt.ItemDataRole.DisplayRole:
+            if section == HEAD:
+                return self.tr("Head")
+            if section == PATTERN:
+                return self.tr("Pattern")
+            return self._state.name(self._keys[section - FIRST])
+        if role == Qt.ItemDataRole.ToolTipRole:
+            if section == HEAD:
+                return tooltip(self.tr("Layer and head, counted from 1"))
+            if section == PATTERN:
+                return tooltip(
+                    self.tr("Positional head: at least 90 % of its largest weights at one offset")
+                )
+            return tooltip(self._state.meaning(self._keys[section - FIRST]))
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if section >= FIRST else Qt.AlignmentFlag.AlignLeft
+            return side | Qt.AlignmentFlag.AlignVCenter
+        return None
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Of equal ones the lower layer first; a pattern by its share of the tokens."""
+        self._sorted = column, order
+        self.layoutAboutToBeChanged.emit()
+        self._order()
+        self.layoutChanged.emit()
+        if FIRST <= column < self.columnCount():
+            self._state.sort_by(self._keys[column - FIRST])
+        elif column == PATTERN:
+            self._state.sort_by("offset_share")
+
+    def row_of(self, layer: int, head: int) -> int:
+        """-1 where it is not there."""
+        return self.order.index((layer, head)) if (layer, head) in self.order else -1
+
+    def _take(self) -> None:
+        keys = self._state.keys
+        self.beginResetModel()
+        self._values = {
+            key: found for key in keys if (found := self._state.values(key)) is not None
+        }
+        new, self._keys = keys != self._keys, tuple(key for key in keys if key in self._values)
+        if new and PAIR in self._keys:  # whoever selects a pair asks for its heads
+            self._sorted = FIRST, Qt.SortOrder.DescendingOrder
+        self._order()
+        self.endResetModel()
+        column = self._sorted[0]
+        if FIRST <= column < self.columnCount():
+            self._state.sort_by(self._keys[column - FIRST])
+
+    def _order(self) -> None:
+        layers, heads = self._state.size if self._keys else (0, 0)
+        column, order = self._sorted
+        every = [(layer, head) for layer in range(layers) for head in range(heads)]
+        key = "offset_share" if column == PATTERN else ""
+        if FIRST <= column < self.columnCount():
+            key = self._keys[column - FIRST]
+        sign = -1 if order == Qt.SortOrder.DescendingOrder else 1
+        if key in self._values:
+            values = self._values[key]
+            every.sort(key=lambda one: (sign * values[one], one))
+        elif sign < 0:
+            every.reverse()
+        self.order = every
+
+
+class HeadsTable(QWidget):
+    """The rows, and a sentence about them; the current row is the current head."""
+
+    def __init__(self, state: HeadsState) -> None:
+        super().__init__()
+        self._state = state
+        self.rows = HeadRows(state)
+        self.table = QTableView()
+        self.table.setModel(self.rows)
+        dress(self.table, self.tr("Attention heads"))
+        self.table.verticalHeader().hide()
+        header = self.table.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setSortIndicator(FIRST, Qt.SortOrder.DescendingOrder)
+        header.setMinimumSectionSize(14 * SPACE)
+        self.table.setSortingEnabled(True)
+        self.note = Text("", "small")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.note)
+        self._is_following = False
+        self.rows.modelReset.connect(self._on_reset)
+        self.rows.layoutChanged.connect(self._follow)
+        self.table.selectionModel().currentRowChanged.connect(self._on_current)
+        state.of.head_changed.connect(self._follow)
+        state.column_changed.connect(self._say)
+        self._on_reset()
+
+    def _on_reset(self) -> None:
+        header = self.table.horizontalHeader()
+        header.blockSignals(True)
+        header.setSortIndicator(*self.rows._sorted)
+        header.blockSignals(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        self._follow()
+        self._say()
+
+    def _follow(self) -> None:
+        """Show the current head."""
+        row = self.rows.row_of(self._state.of.layer, self._state.of.head)
+        self._is_following = True
+        if row >= 0:
+            self.table.selectRow(row)
+        self._is_following = False
+
+    def _on_current(self, now: QModelIndex) -> None:
+        if now.isValid() and not self._is_following:
+            self._state.of.selection.pick(*self.rows.order[now.row()])
+
+    def _say(self) -> None:
+        state = self._state
+        if state.of.maps.shown_measure == "norms" and state.pair is None:
+            self.note.setText(
+                self.tr(
+                    "Value-weighted norms do not sum to 1. Select a pair of tokens to rank the "
+                    "heads by it, or choose attention weights."
+                )
+            )
+            return
+        if not self.rows.order:
+            self.note.setText(self.tr("Computing …"))
+            return
+        column = state.meaning(state.column) if state.column in state.keys else ""
+        count = state.figures.queries if state.figures is not None else 0
+        text = self.tr("{0}. The wall dims the heads that have less of it.").format(column)
+        if count and state.column != PAIR:
+            mean = self.tr("Means over %Ln token(s) without special ones.", "", count)
+            text = f"{text} {mean}"
+        self.note.setText(text)

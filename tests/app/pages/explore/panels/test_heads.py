@@ -1,0 +1,141 @@
+"""What every head does in a text: beside plain sums in float64, and in the window."""
+
+import math
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from app.pages.explore.panels.attention.head_measures import KEYS, head_figures, pair_values
+from app.pages.explore.panels.attention.view import HEADS
+from app.pages.explore.view import ExplorePage
+from tests.app.accessible import assert_accessible
+from tests.engine.explore.conftest import known  # noqa: F401  # the same weights in transformers
+
+CLOSE = 1e-5
+
+
+def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, float]:
+    """Every measure by its definition, number by number."""
+    alpha = weights[head].astype(np.float64)
+    count = len(tokens)
+    queries = [n for n, token in enumerate(tokens) if not token.special]
+    sums = dict.fromkeys(KEYS, 0.0)
+    at: dict[int, int] = {}
+    for i in queries:
+        entropy = -math.fsum(a * math.log(a) for a in alpha[i] if a > 0)
+        sums["entropy"] += entropy
+        sums["uniformity"] += entropy / math.log(count)
+        offset = int(np.argmax(alpha[i])) - i
+        at[offset] = at.get(offset, 0) + 1
+        for j, (token, a) in enumerate(zip(tokens, alpha[i], strict=True)):
+            own = tokens[i]
+            kinds = {
+                "distance": abs(i - j),
+                "itself": i == j,
+                "previous": j == i - 1,
+                "next": j == i + 1,
+                "first": token.special and j == 0,
+                "separators": token.special and j > 0,
+                "same": token.id == own.id and i != j,
+                "other_text": token.segment != own.segment and not token.special,
+                "punctuation": not token.special and token.text in (".", ",", "?"),
+            }
+            for key, share in kinds.items():
+                sums[key] += a * share
+    found = {key: value / len(queries) for key, value in sums.items()}
+    return found | {"offset_share": max(at.values()) / len(queries)}
+
+
+def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
+    """Attention of transformers, in float64."""
+    given = known.typed("A quiet film, a film.", "Nobody laughs?")
+    out = known.run(given, output_attentions=True)
+    weights = np.stack([layer[0].numpy() for layer in out.attentions])
+    found = head_figures(weights, given.described)
+    assert found.values.shape == (*weights.shape[:2], len(KEYS))
+    for head in np.ndindex(*weights.shape[:2]):
+        expected = by_hand(weights, given.described, head)
+        for key in KEYS:
+            assert found.of(key)[head] == pytest.approx(expected[key], abs=CLOSE), (key, head)
+    assert found.of("other_text").max() > 0.01 and found.of("same").max() > 0.01
+    pair = pair_values(weights, 2, 4)
+    assert np.array_equal(pair, weights[:, :, 2, 4].astype(np.float64))
+
+
+def test_layers_by_themselves_give_the_whole(known):  # noqa: F811
+    given = known.typed("A quiet film.")
+    weights = np.random.default_rng(1).dirichlet(
+        np.ones(len(given.described)), (3, 4, len(given.described))
+    )
+    weights = weights.astype(np.float32)
+    whole = head_figures(weights, given.described).values
+    parts = [head_figures(weights[n : n + 1], given.described).values for n in range(3)]
+    assert np.array_equal(whole, np.concatenate(parts))
+
+
+@pytest.fixture
+def page(qtbot, workshop, model, wait) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show()
+    made.arrive({"model": model, "text": "the cat sat on the mat"})
+    wait(lambda: made.study.is_settled and made.study.text == "the cat sat on the mat")
+    return made
+
+
+def planted(count: int) -> np.ndarray:
+    """Three layers of two heads; layer 2, head 2 attends to the token before, 5 to 1."""
+    rng = np.random.default_rng(5)
+    weights = rng.dirichlet(np.full(count, 5.0), (3, 2, count))
+    before = np.eye(count, k=-1)
+    before[0, 0] = 1
+    weights[1, 1] = (5 * before + 1 / count) / 6
+    return weights
+
+
+def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
+    """Three actions: the tab, the view, the column; the head stands first, and on the wall."""
+    view = page.panels["attention"]
+    page.bench.show_panel("attention")  # 1
+    wait(lambda: bool(explorer.of_kind("attend")))
+    weights = planted(len(page.study.tokens))
+    explorer.attend(explorer.of_kind("attend")[-1], weights)
+    view.show_form(HEADS)  # 2
+    table = view.heads_table.table
+    wait(lambda: table.model().rowCount() == 6)
+    header = table.horizontalHeader()
+    column = 2 + KEYS.index("previous")
+    place = QPoint(header.sectionViewportPosition(column) + 12, header.height() // 2)
+    table.scrollTo(table.model().index(0, column))
+    place = QPoint(header.sectionViewportPosition(column) + 12, header.height() // 2)
+    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=place)  # 3
+    first = [table.model().index(0, n).data() for n in range(table.model().columnCount())]
+    assert first[0] == "2.2" and "previous" in first[1]
+    assert view.overview.wall.tint is not None
+    assert np.unravel_index(view.overview.wall.tint.argmax(), (3, 2)) == (1, 1)
+    table.selectRow(0)
+    assert (page.study.layer, page.study.head) == (1, 1)
+    assert_accessible(view.heads_table)
+    saved = view.figure()
+    assert saved is not None and saved.table().rows[0][:2] == (2, 2)
+    view.show_form(0)
+    assert view.overview.wall.tint is None
+
+
+def test_heads_are_ranked_for_a_pair(page, explorer, wait):
+    view = page.panels["attention"]
+    page.bench.show_panel("attention")
+    wait(lambda: bool(explorer.of_kind("attend")))
+    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.study.tokens)))
+    view.show_form(HEADS)
+    page.study.pick(3)
+    page.study.pick_target(2)
+    table = view.heads_table.table
+    wait(lambda: "sat" in str(table.model().headerData(2, Qt.Orientation.Horizontal)))
+    assert table.model().index(0, 0).data() == "2.2"
+    weights = view._state.maps.weights
+    ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 2)]))
+    shown = [table.model().index(n, 0).data() for n in range(6)]
+    assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
