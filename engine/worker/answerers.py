@@ -25,6 +25,7 @@ from engine.explore import (
     prediction,
     pseudo_perplexity,
 )
+from engine.explore.ablation import heads_off
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
@@ -67,7 +68,9 @@ def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
     """Answer from the checkpoint of the question, in float32."""
 
     def answered(question: Any, desk: Desk) -> Answer:
-        return answer(desk.models.take(question.checkpoint), question)
+        checkpoint = desk.models.take(question.checkpoint)
+        with heads_off(checkpoint.network, question.heads_off):
+            return answer(checkpoint, question)
 
     return answered
 
@@ -86,7 +89,8 @@ def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
         key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
         known = serving.answers.get(key)
         if known is None:
-            known = answer(checkpoint, question)
+            with heads_off(checkpoint.network, question.heads_off):
+                known = answer(checkpoint, question)
             while len(serving.answers) >= REMEMBERED:
                 del serving.answers[next(iter(serving.answers))]
             serving.answers[key] = known
@@ -102,14 +106,17 @@ def _attend(question: Attend, desk: Desk) -> Answer:
     serving = desk.models.serving(question.checkpoint)
     is_analysis = question.measure != "weights"
     checkpoint, kind, why = serving.take(question.exact or is_analysis, maps=True)
-    answer = attention.attend(checkpoint, question, desk.scratch, desk.tell)
+    with heads_off(checkpoint.network, question.heads_off):
+        answer = attention.attend(checkpoint, question, desk.scratch, desk.tell)
     return answer.model_copy(update={"computed": kind, "why_exact": why})
 
 
 def _attribute(question: Attribute, desk: Desk) -> Answer:
     serving = desk.models.serving(question.checkpoint)
     takes_gradients = question.method in attribution.GRADIENTS
-    return attribution.attribute(serving.plain if takes_gradients else serving.exact, question)
+    checkpoint = serving.plain if takes_gradients else serving.exact
+    with heads_off(checkpoint.network, question.heads_off):
+        return attribution.attribute(checkpoint, question)
 
 
 def _examine(question: Examine, _: Desk) -> Answer:

@@ -1,5 +1,7 @@
 """What the figures of Explore say below them of where their numbers come from."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QDate, Qt
 
 from app.pages.explore.side import Input
@@ -18,10 +20,17 @@ def source(study: Study, side: int = 0) -> str:
     masked = masked_words(shown.input)
     if masked:
         parts.append(tr("Masked: {0}.").format(", ".join(f"“{word}”" for word in masked)))
+    if shown.heads_off:
+        parts.append(tr("Heads switched off: {0}.").format(head_list(shown.heads_off)))
     if shown.cut:
         parts.append(tr("Truncated to the first {0} tokens.").format(len(shown.tokens)))
     parts.append(QDate.currentDate().toString(Qt.DateFormat.ISODate))
     return " ".join(parts)
+
+
+def head_list(heads: Sequence[tuple[int, int]]) -> str:
+    """Layers and heads, counted from 1: 2.2, 3.1."""
+    return ", ".join(f"{layer + 1}.{head + 1}" for layer, head in heads)
 
 
 def masked_words(given: Input) -> list[str]:

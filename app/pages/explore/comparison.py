@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.library import ModelEntry
-from app.pages.explore.captions import quoted
+from app.pages.explore.captions import head_list, quoted
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
 from app.theme import SPACE
@@ -40,6 +40,7 @@ class Comparison(QWidget):
         self.picker.picked.connect(lambda model: study.compare(model, study.pinned))
         study.sides_changed.connect(self._show)
         study.tokens_changed.connect(self._show)
+        study.heads_off_changed.connect(self._show)
         self._show()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
@@ -73,7 +74,10 @@ class Comparison(QWidget):
         if not self.picker.choose(second.model.path):  # a checkpoint that its run did not keep
             self.picker.set_models([*self._models, second.model])
             self.picker.choose(second.model.path)
-        if self._study.pinned is not None:
+        if first.heads_off:
+            text = self.tr("Without heads {0}, compared with {1}.")
+            said = text.format(head_list(first.heads_off), second.model.name)
+        elif self._study.pinned is not None:
             text = self.tr("Compared with the pinned text “{0}”.")
             said = text.format(quoted(self._study.pinned.text))
         elif not second.is_known:

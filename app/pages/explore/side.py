@@ -82,6 +82,7 @@ class Side(QObject):
         self.tokens: tuple[Token, ...] = ()
         self.cut = False
         self.problem = ""
+        self.heads_off: tuple[tuple[int, int], ...] = ()  # layers and heads, from 0
         self.is_known = False  # whether the tokens are those of the texts
         self._words: dict[tuple[int, int], list[int]] = {}  # tokens of each segment's words
         self._tokenizer: Tokenizer | None = None
@@ -139,6 +140,7 @@ class Side(QObject):
             text=self.text,
             pair=self.pair,
             masked=self.masked,
+            heads_off=self.heads_off,
             **more,
         )
 

@@ -5,6 +5,7 @@ which the second is pinned. What is picked, a token, a layer, a head and a targe
 panels; tokens are counted in the first side.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -30,6 +31,7 @@ class Study(QObject):
         target_changed: likewise for the other token of a pair: the one that the picked attends to.
         pointed_changed: likewise for the token under the mouse.
         head_changed: layer and head, from 0; a panel whose model has fewer takes its last.
+        heads_off_changed: a head was switched off or on.
         label_changed: another class is to be explained.
         problem_changed: the sentence that says why there are no tokens, or nothing.
         model_wanted: a panel asks for the model in this folder.
@@ -44,6 +46,7 @@ class Study(QObject):
     target_changed = Signal(int)
     pointed_changed = Signal(int)
     head_changed = Signal(int, int)
+    heads_off_changed = Signal()
     label_changed = Signal()
     problem_changed = Signal(str)
     model_wanted = Signal(object)
@@ -63,6 +66,7 @@ class Study(QObject):
         self.both = (Side(0, self), Side(1, self))  # the second without a model: not compared
         self._first, self._second = self.both
         self._is_giving = False
+        self._compares_heads = False  # the second side is the same model with all heads
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(TYPING_PAUSE_MS)
@@ -124,6 +128,10 @@ class Study(QObject):
         return self._first.mask
 
     @property
+    def heads_off(self) -> tuple[tuple[int, int], ...]:
+        return self._first.heads_off
+
+    @property
     def tokenizer(self) -> Tokenizer | None:
         return self._first.tokenizer
 
@@ -179,18 +187,47 @@ class Study(QObject):
             self._marks = dict.fromkeys(self._marks)
             self.pick(-1)
             self.pick_target(-1)
+            self._switch_all_on()
+            if self._compares_heads:
+                self.compare(None)
             self._first.choose_model(model)
 
     def compare(self, model: ModelEntry | None, pinned: Input | None = None) -> None:
         """Put a second model beside the first, or a pinned input; None takes it away."""
         if (model, pinned) == (self._second.model, self.pinned):
             return
+        self._compares_heads = False
+        if model is None:
+            self._switch_all_on()
         self.pinned = pinned if model is not None else None
         self._second.look_at(self.pinned or self.input)
         self._second.choose_model(model)
         self.sides_changed.emit()
         self.tokens_changed.emit()
         self._settle_if_at_rest()
+
+    def switch_head(self, layer: int, head: int) -> None:
+        """Switch a head of the first side off, or on again.
+
+        Where nothing else is compared, the same model with all heads is put beside it.
+        """
+        off = set(self._first.heads_off) ^ {(layer, head)}
+        if not off and self._compares_heads:
+            self.compare(None)  # which switches it on
+        else:
+            self._first.heads_off = tuple(sorted(off))
+            if self._first.model is not None and not self.is_compared:
+                name = self.tr("{0} (all heads)").format(self._first.model.name)
+                self.compare(replace(self._first.model, name=name))
+                self._compares_heads = True
+            self.heads_off_changed.emit()
+        if self.is_settled:
+            self.settled.emit()
+
+    def _switch_all_on(self) -> None:
+        if self._first.heads_off:
+            self._first.heads_off = ()
+            self.heads_off_changed.emit()
 
     def set_texts(self, text: str, pair: str | None = None) -> None:
         """Read another text or pair; lone surrogates, which JSON cannot hold, are replaced."""

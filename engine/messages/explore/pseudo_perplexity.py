@@ -49,6 +49,9 @@ class ScoreTokens(Question):
     text: str
     pair: str | None = None
     start: int = Field(0, ge=0, description="The first token number that is not yet known.")
+    heads_off: tuple[tuple[int, int], ...] = Field(
+        (), description="Layers and heads, from 0, of which nothing is passed on."
+    )
 
 
 def perplexity(scores: Sequence[TokenScore]) -> float:

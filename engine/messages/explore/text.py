@@ -50,6 +50,9 @@ class TextQuestion(Question):
     text: str
     pair: str | None = None
     masked: tuple[int, ...] = ()
+    heads_off: tuple[tuple[int, int], ...] = Field(
+        (), description="Layers and heads, from 0, of which nothing is passed on."
+    )
 
 
 class PreciseQuestion(TextQuestion):

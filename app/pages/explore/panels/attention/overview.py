@@ -47,10 +47,16 @@ class Overview(QWidget):
         self.foot = QHBoxLayout()
         self.foot.setSpacing(SPACE)
         self.foot.addWidget(self.said, 1)
+        self.switch = buttons.icon_button(
+            "eye-off", self.tr("Switch the current head off or on (Alt+click)"), self._on_switch
+        )
+        self.foot.addWidget(self.switch)
         column.addLayout(self.foot)
         self.setMinimumWidth(50 * SPACE)
         self.models.chosen.connect(lambda number: state.show_side(bool(number)))
         self.wall.toggled.connect(state.selection.toggle)
+        self.wall.switched.connect(state.switch_head)
+        state.study.heads_off_changed.connect(self._on_off)
         self.wall.picked.connect(state.selection.pick)
         self.wall.pointed.connect(self._say)
         self._maps.wall_changed.connect(self._on_wall)
@@ -76,11 +82,22 @@ class Overview(QWidget):
         self._maps.set_measure(MEASURES[number].measure)
         self._say()
 
+    def _on_switch(self) -> None:
+        self._state.switch_head(*self._state.selection.current)
+
+    def _on_off(self) -> None:
+        """The second side has all heads."""
+        self.wall.show_off(self._maps.side.heads_off)
+        self._say()
+
     def _on_sides(self) -> None:
+        self.wall.show_off(self._maps.side.heads_off)
         self.models.setVisible(self._state.study.is_compared)
         self.models.choose(int(self._maps.side.number))
 
     def _on_head(self) -> None:
+        self.wall.show_off(self._maps.side.heads_off)
+        self.switch.setEnabled(self._maps.has_heads)
         self.wall.choose(self._state.heads)
         self._say()
 
@@ -102,7 +119,8 @@ class Overview(QWidget):
             self.said.setText(self.tr("Running the model …"))
         else:
             how = self.tr(
-                "Click: add or remove a head. Double-click: show this head only. Ctrl+wheel: zoom."
+                "Click: add or remove a head. Double-click: show this head only. "
+                "Alt+click: switch it off. Ctrl+wheel: zoom."
             )
             selected = (
                 self.tr("%Ln head(s) selected.", "", count)

@@ -171,6 +171,11 @@ class AttentionState(QObject):
         self.maps.show_side(second)
         self.see_pair(self._sees_pair)
 
+    def switch_head(self, layer: int, head: int) -> None:
+        """Switch a head of the first model off, or on again."""
+        if self.maps.has_heads:
+            self.study.switch_head(layer, head)
+
     def exclude_special(self, exclude: bool) -> None:
         """Leave out [CLS] and [SEP]; the weights between the others stay as they are."""
         if exclude != self.excludes_special:

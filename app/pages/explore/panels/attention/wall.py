@@ -3,6 +3,8 @@
 Shapes: L layers, H heads, P pixels.
 """
 
+from collections.abc import Collection
+
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -41,11 +43,13 @@ class Wall(QWidget):
 
     Signals:
         toggled: layer and head, from 0, of a click.
+        switched: likewise of a click with Alt: switch it off, or on again.
         picked: likewise of a double click or an arrow key: select this one alone.
         pointed: likewise for the head under the mouse; -1 and -1 for none.
     """
 
     toggled = Signal(int, int)
+    switched = Signal(int, int)
     picked = Signal(int, int)
     pointed = Signal(int, int)
 
@@ -56,6 +60,7 @@ class Wall(QWidget):
         self.tint: np.ndarray | None = (
             None  # from 0 to 1, float [L, H]; of the layers that are there
         )
+        self._off: frozenset[tuple[int, int]] = frozenset()
         self._chosen: tuple[tuple[int, int], ...] = ((0, 0),)
         self._over = (-1, -1)
         self.zoom = 1.0
@@ -87,6 +92,11 @@ class Wall(QWidget):
             low, high = float(values.min()), float(values.max())
             values = (values - low) / (high - low) if high > low else np.ones_like(values)
         self.tint = values
+        self.update()
+
+    def show_off(self, heads: Collection[tuple[int, int]]) -> None:
+        """Cross out the heads that are switched off."""
+        self._off = frozenset(heads)
         self.update()
 
     def choose(self, chosen: tuple[tuple[int, int], ...]) -> None:
@@ -190,7 +200,8 @@ class Wall(QWidget):
         layer, head = self.at(event.position().toPoint())
         was_click, self._pressed = not self._is_dragged, None
         if was_click and layer >= 0:
-            self.toggled.emit(layer, head)
+            has_alt = event.modifiers() & Qt.KeyboardModifier.AltModifier
+            (self.switched if has_alt else self.toggled).emit(layer, head)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         layer, head = self.at(event.position().toPoint())
@@ -270,6 +281,11 @@ class Wall(QWidget):
             self._paint_numbers(painter)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(colour(Role.BAD), 2))
+        for layer, head in self._off:
+            box = self.cell(layer, head).adjusted(3, 3, -3, -3)
+            painter.drawLine(box.topLeft(), box.bottomRight())
+            painter.drawLine(box.bottomLeft(), box.topRight())
         if self._over[0] >= 0:
             painter.setPen(QPen(colour(Role.MUTED), 1.5))
             painter.drawRect(self.cell(*self._over).adjusted(-1, -1, 1, 1))

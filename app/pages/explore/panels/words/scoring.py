@@ -19,7 +19,7 @@ from engine.messages.explore.pseudo_perplexity import (
 )
 from engine.messages.question import Refused
 
-Key = tuple[Path | None, tuple[str, ...]]
+Key = tuple[Path | None, tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
 class Scoring(QObject):
@@ -38,7 +38,7 @@ class Scoring(QObject):
         self.causal = False
         self.is_automatic = False
         self._places: tuple[TokenScore, ...] = ()
-        self._key: Key = (None, ())  # what they are of
+        self._key: Key = (None, (), ())  # what they are of
         self._start = 0
         self._is_wanted = False
         self._is_complete = False
@@ -91,7 +91,7 @@ class Scoring(QObject):
         self.changed.emit()
 
     def _now(self) -> Key:
-        return self.side.checkpoint, self.side.texts
+        return self.side.checkpoint, self.side.texts, self.side.heads_off
 
     def _keep_up(self) -> None:
         """Forget what is known of another text."""
@@ -104,7 +104,11 @@ class Scoring(QObject):
         if not self._is_wanted or side.checkpoint is None or not side.has_head("mlm"):
             return None
         return ScoreTokens(
-            checkpoint=side.checkpoint, text=side.text, pair=side.pair, start=self._start
+            checkpoint=side.checkpoint,
+            text=side.text,
+            pair=side.pair,
+            start=self._start,
+            heads_off=side.heads_off,
         )
 
     def _on_answer(self) -> None:

@@ -1,0 +1,76 @@
+"""A head is switched off on the wall: what the model says before and after, in every panel."""
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app.pages.explore.captions import source
+from app.pages.explore.view import ExplorePage
+from tests.app.accessible import assert_accessible
+
+TEXT = "the cat sat on the mat"
+
+
+@pytest.fixture
+def page(qtbot, workshop, model, wait) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show()
+    made.arrive({"model": model, "text": TEXT})
+    wait(lambda: made.study.is_settled and made.study.text == TEXT)
+    return made
+
+
+@pytest.fixture
+def wall(page, explorer, wait):
+    page.bench.show_panel("attention")
+    wait(lambda: bool(explorer.of_kind("attend")))
+    explorer.truly(explorer.of_kind("attend")[-1])
+    wall = page.panels["attention"].overview.wall
+    wait(lambda: wall.size_in_heads == (3, 2))
+    return wall
+
+
+def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qtbot, model):
+    """Three actions: a word is masked, Alt and a click, and the panel of predictions."""
+    page.study.toggle_mask(2)  # 1
+    place = wall.cell(1, 1).center().toPoint()
+    qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier, place)  # 2
+    assert page.study.heads_off == ((1, 1),) and page.study.is_compared
+    assert (page.study.layer, page.study.head) == (0, 0), "nothing else is selected"
+    wait(lambda: page.study.is_settled)
+    page.bench.show_panel("words")  # 3
+    wait(lambda: len({q.side for q in explorer.of_kind("fill_mask") if q.masked}) == 2)
+    asked = {q.side: q for q in explorer.of_kind("fill_mask") if q.masked}
+    assert [asked[side].heads_off for side in (0, 1)] == [((1, 1),), ()]
+    assert asked[0].checkpoint == asked[1].checkpoint == model
+    after, before = (explorer.truly(asked[side]) for side in (0, 1))
+    said = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
+    assert said[0] != pytest.approx(said[1], abs=1e-9)
+    assert "Without heads 2.2, compared with tiny (all heads)." in page.comparison.said.whole()
+    assert "Heads switched off: 2.2." in source(page.study)
+    assert "switched off" not in source(page.study, 1)
+    assert_accessible(page.panels["attention"])
+
+
+def test_it_is_switched_on_again_by_the_button_and_with_the_comparison(page, wall, qtbot, wait):
+    switch = page.panels["attention"].overview.switch
+    qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
+    assert page.study.heads_off == ((0, 0),)
+    wait(lambda: page.study.is_settled)
+    qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
+    assert page.study.heads_off == () and not page.study.is_compared
+    page.study.switch_head(2, 1)
+    page.study.switch_head(0, 1)
+    assert page.study.heads_off == ((0, 1), (2, 1))
+    page.study.switch_head(0, 1)
+    assert page.study.heads_off == ((2, 1),) and page.study.is_compared
+    qtbot.mouseClick(page.comparison.end, Qt.MouseButton.LeftButton)
+    assert page.study.heads_off == () and not page.study.is_compared
+
+
+def test_another_model_has_all_its_heads(page, wall, wait, classifier):
+    page.study.switch_head(1, 0)
+    page.choose(classifier)
+    wait(lambda: page.study.checkpoint == classifier and page.study.is_settled)
+    assert page.study.heads_off == () and not page.study.is_compared
