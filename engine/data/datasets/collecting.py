@@ -216,12 +216,15 @@ def _add(
     """Append the rows of a source, and count the spans of its tags."""
     straight = places == list(range(len(one.table.columns)))
     given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
+    writer.begin(one.path, remarks)
+    skips, append = writer.skips, writer.append
     for line, cells in one.table:
-        row = cells if straight else tuple("" if p is None else cells[p] for p in places)
-        if writer.lacks(row, remarks, line):
+        row = cells if straight else tuple(["" if p is None else cells[p] for p in places])
+        if skips and writer.lacks(row, remarks, line):
             continue
         if tags is not None:
             cell, found = tags.read(Row(line, cells), remarks)
             row = writer.with_tags(row, cell)
             spans.update(counted(found, tags.scheme))
-        writer.append(row, line, given, one.path, remarks)
+        append(row, line, given)
+    writer.count()

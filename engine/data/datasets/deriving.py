@@ -66,6 +66,7 @@ def derive(
     with whole_folder(into) as made:
         place = made / "rows.parquet"
         with RowWriter(place, columns, mapping, Split(), cleaning) as writer:
+            writer.begin(path, remarks, changes)
             for number, (line, split, row) in enumerate(_rows(old)):
                 if number % READ_ROWS == 0:
                     progress(number, len(old))
@@ -79,7 +80,7 @@ def derive(
                 if number in edits.splits:
                     split = SPLITS.index(edits.splits[number])
                 if not writer.lacks(row, changes, line):
-                    writer.append(row, line, split, path, remarks, changes)
+                    writer.append(row, line, split)
                     if mapping.tags is not None:
                         tags.add(row[columns.index(mapping.tags)])
         collected = writer.collected(old.spec.source_sha256, [], tags.counted())

@@ -2,10 +2,13 @@
 
 import hashlib
 from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -34,6 +37,7 @@ from engine.spec.dataset import (
 )
 
 SPEC, DATA = "spec.json", "data.parquet"
+COLON, NOTHING = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
 SHOWN_UNSEEN = 10  # labels that are kept of those that cannot be learned
 SHOWN = 1_000  # labels in several spellings that are told
 
@@ -148,8 +152,24 @@ class Fingerprint:
         self._add_cells(self._names)
 
     def add(self, batch: pa.RecordBatch | pa.Table) -> None:
-        lists = [batch.column(name).to_pylist() for name in self._names]
-        self._add_cells([cell for row in zip(*lists, strict=True) for cell in row])
+        """Count cells as the library writes them one after another: length, colon, cell."""
+        pieces: list[Any] = []
+        for name in self._names:
+            cells: Any = batch.column(name).cast(pa.large_string())
+            pieces += [pc.utf8_length(cells).cast(pa.large_string()), COLON, cells]
+        whole = pc.binary_join_element_wise(*pieces, NOTHING)
+        for part in whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]:
+            self._add_values(part)
+
+    def _add_values(self, texts: "pa.Array[Any]") -> None:
+        """The bytes of all texts of an array."""
+        if len(texts):
+            _, places, content = texts.buffers()
+            assert places is not None
+            offsets = np.frombuffer(memoryview(places), dtype=np.int64)
+            first, last = offsets[texts.offset], offsets[texts.offset + len(texts)]
+            if content is not None and last > first:
+                self._hash.update(memoryview(content)[int(first) : int(last)])
 
     def _add_cells(self, cells: list[str]) -> None:
         joined = "".join([f"{len(cell)}:{cell}" for cell in cells])
@@ -273,7 +293,11 @@ def _write(
     source = pq.ParquetFile(regular(collected.rows))
     schema = source.schema_arrow.append(pa.field("_split", pa.string()))
     first = 0
-    with source, pq.ParquetWriter(folder / DATA, schema, compression="zstd") as writer:
+    with (
+        source,
+        pq.ParquetWriter(folder / DATA, schema, compression="zstd") as writer,
+        ThreadPoolExecutor(1, "fingerprint") as pool,
+    ):
         for group in range(source.num_row_groups):
             if cancelled is not None and cancelled():
                 raise Cancelled
@@ -281,6 +305,7 @@ def _write(
             inside = names[splits[first : first + len(table)]]
             table = table.append_column("_split", pa.array(inside, type=pa.string()))
             first += len(table)
-            fingerprint.add(table)
+            adding = pool.submit(fingerprint.add, table)
             writer.write_table(table, row_group_size=len(table))
+            adding.result()
     collected.rows.unlink()

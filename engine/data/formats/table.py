@@ -93,10 +93,11 @@ def _even(
     rows: Iterator[Row], width: int, path: Path, remarks: Remarks, pads: bool
 ) -> Iterator[Row]:
     for row in rows:
-        missing = width - len(row.cells)
-        if missing == 0:
+        if len(row.cells) == width:
             yield row
-        elif missing > 0 and pads:
+            continue
+        missing = width - len(row.cells)
+        if missing > 0 and pads:
             remarks.saw(phrase("Row with missing cells, read as empty"), row.line)
             yield Row(row.line, row.cells + ("",) * missing)
         elif missing < 0 and not any(row.cells[width:]):
@@ -123,16 +124,17 @@ def _rows(path: Path, lines: Iterable[str], reading: Reading, remarks: Remarks) 
         yield from _labelled(lines, remarks)
         return
     reader = _reader(lines, reading.delimiter, reading.quoted)
-    start = 1
+    start, new = 1, tuple.__new__  # a row made so takes half the time
     try:
         for cells in reader:
+            end = reader.line_num
             if cells:
-                if reader.line_num > start:
-                    _remark_breaks(cells, start, reader.line_num, remarks)
-                yield Row(start, tuple(cells))
+                if end > start:
+                    _remark_breaks(cells, start, end, remarks)
+                yield new(Row, (start, tuple(cells)))
             else:
                 remarks.saw(phrase("Empty line skipped"), start)
-            start = reader.line_num + 1
+            start = end + 1
     except csv.Error as error:
         raise _bad_quotes(error, path, start, reader.line_num) from error
 

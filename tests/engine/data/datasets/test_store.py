@@ -1,6 +1,7 @@
 """A data set is kept as a version that nothing changes."""
 
 import contextlib
+import hashlib
 import os
 import random
 import shutil
@@ -10,9 +11,11 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from engine.data.datasets.importing import Fingerprint
 from engine.data.datasets.store import Cancelled, import_dataset, open_dataset, resolve
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile, MissingColumn, StudioError
@@ -366,3 +369,23 @@ def test_rows_without_text_are_not_kept_together(tmp_path):
     mapping, reading = Mapping(text="text", label="label"), Reading()
     spec = import_dataset("x", {"all": file}, reading, mapping, Split(), tmp_path / "x")
     assert spec.rows["validation"] == 10 and not [note for note in spec.notes if "equal" in note]
+
+
+DICTIONARY = pa.dictionary(pa.int32(), pa.string())
+
+
+def test_the_fingerprint_is_that_of_lengths_and_cells_one_after_another():
+    rows = [("a text", "é", "train"), ("", "日本", "test"), ("12:x", "", "train")] * 50
+    mapping = Mapping(text="t")
+    wanted = hashlib.sha256(mapping.identity().encode())
+    cells = ["t", "l", "_split", *(cell for row in rows for cell in row)]
+    wanted.update("".join(f"{len(cell)}:{cell}" for cell in cells).encode())
+    table = pa.table(
+        {name: list(column) for name, column in zip("tls", zip(*rows, strict=True), strict=True)}
+    )
+    table = table.rename_columns(["t", "l", "_split"])
+    for part in (table, table.cast(pa.schema([(n, DICTIONARY) for n in table.column_names]))):
+        found = Fingerprint(("t", "l"), mapping)
+        for batch in part.to_batches(max_chunksize=37):
+            found.add(batch)
+        assert found.hexdigest() == wanted.hexdigest()

@@ -23,6 +23,7 @@ from engine.spec.dataset import Reading, Split
 from tests.engine.data.formats.tagged_lines import added
 
 README = Path(__file__).parents[4] / "README.md"
+PAGE = Path(__file__).parents[4] / "docs" / "DATA.md"
 FILES = [name for name, one in FORMATS.items() if one.suffixes]
 
 
@@ -105,3 +106,11 @@ def test_the_commands_take_a_format_from_outside(
     assert main(["job", "--data", str(file)]) == 0
     job = json.loads(capsys.readouterr().out)
     assert job["data"]["reading"]["format"] == tagged.name
+
+
+def test_the_page_of_data_has_every_format() -> None:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    begin = lines.index("| format | endings | what becomes of it |") + 2
+    rows = [line.split("|") for line in lines[begin : lines.index("", begin)]]
+    said = {title.strip(): tuple(endings.split()) for _, title, endings, *_ in rows}
+    assert said == {str(one.title): one.suffixes for one in FORMATS.values()}

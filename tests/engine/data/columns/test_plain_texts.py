@@ -1,0 +1,17 @@
+"""When two texts are equal."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engine.data.columns.plain_texts import plain_all, plain_text
+from tests.often import tries
+
+texts = st.lists(st.text(st.sampled_from("aB \t\n\0\x1céßẞ\u00a0ﬁ"), max_size=6), max_size=8)
+
+
+@given(texts)
+@example(["a b", " A ", "", "c\0d"])
+@example([])
+@tries(300)
+def test_many_texts_become_what_each_becomes(some: list[str]) -> None:
+    assert plain_all(some) == [plain_text(text) for text in some]
