@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QListWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QVBoxLayout, QWidget
 
 from app import background
 from app.results.state import ResultsState
@@ -113,32 +113,55 @@ class ComparisonCard(QWidget):
                 self._state.choose(SOURCE, ())
 
     def _on_others(self, found: list[Other]) -> None:
+        file = Choice("file", self.tr("Choose a &file…"))
+        cancel = Choice("cancel", self.tr("Cancel"))
         if not found:
-            self._studio.notices.say(
+            ask(
+                self,
+                self.tr("Compare with"),
                 self.tr(
-                    "There is no other result of this task to compare with. Finish another run."
-                )
+                    "There is no other result of this task. Finish another run, or choose a file "
+                    "of predictions, as in the folder “results” of a run."
+                ),
+                (file, cancel),
+                lambda key: self._choose_file() if key == "file" else None,
             )
             return
         choices = QListWidget()
         choices.setAccessibleName(self.tr("Results to compare with"))
         choices.addItems([visible(one.name) for one in found])
         choices.setCurrentRow(0)
+
+        def answered(key: str) -> None:
+            if key == "compare":
+                self.compare_with(found[choices.currentRow()])
+            elif key == "file":
+                self._choose_file()
+
         asked = ask(
             self,
             self.tr("Compare with"),
             self.tr("The other result is the first one, and the one shown now is the second."),
-            (
-                Choice("compare", self.tr("Compare"), "primary"),
-                Choice("cancel", self.tr("Cancel")),
-            ),
-            lambda key: (
-                self.compare_with(found[choices.currentRow()]) if key == "compare" else None
-            ),
+            (Choice("compare", self.tr("Compare"), "primary"), file, cancel),
+            answered,
             [choices],
         )
         choices.itemActivated.connect(lambda _: asked.buttons["compare"].click())
         choices.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _choose_file(self) -> None:
+        """Compare with predictions that were written elsewhere, as Results keeps them."""
+        dialog = QFileDialog(self, self.tr("Compare with"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("Predictions (*.parquet)"), self.tr("All files (*)")])
+
+        def chosen(name: str) -> None:
+            file = Path(name)
+            self.compare_with(Other(visible(file.name), file))
+
+        dialog.fileSelected.connect(chosen)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
 
     def _on_compared(self, name: str, compared: Compared) -> None:
         self.found = found = compared.rows

@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QListWidget
 from pytestqt.qtbot import QtBot
 
+from app.results.comparison import Other
 from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.studio import Studio
@@ -393,6 +394,26 @@ def test_two_results_are_compared_and_flips_are_rows(
     card.stop.click()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
     assert not card.isVisible()
+
+
+def test_a_result_is_compared_with_a_file_of_predictions(
+    show: Show, qtbot: QtBot, tmp_path: Path
+) -> None:
+    other = tmp_path / "elsewhere.parquet"
+    classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS).write(other)
+    view = show()
+    view.compare_action.trigger()
+    question(qtbot).buttons["file"].click()
+    dialog = view.comparison.findChild(QFileDialog)
+    dialog.fileSelected.emit(str(other))
+    dialog.close()
+    qtbot.waitUntil(view.comparison.isVisible)
+    assert view.comparison.claim.text().startswith("The difference may be chance")
+    assert "First: elsewhere.parquet." in view.comparison.about.text()
+    (tmp_path / "notes.parquet").write_text("no table")
+    view.comparison.compare_with(Other("notes.parquet", tmp_path / "notes.parquet"))
+    notices = view.comparison._studio.notices
+    qtbot.waitUntil(lambda: bool(notices.shown) and "notes.parquet" in notices.shown[-1].problem)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.evaluation import question_answering
 from engine.results.predictions import PredictionFacts, Predictions
 from engine.spec.dataset import Mapping
 
@@ -98,6 +99,24 @@ def labelled_sets(
         ],
     }
     return Predictions.of(facts("multi_label", labels), record, {"text": ["a"] * len(gold)})
+
+
+def answered(rows: list[tuple[str, list[str], float]]) -> Predictions:
+    """Rows of a predicted answer, the gold ones, and the no-answer score."""
+    scored = [question_answering.report([said], [gold]) for said, gold, _ in rows]
+    record = {
+        "row": range(len(rows)),
+        "gold": [" | ".join(gold) for _, gold, _ in rows],
+        "predicted": [said for said, _, _ in rows],
+        "score": [one.f1 for one in scored],
+        "details": [
+            json.dumps(
+                {"gold": gold, "exact": one.exact_match, "null": null, "best": [[said, 0, 1, 0.5]]}
+            )
+            for (said, gold, null), one in zip(rows, scored, strict=True)
+        ],
+    }
+    return Predictions.of(facts("question_answering"), record, {"text": ["who"] * len(rows)})
 
 
 def masked_tokens(rows: int = 40) -> Predictions:

@@ -11,7 +11,7 @@ from engine.results.intervals import Interval
 from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
 from engine.results.significance import seeds_interval
-from tests.engine.results.made import facts
+from tests.engine.results.made import answered, facts, labelled_sets, tagged
 
 LABELS = ("a", "b", "c")
 JOINT = np.array([[0.4, 0.05, 0.05], [0.05, 0.2, 0.05], [0.02, 0.03, 0.15]])  # gold over predicted
@@ -40,6 +40,34 @@ def numbers(rng: np.random.Generator) -> Predictions:
         "scores": pairs[:, 1:].astype(np.float32).tolist(),
     }
     return Predictions.of(facts("regression"), record, {"text": ["x"] * ROWS})
+
+
+def entities(rng: np.random.Generator) -> Predictions:
+    """Six words in a row, each alone a span or none, of which the model finds 80 %."""
+    gold = rng.random((ROWS, 6)) < 0.2
+    predicted = np.where(gold, rng.random((ROWS, 6)) < 0.8, rng.random((ROWS, 6)) < 0.05)
+    sides = (
+        [" ".join("B-x" if one else "O" for one in row) for row in side]
+        for side in (gold, predicted)
+    )
+    return tagged([("a b c d e f", *pair) for pair in zip(*sides, strict=True)])
+
+
+def label_sets(rng: np.random.Generator) -> Predictions:
+    """Three labels, each on or off; of those that are on, the model finds 80 %."""
+    gold = rng.random((ROWS, 3)) < 0.3
+    predicted = np.where(gold, rng.random((ROWS, 3)) < 0.8, rng.random((ROWS, 3)) < 0.1)
+    sides = (
+        [[name for name, on in zip(LABELS, row, strict=True) if on] for row in side]
+        for side in (gold, predicted)
+    )
+    return labelled_sets(*sides, LABELS)
+
+
+def answers(rng: np.random.Generator) -> Predictions:
+    """Answers that are right, or have one word too much (F1 of 2/3), or share no word."""
+    said = rng.choice(["dog", "red dog", "cat"], ROWS, p=[0.6, 0.2, 0.2])
+    return answered([(str(one), ["dog"], 0.0) for one in said])
 
 
 def metric(name: str, made: Callable[[Any], Predictions]) -> Callable[[Any], Interval]:
@@ -75,6 +103,9 @@ CASES: dict[str, tuple[Callable[[Any], Interval], float]] = {
         metric("mean_absolute_error", numbers),
         float(np.sqrt(2 * (1 - STRAIGHT)) * np.sqrt(2 / np.pi)),
     ),
+    "F1 of spans": (metric("f1", entities), 2 * 0.16 / (0.2 + 0.16 + 0.04)),
+    "micro F1": (metric("f1_micro", label_sets), 2 * 0.24 / (0.3 + 0.24 + 0.07)),
+    "F1 of answers": (metric("f1", answers), 0.6 + 0.2 * 2 / 3),
     "difference of accuracies": (less_than_another, float(np.trace(JOINT)) * 0.2),
     "mean over four seeds": (seeds, 0.8),
 }

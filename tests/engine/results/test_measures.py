@@ -1,6 +1,5 @@
 """The metrics of a task, as sums over rows, are those of its report."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 
-from engine.evaluation import question_answering
 from engine.evaluation.regression import report
 from engine.evaluation.token_classification import report as tag_report
 from engine.results.intervals import bootstrap_rows
 from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
 from engine.spec.tasks import TASKS
-from tests.engine.results.made import classified, facts, labelled_sets, tagged
+from tests.engine.results.made import answered, classified, facts, labelled_sets, tagged
 from tests.often import tries
 
 LABELS = ("a", "b", "c")
@@ -36,24 +34,6 @@ def numbers(gold: Any, predicted: Any) -> Predictions:
         "scores": [[float(one)] for one in predicted],
     }
     return Predictions.of(facts("regression"), record, {"text": ["x"] * len(gold)})
-
-
-def answered(rows: list[tuple[str, list[str], float]]) -> Predictions:
-    """Rows of a predicted answer, the gold ones, and the no-answer score."""
-    scored = [question_answering.report([said], [gold]) for said, gold, _ in rows]
-    record = {
-        "row": range(len(rows)),
-        "gold": [" | ".join(gold) for _, gold, _ in rows],
-        "predicted": [said for said, _, _ in rows],
-        "score": [one.f1 for one in scored],
-        "details": [
-            json.dumps(
-                {"gold": gold, "exact": one.exact_match, "null": null, "best": [[said, 0, 1, 0.5]]}
-            )
-            for (said, gold, null), one in zip(rows, scored, strict=True)
-        ],
-    }
-    return Predictions.of(facts("question_answering"), record, {"text": ["who"] * len(rows)})
 
 
 @tries(50)
