@@ -287,14 +287,16 @@ class DataPage(QWidget):
                 self.state.delete(entry)
 
         title = self.tr("Delete “{0}”?").format(entry.name)
+        choice = Choice("delete", self.tr("Move to trash"), "danger")
         if self._back_to is not None:
             title = self.tr("Go back to version {0}?").format(self._back_to.name)
+            choice = Choice("delete", self.tr("Go back"), "primary")
         dialogs.ask(
             self,
             title,
             " ".join(said),
             [
-                Choice("delete", self.tr("Move to trash"), "danger"),
+                choice,
                 Choice("cancel", self.tr("Cancel")),
             ],
             answered,

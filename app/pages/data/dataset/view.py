@@ -99,7 +99,6 @@ class DatasetView(Page):
         self.body.addWidget(self.problem, 1)
         self.state.opened.connect(self._on_opened)
         self.state.found.connect(self._on_found)
-        self.state.page_read.connect(lambda _page, _rows: self._show_row())
         self.state.start()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
@@ -223,6 +222,7 @@ class DatasetView(Page):
         for number, split in enumerate(SPLITS, start=1):
             self.splits.group.button(number).setVisible(bool(spec.rows.get(split)))
         self.model = RowsModel(self.state, self)
+        self.state.page_read.connect(lambda _page, _rows: self._show_row())  # once it is there
         self.splitter.show()
         QTimer.singleShot(0, self, self._show_table)  # once it has its place
 
@@ -306,7 +306,7 @@ class DatasetView(Page):
         self.deleted_rows.setVisible(is_on and len(review.deleted) > 0)
         if is_on and review.older is not None and not self._are_listed:
             self._are_listed = True
-            said = self.tr("Since version {0}: {1} rows changed, {2} added, {3} deleted")
+            said = self.tr("Since version {0}: {1} changed, {2} added, {3} deleted")
             counts = map(numbers.count, review.counts)
             self.finding_text.setText(said.format(review.older.name, *counts))
             self.finding_line.show()

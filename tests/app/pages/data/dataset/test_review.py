@@ -191,7 +191,8 @@ def test_changes_since_the_version_before_are_listed(qtbot, page, view) -> None:
         "label: 1⏎Training",
         "sentence: the film was very good 7",
     ]
-    assert new.finding_text.text() == "Since version 1: 2 rows changed, 0 added, 2 deleted"
+    assert new.finding_text.text() == "Since version 1: 2 changed, 0 added, 2 deleted"
+    assert "the film was very good 4" in new.row_text.toPlainText(), "the first row is read in full"
     qtbot.keyClicks(new.search, "another")
     qtbot.waitUntil(new.finding_line.isHidden, timeout=PATIENCE)
     qtbot.waitUntil(lambda: texts(new) == ["another text"], timeout=PATIENCE)
