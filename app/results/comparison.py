@@ -207,7 +207,10 @@ class ComparisonCard(QWidget):
 
 
 def others(record: Record, folder: Path, facts: PredictionFacts) -> list[Other]:
-    """The results of the same task, of this model and of all runs, but not the shown one."""
+    """The results of the same task that may share rows with the shown one: of this model, of runs.
+
+    Those of the same rows come first, then those of another version of the data set.
+    """
     with record.read() as session:
         runs = [(run.name, RunFolder(run.folder).results) for run in all_runs(session)]
     folders = [("", folder), *((name, path) for name, path in runs if path != folder)]
@@ -215,9 +218,9 @@ def others(record: Record, folder: Path, facts: PredictionFacts) -> list[Other]:
         (name or one.facts.model, one)
         for name, path in folders
         for one in kept_in(path)
-        if one.facts.task == facts.task and one.facts != facts
+        if one.facts.task == facts.task and one.facts != facts and _may_share(one.facts, facts)
     ]
-    found.sort(key=lambda pair: not _is_over_same_rows(pair[1].facts, facts))
+    found.sort(key=lambda pair: _distance(pair[1].facts, facts))
     return [Other(_said(name, one), one.file) for name, one in found]
 
 
@@ -259,8 +262,16 @@ def seeds_text(metric: str, scores: Mapping[int, float], together: Aggregate | N
     return tr("{0} (%n run(s), seeds {1})", len(scores)).format(mean, seeds)
 
 
-def _is_over_same_rows(one: PredictionFacts, other: PredictionFacts) -> bool:
-    return (one.part, one.source, one.fingerprint) == (other.part, other.source, other.fingerprint)
+def _may_share(one: PredictionFacts, other: PredictionFacts) -> bool:
+    """Not where they are different parts of the same data."""
+    return one.part == other.part or one.fingerprint != other.fingerprint
+
+
+def _distance(one: PredictionFacts, other: PredictionFacts) -> int:
+    """0: the same rows; 1: the same part of a data set of this name, after a correction say."""
+    if (one.part, one.source) != (other.part, other.source):
+        return 2
+    return int(one.fingerprint != other.fingerprint)
 
 
 def _said(name: str, one: Kept) -> str:

@@ -1,5 +1,7 @@
 """The list of rows: search, filter, sort, one row in full, Explore, export."""
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
@@ -29,6 +31,9 @@ SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
 DETAIL_CHARACTERS = 20_000  # of a row that are shown in full
 TEXT_WIDTH, SHORT_WIDTH = 90 * SPACE, 24 * SPACE
 DETAIL_HEIGHT = 24 * SPACE
+LEAST_TABLE, LEAST_DETAIL = 36 * SPACE, 11 * SPACE  # px high: three rows, and two lines
+LABEL_COLUMNS = ("gold", "predicted")
+CELL_PADDING = 6 * SPACE
 
 
 class RowsView(QWidget):
@@ -50,6 +55,8 @@ class RowsView(QWidget):
         self.row_text.setTabChangesFocus(True)
         self.row_text.setAccessibleName(self.tr("Selected row in full"))
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
+        self.table.setMinimumHeight(LEAST_TABLE)
+        self.row_text.setMinimumHeight(LEAST_DETAIL)
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.table)
         parts.addWidget(self.row_text)
@@ -131,9 +138,17 @@ class RowsView(QWidget):
         texts = predictions.facts.mapping.texts if predictions is not None else ()
         for number, column in enumerate(self.model.columns):
             width = TEXT_WIDTH if column.key in {CELL + name for name in texts} else SHORT_WIDTH
+            if column.key in LABEL_COLUMNS and predictions is not None:
+                width = self._label_width(predictions.facts.labels) or SHORT_WIDTH
             named = header.sectionSizeHint(number)
             self.table.setColumnWidth(number, named if column.is_number else max(width, named))
         self._select_first()
+
+    def _label_width(self, labels: Sequence[str]) -> int:
+        """Pixels of the longest label, at most SHORT_WIDTH; 0 where there are none."""
+        metrics = self.table.fontMetrics()
+        widths = (metrics.horizontalAdvance(label[:DETAIL_CHARACTERS]) for label in labels)
+        return min(max(widths, default=-CELL_PADDING) + CELL_PADDING, SHORT_WIDTH)
 
     def _select_first(self) -> None:
         if self.model.rowCount():

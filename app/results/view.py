@@ -6,9 +6,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
+    QFrame,
     QHBoxLayout,
     QMenu,
     QPushButton,
+    QScrollArea,
+    QSizePolicy,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -39,6 +42,7 @@ from engine.results.store import Kept, kept_in
 from engine.spec.tasks import TASKS
 
 PICTURES_WIDTH = 96 * SPACE  # px
+LEAST_HEIGHT = 80 * SPACE  # px, of pictures and rows; in a lower window all of it scrolls
 CONTENT, NONE, PROBLEM = range(3)
 
 
@@ -117,6 +121,11 @@ class ResultsView(QWidget):
         splitter.setSizes([PICTURES_WIDTH, 10_000])
         splitter.setHandleWidth(4 * SPACE)
         splitter.setChildrenCollapsible(False)
+        splitter.setMinimumHeight(LEAST_HEIGHT)
+        policy = (
+            splitter.sizePolicy()
+        )  # so that the area around does not ask for what it would like
+        splitter.setSizePolicy(policy.horizontalPolicy(), QSizePolicy.Policy.Ignored)
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 0, 0)
@@ -126,7 +135,15 @@ class ResultsView(QWidget):
             column.addWidget(self.baselines)
         column.addWidget(self.comparison)
         column.addWidget(splitter, 1)
-        return content
+        area = QScrollArea()  # so that no list vanishes in a low window
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.viewport().setAutoFillBackground(False)
+        area.setWidget(content)
+        content.setAutoFillBackground(False)
+        return area
 
     def _nothing(self) -> QWidget:
         if self._of.has_data:

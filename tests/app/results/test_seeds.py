@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.results.comparison import Other, runs_like
+from app.results.comparison import Other, others, runs_like
 from app.results.view import ResultsView
 from app.studio import Studio
 from engine.cli import main
 from engine.record.follow import take_in
+from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
@@ -106,3 +107,27 @@ def test_runs_that_differ_in_their_seed_alone_are_found(
         assert set(found) == {runs[name, seed] for seed in (1, 2, 3)}
         assert runs_like(studio.record, results / "step-00000001") == found
     assert runs_like(studio.record, tmp_path / "elsewhere") == []
+
+
+def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_never(
+    studio: Studio, runs: Runs
+) -> None:
+    """After a correction the data have another fingerprint; the same part still comes first."""
+    shown = runs["second", 1] / "results"
+    facts = read_predictions(file_of(shown, "validation")).facts
+    made = classified(GOLD, GOLD, text=TEXTS)
+    for folder, part, fingerprint in (
+        (shown, "test", facts.fingerprint),
+        (runs["first", 1] / "results", "validation", facts.fingerprint),
+        (runs["first", 1] / "results", "test", "older"),
+        (runs["first", 2] / "results", "validation", "older"),
+    ):
+        of = made.facts.model_copy(
+            update={"part": part, "fingerprint": fingerprint, "model": "One"}
+        )
+        Predictions(of, made.table).write(file_of(folder, part))
+    offered = [one.file for one in others(studio.record, shown, facts)]
+    assert offered[0] == file_of(runs["first", 1] / "results", "validation")
+    assert offered[1] == file_of(runs["first", 2] / "results", "validation")
+    assert offered[2] == file_of(runs["first", 1] / "results", "test")
+    assert file_of(shown, "test") not in offered

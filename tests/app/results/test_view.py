@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QListWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QListWidget, QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.results.comparison import Other
@@ -219,6 +219,21 @@ def test_a_file_that_is_damaged_is_told_in_words(
     view.state.open(tmp_path / "gone.parquet")
     qtbot.waitUntil(view.problem.isVisible)
     assert "gone.parquet is missing" in view.problem.text.text()
+
+
+def test_no_part_vanishes_in_a_low_window(show: Show) -> None:
+    """Everything together scrolls, and short labels leave their room to the texts."""
+    view = show(width=960, height=380)
+    view.pictures.made["confusion"].matrix.pressed.emit((0, 1))  # type: ignore[attr-defined]
+    view.comparison.show()
+    area = view.findChild(QScrollArea)
+    assert area is not None
+    QApplication.processEvents()
+    assert area.verticalScrollBar().maximum() > 0 == area.horizontalScrollBar().maximum()
+    rows = view.rows.table.viewport().height() // view.rows.table.rowHeight(0)
+    assert rows >= 2 and view.rows.row_text.height() >= 40
+    widths = {c.key: view.rows.table.columnWidth(n) for n, c in enumerate(view.rows.model.columns)}
+    assert widths["gold"] < widths["cell:text"] / 3
 
 
 def test_everything_has_a_name(show: Show) -> None:
