@@ -84,6 +84,11 @@ CORES = (  # for all cores, and beside a busy process
 
 def main() -> None:
     given = _arguments()
+    if given.families:
+        import families
+
+        families.main(given.pairs, given.threads or 1)
+        return
     every = ROWS if given.device == "cpu" else ON_GPU
     rows = [row for row in every if any(part in row.name for part in given.rows.split(","))]
     precision = given.precision if given.precision != "auto" else _precision(given)
@@ -263,6 +268,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     names = ", ".join((*(row.name for row in ROWS), "cores"))
     parser.add_argument("--rows", default="finetuning,pretraining,cores", help=f"of {names}")
+    parser.add_argument(
+        "--families", action="store_true", help="every family beside transformers, and no more"
+    )
     parser.add_argument("--pairs", type=int, default=3, help="rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")

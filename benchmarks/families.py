@@ -1,0 +1,136 @@
+"""Speed of a training step of every family beside transformers, at the lengths of SST-2.
+
+    python benchmarks/training.py --families
+
+Both sides have the same random weights, batches, clipping and optimiser; what differs is the
+network. Lengths are drawn as in SST-2's training sentences (mean 13 tokens with the marks, 3 to
+66), in batches of 32 as drawn. The sides take turns, and the times are those of the processor.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+import transformers
+from torch import Tensor
+
+from engine.checkpoints.families import FAMILIES
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.models.published import architecture, config_of, published_name
+from engine.spec.model import EncoderSpec
+
+LAYERS, WIDTH, VOCABULARY, BATCH = 4, 256, 8_000, 32
+WARM, STEPS = 2, 6
+Given = tuple[Tensor, Tensor, Tensor, Tensor]  # tokens, segments, mask, labels
+
+
+def main(rounds: int, threads: int) -> None:
+    """Print a table: one row a family."""
+    torch.set_num_threads(threads)
+    transformers.logging.set_verbosity_error()
+    print(f"\n### families: {LAYERS} layers × {WIDTH}, batches of {BATCH}, {threads} thread(s)\n")
+    print("| family | ms of a step | ours is × as fast (range) |")
+    print("| --- | --- | --- |", flush=True)
+    seen = set[str]()
+    for family in FAMILIES.values():
+        if family.network in seen:
+            continue  # the same network under another name
+        seen.add(family.network)
+        ours, theirs = sides(family.name)
+        ratios, times = list[float](), list[float]()
+        for number in range(rounds):
+            order = (ours, theirs) if number % 2 == 0 else (theirs, ours)
+            found = {side: seconds(side) for side in order}
+            ratios.append(found[theirs] / found[ours])
+            times.append(found[ours])
+        low, middle, high = min(ratios), statistics.median(ratios), max(ratios)
+        milliseconds = 1000 * statistics.median(times)
+        print(
+            f"| {family.title} | {milliseconds:.0f} | {middle:.2f} ({low:.2f}–{high:.2f}) |",
+            flush=True,
+        )
+
+
+def sides(family: str) -> tuple[Callable[[Given], Tensor], Callable[[Given], Tensor]]:
+    """A step's loss by our network, and by that of transformers with the same weights."""
+    kind = FAMILIES[family].spec
+    more = {
+        "deberta-v2": {"position_buckets": 256, "absolute_positions": False},
+        "electra": {"embedding_size": WIDTH},
+    }
+    spec: EncoderSpec = kind(
+        vocab_size=VOCABULARY,
+        hidden_size=WIDTH,
+        layers=LAYERS,
+        heads=WIDTH // 64,
+        intermediate_size=4 * WIDTH,
+        **more.get(family, {}),
+    )
+    heads = Heads(outputs=2)
+    torch.manual_seed(0)
+    network = Network(spec, heads).train()
+    config = config_of(spec, heads, ("bad", "good"), "float32")
+    classes = FAMILIES[family].classes
+    read = getattr(transformers, f"{classes}Config")(**config)
+    model = getattr(transformers, architecture(heads, family))(read).train()
+    named = dict(model.named_parameters())
+    with torch.no_grad():
+        for name, parameter in network.named_parameters():
+            named[published_name(name, FAMILIES[family], heads)].copy_(parameter)
+    has_segments = spec.segment_rows > 1
+    ours_step, theirs_step = stepper(network), stepper(model)
+
+    def ours(given: Given) -> Tensor:
+        tokens, segments, mask, labels = given
+        return ours_step(
+            torch.nn.functional.cross_entropy(network.logits(tokens, segments, mask), labels)
+        )
+
+    def theirs(given: Given) -> Tensor:
+        tokens, segments, mask, labels = given
+        told = {"token_type_ids": segments} if has_segments else {}
+        said = model(input_ids=tokens, attention_mask=mask.long(), labels=labels, **told)
+        return theirs_step(said.loss)
+
+    return ours, theirs
+
+
+def stepper(network: torch.nn.Module) -> Callable[[Tensor], Tensor]:
+    """What follows a loss: the way back, clipping, and a step of AdamW."""
+    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-4, fused=True)
+
+    def step(loss: Tensor) -> Tensor:
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimiser.step()
+        optimiser.zero_grad()
+        return loss.detach()
+
+    return step
+
+
+def batches() -> list[Given]:
+    """The same for both sides; padding has the id 1, as families that count from it want it."""
+    chance = np.random.default_rng(3)
+    found = []
+    for _ in range(WARM + STEPS):
+        lengths = np.clip(np.round(chance.lognormal(2.3, 0.65, BATCH)) + 2, 3, 66).astype(int)
+        mask = torch.from_numpy(np.arange(lengths.max()) < lengths[:, None])
+        tokens = torch.from_numpy(chance.integers(5, VOCABULARY, mask.shape))
+        labels = torch.from_numpy(chance.integers(0, 2, BATCH))
+        found.append((tokens.where(mask, 1), torch.zeros_like(tokens), mask, labels))
+    return found
+
+
+def seconds(side: Callable[[Given], Tensor]) -> float:
+    """Processor time of a step."""
+    given = batches()
+    for one in given[:WARM]:
+        side(one)
+    began = time.process_time()
+    for one in given[WARM:]:
+        side(one)
+    return (time.process_time() - began) / STEPS
