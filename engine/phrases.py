@@ -19,6 +19,8 @@ Argument = str | int | float
 FIELD = re.compile(r"\{\{|\}\}|\{(\w+)(!r)?(?::([^{}]*))?\}")
 SPEC = re.compile(r"[+0]?\d?,?(?:\.\d{1,2})?[deEfgs%]?")  # the formats that a template may ask for
 PLURAL = re.compile(r"\((e?s)\)")  # “{n} run(s)”, “%Ln class(es)”
+AGREES = re.compile(r"\(e?s\)((?: (?:of|in|with) [^.,:;!?]*?)?) (are|were|have)\b")  # its verb
+SINGULAR = {"are": "is", "were": "was", "have": "has"}
 DEEPEST = 20  # texts in texts
 
 
@@ -84,7 +86,9 @@ def in_english(template: str, number: object) -> str:
     """An English template with the endings that `number` asks for, where it is a whole number."""
     if not isinstance(number, int) or "(" not in template:
         return template
-    return PLURAL.sub("" if number == 1 else r"\1", template)
+    if number != 1:
+        return PLURAL.sub(r"\1", template)
+    return PLURAL.sub("", AGREES.sub(lambda m: f"{m[1]} {SINGULAR[m[2]]}", template))
 
 
 def filled(template: str, args: Mapping[str, Argument]) -> str:

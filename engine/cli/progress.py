@@ -68,6 +68,8 @@ class ProgressLine:
                 self._say(text)
             case Waiting(problem=problem, advice=advice):
                 self._say(f"{problem} {advice}")
+            case Ended(outcome="failed", problem=problem, advice=advice):
+                self._say(f"bert-studio: {problem} {advice}")
             case Ended(outcome=outcome, step=step, problem=problem, advice=advice, memory=peak):
                 held = f", peak memory {peak / 1e6:,.0f} MB" if peak else ""
                 self._say(f"{problem} {advice}" if problem else f"{outcome} at step {step}{held}")

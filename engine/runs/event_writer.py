@@ -13,14 +13,18 @@ class EventWriter:
     """Writes the events of a worker, however long that takes while the disk is full.
 
     Args:
-        listen: gets each event after it is written.
+        listen: gets each event after it is written; None: nobody does.
         stop_wanted: whether the run should stop, which ends the wait for space.
     """
 
     def __init__(
-        self, run: RunFolder, listen: Callable[[Event], None], stop_wanted: Callable[[], bool]
+        self,
+        run: RunFolder,
+        listen: Callable[[Event], None] | None,
+        stop_wanted: Callable[[], bool],
     ) -> None:
-        self._run, self.listen = run, listen
+        self._run, self.listen = run, listen or _nobody
+        self.is_heard = listen is not None
         self.stop_wanted = stop_wanted
 
     def write(self, event: Event) -> None:
@@ -33,3 +37,7 @@ class EventWriter:
         with contextlib.suppress(DiskFull):
             self._run.append(event)
         self.listen(event)
+
+
+def _nobody(_event: Event) -> None:
+    """Hears nothing."""

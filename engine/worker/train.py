@@ -25,7 +25,7 @@ ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr
 
 def main(
     folder: Path,
-    listen: Callable[[Event], None] = lambda event: None,
+    listen: Callable[[Event], None] | None = None,
     processes: int | None = None,
 ) -> int:
     """Train the job of a run folder to its end; the exit code is 0, 1 where it failed, or 3 where
@@ -77,7 +77,7 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
     except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
         if isinstance(error, RankLost) and rank is not None and rank.has_worker:
             return RANK_LOST  # the worker knows who was the first, and says it
-        events.write(ended := _failed(error))
+        events.write(ended := _failed(error, events.is_heard))
     return BUG if ended.bug else FAILED
 
 
@@ -97,11 +97,14 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
     return BUG if ended.bug else FAILED
 
 
-def _failed(error: Exception) -> Ended:
-    """The last word of a worker that failed; it is printed, too."""
+def _failed(error: Exception, is_heard: bool = False) -> Ended:
+    """The last word of a worker that failed; it is printed, too, unless somebody hears it who
+    says it.
+    """
     details = "".join(traceback.format_exception(error))
     if (understood := explained(error)) is not None:
-        remark(understood)
+        if not is_heard:
+            remark(understood)
         return Ended(
             outcome="failed",
             problem=understood.problem,

@@ -1,13 +1,14 @@
 """What is said of runs: their end, their deletion with the way back, and nothing else."""
 
 import logging
+from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.news import RunNews
 from app.studio import Studio
-from engine.record.run_watch import RunEnd
+from engine.record.run_watch import RunEnd, Trashed
 
 
 @pytest.fixture
@@ -52,3 +53,20 @@ def test_notes_of_a_run_go_to_the_log(
     assert studio.notices.shown == [] and "69 tensors loaded." in caplog.text
     studio.dispatcher.noted.emit("", "The record was damaged.")
     assert [notice.problem for notice in studio.notices.shown] == ["The record was damaged."]
+
+
+def test_runs_that_were_deleted_come_back_by_the_button(
+    studio: Studio, news: RunNews, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    back: list[tuple[Trashed, ...]] = []
+    monkeypatch.setattr(studio.dispatcher, "restore", back.append)
+    one, other = (
+        Trashed(name, "", False, tmp_path / name, tmp_path / "trash" / name) for name in "ab"
+    )
+    for trashed, said in (((one,), "“a” was moved to"), ((one, other), "2 run")):
+        studio.dispatcher.trashed.emit(trashed)
+        notice = studio.notices.shown[-1]
+        assert notice.problem.startswith(said) and notice.action == "Undo"
+        assert notice.act is not None
+        notice.act()
+        assert back[-1] == trashed

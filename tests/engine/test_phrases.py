@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from engine.errors import BadFile, StudioError
-from engine.phrases import Phrase, from_plain, joined, phrase, plain, rendered
+from engine.phrases import Phrase, from_plain, in_english, joined, phrase, plain, rendered
 from engine.spec.phrases import PhraseField
 
 GERMAN = {
@@ -35,6 +35,29 @@ def test_a_text_is_its_english_sentence() -> None:
     assert said == "“a” has 1,234 rows, 50.0% of all."
     assert f"{said}!" == "“a” has 1,234 rows, 50.0% of all.!"
     assert said.key.startswith("“{name}” has") and said.args["rows"] == 1234
+
+
+def test_the_verb_follows_the_number_too() -> None:
+    for template, one, more in (
+        ("{n} row(s) are in both", "1 row is in both", "2 rows are in both"),
+        (
+            "{n} row(s) of this file have it.",
+            "1 row of this file has it.",
+            "2 rows of this file have it.",
+        ),
+        (
+            "{n} slice(s) of 20 rows were tried",
+            "1 slice of 20 rows was tried",
+            "2 slices of 20 rows were tried",
+        ),
+        (
+            "Only {n} choice(s), but two are needed.",
+            "Only 1 choice, but two are needed.",
+            "Only 2 choices, but two are needed.",
+        ),
+    ):
+        assert [phrase(template, n=n) for n in (1, 2)] == [one, more]
+        assert in_english(template.replace("{n}", "%Ln"), 1) == one.replace("1", "%Ln")
 
 
 def test_the_ending_follows_the_number() -> None:

@@ -24,8 +24,8 @@ def find(material: Material) -> list[Finding]:
     if len(absent) > SHOWN:
         names = phrase("{names} and {more:,} more", names=names, more=len(absent) - SHOWN)
     sentence = phrase(
-        "{n:,} label(s) of the training set are in no row of the validation set ({names}): no"
-        " score says whether they are learned.",
+        "{n:,} label(s) of the training set are in no row of the validation set ({names}): scores"
+        " say nothing of such rows.",
         n=len(absent),
         names=names,
     )

@@ -271,6 +271,19 @@ def test_a_mistake_of_the_program_during_training_is_exit_code_three(
     assert (code, last.outcome, last.bug) == (3, "failed", True)
 
 
+def test_what_stops_a_training_is_said_once(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = small.classifying(tmp_path, epochs=1)
+    hardware = job.hardware.model_copy(update={"cores": "9999"})
+    file = tmp_path / "job.json"
+    file.write_text(job.model_copy(update={"hardware": hardware}).model_dump_json())
+    assert app.__main__.main(["train", str(file), "--into", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr().err
+    assert said.count("9999") == 1
+    assert said.rstrip().rpartition("\n")[2].startswith(f"{PRINTED}This process may not use core")
+
+
 @pytest.mark.parametrize(
     "code, says",
     [
