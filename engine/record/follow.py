@@ -87,7 +87,7 @@ def crash(
     run.stage = ""
     run.problem = _cause(exit_code, by_user, run.step)
     run.advice = (
-        phrase("Resume continues from step {saved}.", saved=step_of(saved[-1]))
+        phrase("Resume continues from step {saved:,}.", saved=step_of(saved[-1]))
         if saved
         else phrase("Resume starts from the beginning, because no checkpoint was saved.")
     )
@@ -97,32 +97,32 @@ def crash(
 def _cause(exit_code: int | None, by_user: bool, step: int) -> str:
     """How a worker died, in a sentence."""
     if by_user:
-        return phrase("You force-stopped the training process at step {step}.", step=step)
+        return phrase("You force-stopped the training process at step {step:,}.", step=step)
     match exit_code:
         case None:
-            return phrase("The training process disappeared at step {step}.", step=step)
+            return phrase("The training process disappeared at step {step:,}.", step=step)
         case -9:
             return phrase(
-                "The training process was killed by signal 9 at step {step}; perhaps memory ran"
+                "The training process was killed by signal 9 at step {step:,}; perhaps memory ran"
                 " out.",
                 step=step,
             )
         case -4 | -6 | -7 | -8 | -11:
             return phrase(
-                "The training process was killed by signal {exit_code} at step {step}; a library"
+                "The training process was killed by signal {exit_code} at step {step:,}; a library"
                 " crashed.",
                 exit_code=-exit_code,
                 step=step,
             )
         case code if code < 0:
             return phrase(
-                "The training process was killed by signal {code} at step {step}.",
+                "The training process was killed by signal {code} at step {step:,}.",
                 code=-code,
                 step=step,
             )
         case code:
             return phrase(
-                "The training process ended with exit code {code} at step {step}.",
+                "The training process ended with exit code {code} at step {step:,}.",
                 code=code,
                 step=step,
             )

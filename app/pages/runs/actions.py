@@ -11,6 +11,7 @@ from app.pages.runs.questions import ask_name, ask_notes, ask_to_delete
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
+from app.widgets import numbers
 
 Rows = Sequence[RunRow]
 ON_HOLD = "on hold"
@@ -74,7 +75,7 @@ def why_not(key: str, row: RunRow) -> str:
 def resume_text(row: RunRow) -> str:
     """What “Resume” does for this run."""
     if row.checkpoint_step:
-        return tr("&Resume from step {0}").format(row.checkpoint_step)
+        return tr("&Resume from step {0}").format(numbers.count(row.checkpoint_step))
     return tr("&Restart from the beginning") if row.started else tr("&Start")
 
 

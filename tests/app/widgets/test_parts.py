@@ -1,5 +1,6 @@
 """The small parts: text, numbers, buttons, cards, questions, pickers."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,7 +11,9 @@ from PySide6.QtCore import QAbstractTableModel, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTableView, QVBoxLayout, QWidget
 
+import app
 from app.library import ModelEntry
+from app.pages.runs.texts import base_model_name
 from app.widgets import buttons, dialogs, numbers
 from app.widgets.bars import Bar, Bars
 from app.widgets.buttons import Segments
@@ -22,6 +25,8 @@ from app.widgets.switch import Switch
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip, visible
 from engine.messages.reports import CheckpointInfo
+from engine.shipped import included_models
+from engine.spec.job import FromCheckpoint
 from tests.app.accessible import assert_accessible, name_of
 
 MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"
@@ -73,6 +78,21 @@ def test_a_line_that_has_no_room_is_cut_and_kept_whole(qtbot) -> None:
 )
 def test_numbers_are_told_alike_everywhere(qapp, made: Callable[[], str], expected: str) -> None:
     assert made() == expected
+
+
+def test_no_title_and_no_name_for_the_ear_has_the_sign_of_a_mnemonic() -> None:
+    setters = "set_title|setAccessibleName|setWindowTitle|setPlaceholderText"
+    shown = re.compile(rf'(?:{setters})\(\s*(?:self\.)?tr\(\s*"[^"]*&\w')
+    code = Path(app.__file__).parent.rglob("*.py")
+    assert [file for file in code if shown.search(file.read_text("utf-8"))] == []
+    assert shown.search('view.set_title(self.tr("&Import"), "")')
+
+
+def test_a_base_model_of_ours_keeps_its_name_where_the_program_was_moved(tmp_path: Path) -> None:
+    for name, folder in included_models().items():
+        moved = tmp_path / "elsewhere" / Path(*folder.parts[-2:])
+        assert base_model_name(FromCheckpoint(path=moved)) == name
+    assert base_model_name(FromCheckpoint(path=tmp_path / "minilm")) == "minilm"
 
 
 def test_buttons_say_their_name_without_the_mnemonic(qtbot) -> None:

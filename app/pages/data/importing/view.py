@@ -190,7 +190,7 @@ class ImportView(Page):
 
     def begin(self) -> None:
         """Show that files are being opened."""
-        self.set_title(self.tr("&Import"), self.tr("Opening the files…"))
+        self.set_title(self.tr("Import"), self.tr("Opening the files…"))
         self._show_unread()
         self.rows.show_preview(_NOTHING)
         self.problems.show_problems([], ())
@@ -211,7 +211,7 @@ class ImportView(Page):
                 names if len(files) > 1 else str(files[0]),
             )
         else:
-            self.set_title(self.tr("&Import"), "")
+            self.set_title(self.tr("Import"), "")
         self.shown_file.clear()
         self.shown_file.addItems([one_line(shown_name(file)) for file in files])
         self.shown_file.setVisible(len(files) > 1)

@@ -165,7 +165,7 @@ class CardTab(QWidget):
         self.none = Text(self.tr("The folder of this model has no README.md."), "muted")
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
-        self.text.setAccessibleName(self.tr("Model car&d"))
+        self.text.setAccessibleName(self.tr("Model card"))
         self.text.setTabChangesFocus(True)
         column.addWidget(self.none)
         column.addWidget(self.text, 1)

@@ -4,6 +4,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.pages.runs.run.checkpoints_state import CheckpointsState
 from app.translation import tr, translated
+from app.widgets import numbers
 from app.widgets.dialogs import Choice, ask
 from app.widgets.form import SpecForm
 from app.widgets.page import labelled
@@ -57,7 +58,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
 
     question = ask(
         owner,
-        tr("Branch from step {0}").format(step),
+        tr("Branch from step {0}").format(numbers.count(step)),
         tr(
             "A new run continues from this checkpoint, with its weights, optimiser state and"
             " progress. Task, data and model stay the same.",

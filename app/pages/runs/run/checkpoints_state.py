@@ -12,6 +12,7 @@ from app.exporting.state import ExportState
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.studio import Studio
+from app.widgets import numbers
 from engine.record.checkpoints import checkpoints_of, match_folders
 from engine.record.metrics import TIE_BREAKER, values_of
 from engine.record.opening import Record
@@ -121,7 +122,9 @@ class CheckpointsState(QObject):
         def removed(place: Path) -> None:
             self._match_folders()
             self._studio.notices.say(
-                self.tr("The checkpoint at step {0} was moved to the trash.").format(saved.step),
+                self.tr("The checkpoint at step {0} was moved to the trash.").format(
+                    numbers.count(saved.step)
+                ),
                 self.tr("Undo"),
                 lambda: self._restore(place, saved.folder),
             )
