@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -82,8 +83,26 @@ def disk_errors_for(path: Path) -> Iterator[None]:
 
 
 def unfinished(path: Path) -> Path:
-    """A new name beside `path` for what will stand there; of a long name only the start."""
-    return path.with_name(f"{_unfinished_start(path)}{secrets.token_hex(4)}")
+    """A new name beside `path` for what will stand there; of a long name only the start.
+
+    Raises OSError where a device stands at `path`: none is ever replaced, as /dev/null would be by
+    whoever has the right to.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        kind = path.lstat().st_mode
+        if stat.S_ISCHR(kind) or stat.S_ISBLK(kind):
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), str(path))
+    return beside(path, f"{_unfinished_start(path)}{secrets.token_hex(4)}")
+
+
+def beside(path: Path, name: str) -> Path:
+    """`name` in the folder of `path`.
+
+    Raises IsADirectoryError where `path` has no name: “/”, or where one stands, as “” and “.” do.
+    """
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    return path.with_name(name)
 
 
 def _unfinished_start(path: Path) -> str:

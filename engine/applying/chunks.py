@@ -14,7 +14,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.atomic_write import clear_leftovers, disk_errors_for, whole_file, write_file
+from engine.atomic_write import beside, clear_leftovers, disk_errors_for, whole_file, write_file
 from engine.errors import StudioError
 from engine.messages.applying import Apply
 from engine.phrases import phrase
@@ -27,7 +27,7 @@ FREE = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}  # 
 
 def folder_of(out: Path) -> Path:
     """Where the chunks of a result lie until it is whole."""
-    return out.with_name(f"{out.name}.part")
+    return beside(out, f"{out.name}.part")
 
 
 class Chunks:

@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ from engine.atomic_write import (
     write_file,
 )
 from engine.errors import BadCheckpoint, DiskFull
+from engine.system_errors import explained
 from tests.engine import faults
 from tests.often import times
 
@@ -151,6 +153,29 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     file.symlink_to(precious / "a")
     write_file(file, b"new")
     assert not file.is_symlink() and (precious / "a").read_text() == "mine"
+
+
+def test_a_device_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "null"
+    place.write_text("as if it were a device")
+    seen = os.lstat
+
+    def lstat(path: str | Path, **how: int) -> os.stat_result:
+        found = seen(path, **how)
+        if Path(path) != place:
+            return found
+        return os.stat_result((stat.S_IFCHR | 0o666, *tuple(found)[1:]))
+
+    monkeypatch.setattr(os, "lstat", lstat)
+    monkeypatch.setattr(Path, "lstat", lstat)
+    with pytest.raises(OSError, match="null") as refused:
+        write_file(place, b"new")
+    error = explained(refused.value)
+    assert error is not None and "a pipe or a device" in error.problem
+    with pytest.raises(OSError, match="null"), whole_folder(place):
+        pass
+    assert place.read_text() == "as if it were a device"
+    assert sorted(tmp_path.iterdir()) == [place], "nothing is left beside it"
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "🦜" * 63 + "xyz"])

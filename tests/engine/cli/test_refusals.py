@@ -190,6 +190,30 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(
         assert refused(table, path, place, capsys) == []
 
 
+@pytest.mark.parametrize("out", ["", "/", ".", ".."])
+def test_a_place_without_a_name_is_refused_in_a_sentence(
+    out: str, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place / "run")  # nothing may be made in a folder that is in use
+    last = RunFolder(place / "run").checkpoint_folders()[-1]
+    before = sorted(place.rglob("*"))
+    lines = [
+        ["train", str(place / "job.json"), "--into", out],
+        ["cluster", str(place / "job.json"), "--into", out],
+        ["predict", str(place / "data.csv"), "--model", str(last), "--out", out],
+        ["attention", "a text", "--model", str(last), "--out", out],
+        ["export", str(last), "--to", out],
+        ["report", str(place / "run"), "--out", out],
+        ["label-errors", str(place / "run" / "data"), "--out", out],
+        ["tour", "--into", out],
+    ]
+    for words in lines:
+        code = app.__main__.main(words)
+        said = capsys.readouterr().err.rstrip().rpartition("\n")[2]
+        assert code == 1 and said.startswith(PRINTED) and "unexpected" not in said, (words, said)
+    assert sorted(place.rglob("*")) == before
+
+
 def test_a_read_only_disk_is_named(
     tmp_path: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
