@@ -49,6 +49,12 @@ SIZE = "1280x800"
 THEMES = ("light", "dark")
 FINISHED, STOPPED, FAILED, LIVE = "Topics", "A slower rate", "Reviews", "Words of passages"
 TEXT = "He was elected [MASK] of the United States in 1860."
+STATES = (  # a word with two meanings
+    "The state of New York borders on Canada.",
+    "The state of Texas is larger than France.",
+    "The patient was in a state of shock.",
+    "Water in a liquid state flows.",
+)
 WORDS = "The unbelievable president spoke to the [MASK] of the United States."
 FIRST, SECOND = "The president spoke to the people.", "They listened to him for an hour."
 PSEUDO_PERPLEXITY = 3  # the part of the Words panel that is computed when asked for
@@ -121,6 +127,15 @@ def attributions(stage: Stage) -> None:
     view.faithfulness.go.click()
     view.edits.drop.click()
     view.edits.suggest.click()
+
+
+def vectors(stage: Stage) -> None:
+    """A word with two meanings, in four texts."""
+    page: Any = stage.show("explore", {"model": starter_model(), "text": STATES[0]})
+    until(lambda: page.study.text == STATES[0] and page.study.is_settled, 60, "tokens")
+    page.bench.show_panel("vectors")
+    page.panels["vectors"].word.setText("state")
+    page.panels["vectors"].texts.setPlainText("\n".join(STATES[1:]))
 
 
 def tokens(stage: Stage) -> None:
@@ -243,6 +258,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "explore-query-key": attention(form=2),
     "explore-task-predictions": explore("predictions", fine_tuned=True),
     "explore-attributions": attributions,
+    "explore-vectors": vectors,
     "explore-compare": compare,
     "help": lambda stage: stage.show("help", "settings"),
     "settings": lambda stage: stage.show("settings"),

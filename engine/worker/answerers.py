@@ -24,6 +24,7 @@ from engine.explore import (
     occlusion,
     prediction,
     pseudo_perplexity,
+    word_vectors,
 )
 from engine.explore.ablation import heads_off
 from engine.messages.applying import Apply, PredictFirst
@@ -46,6 +47,7 @@ from engine.messages.explore.occlusion import Occlude
 from engine.messages.explore.prediction import Predict
 from engine.messages.explore.pseudo_perplexity import ScoreTokens
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
+from engine.messages.explore.word_vectors import CompareWord
 from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.labelling import FindLabelErrors, SuggestLabels
@@ -242,6 +244,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     ApplyLens: exact(lens.apply),
     PredictNextSentence: exact(next_sentence.predict),
     Embed: exact(embeddings.embed),
+    CompareWord: exact(word_vectors.compare),
     Predict: precise(prediction.predict),
     Occlude: exact(occlusion.occlude),
     Attribute: _attribute,

@@ -8,6 +8,7 @@ from app.pages.explore.panels.attribution.panel import panel as attribution
 from app.pages.explore.panels.history.panel import panel as history
 from app.pages.explore.panels.predictions.panel import panel as predictions
 from app.pages.explore.panels.tokens.panel import panel as tokens
+from app.pages.explore.panels.vectors.panel import panel as vectors
 from app.pages.explore.panels.words.panel import panel as words
 
 PANELS: tuple[Callable[[], PanelDescription], ...] = (
@@ -16,6 +17,7 @@ PANELS: tuple[Callable[[], PanelDescription], ...] = (
     attention,
     predictions,
     attribution,
+    vectors,
     history,
 )
 FRONT = "words"  # the panel that is in front at first

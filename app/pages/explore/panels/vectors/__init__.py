@@ -1,0 +1,1 @@
+"""One word in several texts: how alike its vectors are, after every layer."""

@@ -1,0 +1,64 @@
+"""One word in several texts: how alike its vectors are after every layer."""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.messages.question import Answer, Question
+
+
+class WordPlace(Message):
+    """Where the word stands: the number of the text, and characters of it."""
+
+    text: int
+    start: int
+    end: int
+
+
+class WordHeight(Message):
+    """After a layer; at height 0 the embeddings. N places of the word."""
+
+    cosines: tuple[tuple[float, ...], ...] = Field(description="N times N.")
+    static: tuple[float, ...] = Field(
+        description="N, to the word's rows of the token embedding; empty where they are narrower."
+    )
+    random: float = Field(description="Mean of random pairs of tokens from different texts.")
+
+    @property
+    def mean(self) -> float | None:
+        """Of the pairs of places; None for fewer than two."""
+        count = len(self.cosines)
+        if count < 2:
+            return None
+        pairs = [self.cosines[a][b] for a in range(count) for b in range(a)]
+        return sum(pairs) / len(pairs)
+
+
+class WordCompared(Answer):
+    """Every place of the word in the texts, and L + 1 heights."""
+
+    kind: Literal["word_compared"] = "word_compared"
+    word: str
+    texts: tuple[str, ...]
+    places: tuple[WordPlace, ...]
+    heights: tuple[WordHeight, ...]
+    missing: tuple[int, ...] = Field((), description="Numbers of the texts without the word.")
+
+
+class CompareWord(Question):
+    """How alike are the vectors of a word, the means of its tokens, in several texts?
+
+    Cosines are high between any two vectors of an upper layer; those of 1,000 random pairs of
+    tokens say how high (Ethayarajh 2019, §3.4).
+    """
+
+    answered_by: ClassVar[type[Answer]] = WordCompared
+    kind: Literal["compare_word"] = "compare_word"
+    checkpoint: Path
+    word: str
+    texts: tuple[str, ...]
+    heads_off: tuple[tuple[int, int], ...] = Field(
+        (), description="Layers and heads, from 0, of which nothing is passed on."
+    )
