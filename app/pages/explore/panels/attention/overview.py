@@ -27,6 +27,7 @@ class Overview(QWidget):
     """Shows the AttentionMaps of a state; a click on the wall selects heads.
 
     `measure` with its `help`, `models` and `legend` are to be put where there is room for them.
+    What `list` opens is the panel's.
     """
 
     def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
@@ -50,6 +51,10 @@ class Overview(QWidget):
         self.switch = buttons.icon_button(
             "eye-off", self.tr("Switch the current head off or on (Alt+click)"), self._on_switch
         )
+        self.list = buttons.icon_button(
+            "layers", self.tr("List all heads with what they do"), checkable=True
+        )
+        self.foot.addWidget(self.list)
         self.foot.addWidget(self.switch)
         column.addLayout(self.foot)
         self.setMinimumWidth(50 * SPACE)

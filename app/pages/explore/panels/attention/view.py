@@ -1,6 +1,6 @@
 """The overview of all heads, and beside it the chosen ones: lines and matrix, table, or a pair."""
 
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPointF, QSignalBlocker, Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QSizePolicy,
@@ -135,12 +135,13 @@ class AttentionView(Panel):
             box.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             box.valueChanged.connect(self._on_boxes)
         self.form = buttons.Segments(
-            [self.tr("Maps"), self.tr("Table"), self.tr("Query and key"), self.tr("Heads")],
+            [self.tr("Maps"), self.tr("Table"), self.tr("Query and key")],
             self.tr("View"),
         )
         self.form.choose(0)
         self.form.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.form.chosen.connect(self.show_form)
+        overview.list.toggled.connect(lambda on: self.show_form(HEADS if on else 0))
         controls = Wrapping()
         controls.add(overview.measure, overview.help)
         controls.add(layer_label, self.layer)
@@ -184,8 +185,10 @@ class AttentionView(Panel):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def show_form(self, form: int) -> None:
-        """Maps (lines and matrix), table, or query and key."""
-        self.form.choose(form)
+        """Maps (lines and matrix), table, query and key, or the heads."""
+        self.form.choose(form)  # none of these is the list of heads
+        with QSignalBlocker(self.overview.list):
+            self.overview.list.setChecked(form == HEADS)
         self.forms.setCurrentIndex(form)
         self._state.see_pair(form == PAIR)
         self.heads.set_seen(form == HEADS)

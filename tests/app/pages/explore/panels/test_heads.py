@@ -102,7 +102,8 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     wait(lambda: bool(explorer.of_kind("attend")))
     weights = planted(len(page.study.tokens))
     explorer.attend(explorer.of_kind("attend")[-1], weights)
-    view.show_form(HEADS)  # 2
+    qtbot.mouseClick(view.overview.list, Qt.MouseButton.LeftButton)  # 2
+    assert view.forms.currentIndex() == HEADS and view.form.choice() == -1
     table = view.heads_table.table
     wait(lambda: table.model().rowCount() == 6)
     header = table.horizontalHeader()
@@ -120,8 +121,8 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     assert_accessible(view.heads_table)
     saved = view.figure()
     assert saved is not None and saved.table().rows[0][:2] == (2, 2)
-    view.show_form(0)
-    assert view.overview.wall.tint is None
+    qtbot.mouseClick(view.form.group.button(0), Qt.MouseButton.LeftButton)
+    assert view.overview.wall.tint is None and not view.overview.list.isChecked()
 
 
 def test_heads_are_ranked_for_a_pair(page, explorer, wait):
