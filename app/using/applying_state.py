@@ -18,6 +18,7 @@ from engine.spec.tasks import TASKS
 
 DATASET = "dataset"  # in the place of a suffix: the result becomes a data set of the home
 FORMS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
+VECTOR_FORMS = (".parquet", ".npy", ".jsonl", ".csv", ".tsv", ".xlsx")
 INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a model can read
 TARGET = {"token_classification": "tags", "question_answering": "answers"}  # else the label
 
@@ -38,7 +39,7 @@ class ApplyingState(QObject):
         self.file: Path | None = None
         self.found: Recognised | None = None
         self.mapping: Mapping | None = None
-        self.form = FORMS[0]
+        self.form = self.forms[0]
         self.place = Path.home()
         self.threshold = 0.0
         self.first: FirstPredicted | None = None
@@ -61,6 +62,12 @@ class ApplyingState(QObject):
     def has_probabilities(self) -> bool:
         """Whether predictions can be unsure."""
         return self.task not in ("regression", "sentence_similarity")
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """How the result can be written, the usual form first."""
+        head = TASKS[self.task].facts.head
+        return VECTOR_FORMS if head is not None and head.pools else FORMS
 
     @property
     def roles(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from app.studio import Studio
 from app.theme import SPACE
 from app.translation import tr
-from app.using.applying_state import DATASET, FORMS, ApplyingState
+from app.using.applying_state import DATASET, ApplyingState
 from app.using.first_table import FirstTable
 from app.widgets import buttons, numbers
 from app.widgets.dialogs import foot
@@ -107,7 +107,7 @@ class Choices(QWidget):
         self.threshold.valueChanged.connect(state.set_threshold)
         self.form = QComboBox()
         self.form.setAccessibleName(self.tr("Result as"))
-        for form in FORMS:
+        for form in state.forms:
             self.form.addItem(self._forms()[form], form)
         self.form.activated.connect(lambda _: state.set_form(self.form.currentData()))
         self.out = OneLine()
@@ -179,6 +179,7 @@ class Choices(QWidget):
             ".tsv": "TSV",
             ".jsonl": "JSON Lines",
             ".parquet": "Parquet",
+            ".npy": self.tr("NumPy (.npy, vectors alone)"),
             ".xlsx": "Excel",
             DATASET: self.tr("New data set, to be corrected"),
         }

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from engine.applying.vectors import write_vectors
 from engine.atomic_write import whole_file
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.errors import StudioError
@@ -12,11 +13,15 @@ from engine.phrases import phrase
 from engine.table_files import TABLE_WRITERS, Tables, records, write_table
 
 SUFFIX = ".conll"
-WRITERS = (*TABLE_WRITERS, SUFFIX)
+VECTORS = ".npy"
+WRITERS = (*TABLE_WRITERS, SUFFIX, VECTORS)
 
 
 def write(path: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
     """Write rows and predictions as the suffix of `path` says; see `write_table`."""
+    if path.suffix.lower() == VECTORS:
+        write_vectors(path, schema, tables)
+        return
     if path.suffix.lower() != SUFFIX:
         write_table(path, schema, tables, raw)
         return

@@ -21,7 +21,7 @@ def predict(
     file: Annotated[Path, typer.Argument(help="A file with a column of texts.")],
     model: Model,
     out: Annotated[
-        Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet, .xlsx or .conll.")
+        Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet, .xlsx, .conll or .npy.")
     ],
     encoding: Encoding = None,
     max_length: MaxLength = 512,

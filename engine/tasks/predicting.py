@@ -42,7 +42,9 @@ class Predictor:
             serving.settle(batch)
         self._loaded, self.computed, _ = serving.take(exact)
         self.learner = learner
-        self._longest = min(max_length, self._loaded.spec.max_positions)
+        sentence = loaded.network.heads.sentence
+        stated = None if sentence is None else sentence.max_length
+        self._longest = min(max_length, self._loaded.spec.max_positions, stated or max_length)
         self._batch = batch
 
     def predict(

@@ -45,6 +45,7 @@ from engine.tasks.outcomes import Outcomes
 from engine.tokenizers.tokenizer import Tokenizer
 
 AMONG = 32  # second texts among which the loss of an evaluation is that of the right one
+VECTOR = "vector"  # the name of what is said of a text that stands alone
 METRICS: dict[Objective, tuple[str, ...]] = {
     "cosine": ("spearman", "pearson", "loss"),
     "in_batch_negatives": ("mrr", "accuracy", "recall_at_10", "loss"),
@@ -132,16 +133,9 @@ class SentenceSimilarityLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Examples:
-        if rows.pairs is None:
-            raise StudioError(
-                phrase("Similarity is measured between two texts, and there is one column."),
-                phrase(
-                    "Choose the column with the second text; for vectors of single texts use "
-                    "bert-studio vectors."
-                ),
-            )
         unknown = rows.labels is None and self.task.objective == "cosine"
-        objective: Objective = "cosine" if unknown else self.objective_of(rows)
+        alone = rows.pairs is None
+        objective: Objective = "cosine" if unknown or alone else self.objective_of(rows)
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
         count = len(columns)
@@ -223,8 +217,11 @@ class SentenceSimilarityLearner(Learner):
             range=(0.0, 1.0),
         )
 
-    def metrics(self, examples: Examples) -> "SimilarityCollector":
+    def metrics(self, examples: Examples) -> PredictionCollector:
+        """Of rows with one text only the vectors."""
         assert isinstance(examples, TextGroups)
+        if examples.inputs_per_example == 1:
+            return VectorCollector(len(examples))
         count, inputs = len(examples), examples.inputs_per_example
         return SimilarityCollector(count, inputs, examples.targets, examples.objective, self.task)
 
@@ -240,7 +237,9 @@ class SentenceSimilarityLearner(Learner):
     ) -> NDArray[Any] | None:
         if objective != "cosine":
             return equal_texts(columns)
-        return None if rows.labels is None else numbers(rows, self._range)
+        if rows.labels is None or rows.pairs is None:
+            return None
+        return numbers(rows, self._range)
 
 
 class SimilarityCollector(PredictionCollector):
@@ -353,6 +352,29 @@ class SimilarityCollector(PredictionCollector):
         return Outcomes(said, ["1"] * len(ranks), loss=losses, score=score, scores=self.cosines)
 
 
+class VectorCollector(PredictionCollector):
+    """The vector of each text that stands alone."""
+
+    def __init__(self, count: int) -> None:
+        self._vectors: list[NDArray[np.float32] | None] = [None] * count
+
+    def add(self, network: Network, batch: Batch) -> None:
+        assert batch.numbers is not None
+        made = network.logits(*batch.inputs).cpu().numpy()  # [B, D]
+        for number, vector in zip(batch.numbers.tolist(), made, strict=True):
+            self._vectors[number] = vector
+
+    def report(self) -> Report:
+        raise MissingColumn("pair", ["text"])
+
+    def predictions(self) -> list[dict[str, Any]]:
+        """The vector of each text, float32 [D]."""
+        return [{VECTOR: vector} for vector in self._vectors]
+
+    def outcomes(self) -> Outcomes:
+        raise MissingColumn("pair", ["text"])
+
+
 def triplet_losses(texts: Sequence[Tensor], margin: float) -> Tensor:
     """max(0, |a - p| - |a - n| + margin) of E = 3 times [B, D] (Reimers and Gurevych 2019, §3.1).
 
@@ -412,7 +434,7 @@ def numbers(rows: Rows, between: tuple[float, float]) -> NDArray[np.float32]:
 
 def text_columns(rows: Rows, objective: Objective) -> list[Sequence[str]]:
     """The columns whose texts are inputs of the network."""
-    columns = [rows.texts, rows.pairs or ()]
+    columns = [rows.texts, *([] if rows.pairs is None else [rows.pairs])]
     if rows.negatives is not None and objective != "cosine":
         columns.append(rows.negatives)
     return columns

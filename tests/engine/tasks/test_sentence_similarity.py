@@ -7,20 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import evaluation, losses, modules
 from torch import nn
 
+from engine.applying.apply import apply
 from engine.checkpoints.info import checkpoint_info
 from engine.data.datasets.store import Rows
 from engine.errors import BadCheckpoint, StudioError
+from engine.messages.applying import Apply, FileInput
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.shipped import minilm
+from engine.spec.dataset import Mapping, Reading
 from engine.spec.model import BertSpec
 from engine.spec.sentence import DenseSpec, SentenceSpec
 from engine.spec.tasks.sentence_similarity import SentenceSimilarity
@@ -328,3 +332,34 @@ def test_a_sentence_encoder_is_a_base_model_for_other_tasks(
     assert loaded.network.heads.sentence is None and loaded.labels == ("a", "b")
     checkpoint.save(tmp_path / "classes", loaded.network, loaded.tokenizer, loaded.labels)
     assert checkpoint_info(tmp_path / "classes").task == "text_classification"
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+def test_texts_that_stand_alone_become_vectors(
+    suffix: str, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    """As the window applies a model to a file; the file is as NumPy and Arrow write it."""
+    folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "texts.csv"
+    file.write_text("\n".join(["text", *FIRST]) + "\n", encoding="utf-8")
+    mapping, reading = Mapping(text="text"), Reading(format="csv")
+    wanted = Apply(
+        checkpoint=folder,
+        given=FileInput(path=file, reading=reading, mapping=mapping),
+        out=tmp_path / f"out{suffix}",
+    )
+    assert apply(wanted, Predictor(folder)).rows == len(FIRST)
+    if suffix == ".npy":
+        found = np.load(wanted.out)
+    else:
+        found = np.stack(pq.read_table(wanted.out)["vector"].to_pylist())
+    np.testing.assert_allclose(found, theirs(folder).encode(FIRST), atol=1e-5)
+
+
+def test_npy_holds_vectors_and_nothing_else(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "pairs.csv"
+    file.write_text("text,pair\na,b\n", encoding="utf-8")
+    mapping = Mapping(text="text", pair="pair")
+    given = FileInput(path=file, reading=Reading(format="csv"), mapping=mapping)
+    wanted = Apply(checkpoint=folder, given=given, out=tmp_path / "out.npy")
+    with pytest.raises(StudioError, match="No vectors are predicted"):
+        apply(wanted, Predictor(folder))

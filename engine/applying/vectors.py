@@ -1,0 +1,55 @@
+"""Vectors of rows as .npy, float32 [N, D], a chunk at a time."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from numpy.lib import format as npy
+
+from engine.atomic_write import whole_file
+from engine.errors import StudioError
+from engine.phrases import phrase
+
+VECTOR = "vector"
+
+
+def write_vectors(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    """Write the predicted vectors of all `tables`, whole or not at all.
+
+    Raises StudioError where no vectors are predicted.
+    """
+    name = _column(schema)
+    rows, size = 0, 0
+    with whole_file(path, shared=True) as file, open(file, "wb") as out:
+        for table in tables:
+            lists: pa.ListArray[Any] = table[name].combine_chunks()  # type: ignore[assignment]
+            flat = lists.flatten().to_numpy().astype(np.float32)
+            if not rows:
+                size = len(flat) // max(len(lists), 1)
+                _write_header(out, 0, size)
+            rows += len(lists)
+            out.write(flat.tobytes())
+        out.seek(0)
+        _write_header(out, rows, size)  # as long as before: NumPy leaves room for the rows
+
+
+def _write_header(out: BinaryIO, rows: int, size: int) -> None:
+    header = {"descr": "<f4", "fortran_order": False, "shape": (rows, size)}
+    npy.write_array_header_1_0(out, header)
+
+
+def _column(schema: pa.Schema) -> str:
+    """The last column of this name holds the prediction."""
+    found = [
+        field.name
+        for field in schema
+        if field.name.removeprefix("predicted_") == VECTOR and pa.types.is_list(field.type)
+    ]
+    if not found:
+        raise StudioError(
+            phrase("No vectors are predicted, and .npy files hold nothing else."),
+            phrase("Choose another suffix; or a sentence encoder, and no second text."),
+        )
+    return str(found[-1])
