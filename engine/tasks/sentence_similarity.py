@@ -72,7 +72,7 @@ class SentenceSimilarityLearner(Learner):
         super().__init__(task)
         self._objective: Objective = "cosine" if task.objective == "auto" else task.objective
         self._range = task.range or (0.0, 1.0)
-        self._prompt = ""
+        self._prompt, self._is_fitted = "", False
 
     @property
     def heads(self) -> Heads:
@@ -103,7 +103,7 @@ class SentenceSimilarityLearner(Learner):
     def fit_labels(self, rows: Rows) -> None:
         if rows.pairs is None:
             raise MissingColumn("pair", ["text"])
-        self._objective = self.objective_of(rows)
+        self._objective, self._is_fitted = self.objective_of(rows), True
         if self._objective == "cosine" and self.task.range is None:
             read = [number_in(cell) for cell in rows.labels or ()]
             self._range = usual_range([number for number in read if number is not None])
@@ -239,6 +239,10 @@ class SentenceSimilarityLearner(Learner):
             return equal_texts(columns)
         if rows.labels is None or rows.pairs is None:
             return None
+        if self.task.range is None and not self._is_fitted:  # of a model that does not say it
+            read = [number for cell in rows.labels if (number := number_in(cell)) is not None]
+            if len(set(read)) > 1:
+                return numbers(rows, usual_range(read))
         return numbers(rows, self._range)
 
 

@@ -25,7 +25,9 @@ import safetensors.torch
 import torch
 from tokenizers import Tokenizer, models
 
+from engine.checkpoints.sentence_layout import write_sentence
 from engine.models import checkpoint
+from engine.spec.sentence import SentenceSpec
 
 UNKNOWN = "[UNK]"
 SPECIAL = ("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]")
@@ -111,6 +113,7 @@ def write(model: Path, out: Path, pieces: list[str], rows: list[int]) -> None:
         cut = checkpoint.load(folder)
     out.mkdir(parents=True, exist_ok=True)
     checkpoint.write(out, cut.network, cut.tokenizer, dtype=torch.float16)
+    write_sentence(out, SentenceSpec(normalize=True, max_length=256), cut.spec.hidden_size)
 
 
 if __name__ == "__main__":
