@@ -9,6 +9,7 @@ from app.tasks import view_of
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.question import Answer, Refused
+from engine.spec.tasks import TASKS
 
 MAX_CHARACTERS = 20_000  # of a text; no model reads more
 
@@ -41,6 +42,16 @@ class TryingState(QObject):
     def needs_choices(self) -> bool:
         return view_of(self.task).asks_for_choices and len(self.endings) < 2
 
+    @property
+    def compares(self) -> bool:
+        """Whether the model compares two texts, and no word can be said to decide."""
+        head = TASKS[self.task].facts.head
+        return head is not None and head.pools
+
+    @property
+    def needs_pair(self) -> bool:
+        return self.compares and not self.pair.strip()
+
     def type_in(self, text: str, pair: str) -> None:
         """Predict for these; what was asked before is not waited for any more."""
         cleaned = tuple(
@@ -57,7 +68,7 @@ class TryingState(QObject):
 
     def _ask(self) -> None:
         self.problem, self._occluding = None, 0
-        if not self.text.strip() or self.needs_choices:
+        if not self.text.strip() or self.needs_choices or self.needs_pair:
             self._predicting = 0
             self.predicted, self.words, self.no_words, self.left = None, (), "", 0
             self.changed.emit()
@@ -91,7 +102,7 @@ class TryingState(QObject):
             self.predicted = answer if isinstance(answer, Predicted) else None
             self.problem = answer if isinstance(answer, Refused) else None
             self.words, self.left, self.no_words = (), 0, ""
-            if self.predicted is not None:
+            if self.predicted is not None and not self.compares:
                 self._explain(0)
         elif answer.to == self._occluding:
             self._occluding = 0

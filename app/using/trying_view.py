@@ -96,6 +96,8 @@ class TryingView(QWidget):
     def _sentence(self) -> str:
         if self._state.problem is not None:
             return str(self._state.problem.phrase)
+        if self._state.needs_pair:
+            return self.tr("Type two texts; their similarity follows while you type.")
         if self._state.predicted is None and not self._state.text.strip():
             return self.tr("Type or paste a text; the prediction follows while you type.")
         return ""

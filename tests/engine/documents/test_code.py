@@ -92,7 +92,8 @@ def said(
 
 
 def expected(model: FineTuned) -> dict[str, object]:
-    pair = EXAMPLE.pair if model.kind == "pair_classification" else None
+    pairs = ("pair_classification", "sentence_similarity")
+    pair = EXAMPLE.pair if model.kind in pairs else None
     rows = Rows([EXAMPLE.text], [pair] if pair else None)
     if model.kind == "multiple_choice":
         rows = Rows([EXAMPLE.text], endings=[EXAMPLE.choices])
@@ -107,6 +108,8 @@ def assert_equal(said: str, model: FineTuned) -> None:
     right = expected(model)
     if model.kind == "regression":
         assert float(said) == pytest.approx(right["number"], abs=1e-4)
+    elif model.kind == "sentence_similarity":
+        assert float(said) == pytest.approx(right["cosine"], abs=1e-4)
     elif model.kind == "token_classification":
         pairs = ast.literal_eval(said)
         labels = learner_of(load(model.checkpoint)).labels

@@ -50,7 +50,10 @@ def test_of_a_score_and_a_class_each_task_takes_its_own(sick, tmp_path):
             assert fitting.label == label
     spec = imported(sick, tmp_path)
     assert likely_task(spec.mapping, spec.labels).kind == "pair_classification"
-    assert spec.label_for == {"regression": "relatedness_score"}
+    assert spec.label_for == {
+        "regression": "relatedness_score",
+        "sentence_similarity": "relatedness_score",
+    }
 
 
 def test_where_no_column_suits_the_task_it_stays_as_it_was(sick):
