@@ -20,6 +20,7 @@ from engine.progress import ProgressCallback
 from engine.spec.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
 
 NO_CLEANING = Cleaning()
+SOURCE_FILE = "file"  # the column that says which of several files a row is from
 Sources = Table[Source, Path | Sequence[Path]]
 """The file, or the files, with the rows of a split, or with all."""
 
@@ -46,7 +47,8 @@ def collect(
     """Read all sources into `folder`/rows.parquet: their columns as text, and `_line`.
 
     Columns are those of the first source. Others are matched by name, or by position where one of
-    the two files has no names. White space around labels is left out.
+    the two files has no names. Where a split has several files, a further column says which one a
+    row is from. White space around labels is left out.
     """
     files = files_of(sources)
     if not files:
@@ -54,14 +56,17 @@ def collect(
     opened = _open(files, reading, progress, cancelled)
     columns = opened[0].table.columns
     _require(columns, mapping, split, cleaning)
+    names = _names(files, columns)
+    written = (*columns, SOURCE_FILE) if names else columns
     notes: list[str] = []
     spans = Counter[str]()
-    with RowWriter(folder / "rows.parquet", columns, mapping, split, cleaning) as writer:
+    with RowWriter(folder / "rows.parquet", written, mapping, split, cleaning) as writer:
         for one in opened:
             places, matched = _places(columns, one, reading, mapping)
             remarks, rows = Remarks(), len(writer)
             tags = _tag_column(columns, one, places, mapping, cancelled)
-            _add(writer, one, places, tags, spans, remarks)
+            more = (names[one.path],) if names else ()
+            _add(writer, one, places, more, tags, spans, remarks)
             if len(writer) == rows:
                 raise _without_rows(one.path, bool(remarks.sentences() and cleaning.skip_empty))
             about = f"{one.path.name}: " if len(files) > 1 else ""
@@ -77,6 +82,21 @@ def collect(
                 phrase("Import it again."),
             )
     return writer.collected(digests, notes, spans)
+
+
+def _names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[Path, str]:
+    """What each file is called in a column of its own; none where no split has several files.
+
+    Files of the same name are told apart by their folder.
+    """
+    is_several = max(Counter(source for source, _ in files).values()) > 1
+    if not is_several or SOURCE_FILE in columns:
+        return {}
+    count = Counter(path.name for _, path in files)
+    return {
+        path: path.name if count[path.name] == 1 else f"{path.parent.name}/{path.name}"
+        for _, path in files
+    }
 
 
 def _without_rows(path: Path, skipped: bool) -> BadFile:
@@ -209,17 +229,21 @@ def _add(
     writer: RowWriter,
     one: _Opened,
     places: list[int | None],
+    more: tuple[str, ...],
     tags: TagColumn | None,
     spans: Counter[str],
     remarks: Remarks,
 ) -> None:
-    """Append the rows of a source, and count the spans of its tags."""
+    """Append the rows of a source, each with the cells of `more` columns, and count the spans of
+    its tags.
+    """
     straight = places == list(range(len(one.table.columns)))
     given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
     writer.begin(one.path, remarks)
     skips, append = writer.skips, writer.append
     for line, cells in one.table:
         row = cells if straight else tuple(["" if p is None else cells[p] for p in places])
+        row = (*row, *more) if more else row
         if skips and writer.lacks(row, remarks, line):
             continue
         if tags is not None:

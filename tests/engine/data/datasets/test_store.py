@@ -389,3 +389,29 @@ def test_the_fingerprint_is_that_of_lengths_and_cells_one_after_another():
         for batch in part.to_batches(max_chunksize=37):
             found.add(batch)
         assert found.hexdigest() == wanted.hexdigest()
+
+
+def test_rows_of_several_files_in_a_split_say_which_one_they_are_from(tmp_path: Path) -> None:
+    """So that the scores of a model can be told by source."""
+    files = [tmp_path / name / "reviews.csv" for name in ("shop", "forum")]
+    files += [tmp_path / "letters.csv", tmp_path / "test.csv"]
+    for number, file in enumerate(files):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"text,label\nfilm {number},good\nplay {number},bad\n", encoding="utf-8")
+    found = recognise(files[0])
+    assert found.mapping is not None
+    for sources, named in (
+        ({"train": tuple(files[:3]), "test": files[3]}, True),
+        ({"train": files[2], "test": files[3]}, False),
+    ):
+        into = tmp_path / str(named) / "1"
+        import_dataset("films", sources, found.reading, found.mapping, Split(), into)
+        data = open_dataset(into)
+        assert data.spec.columns == ("text", "label", *(("file",) if named else ()))
+        if named:
+            assert data.column("file").to_pylist() == [
+                name
+                for name in ("shop/reviews.csv", "forum/reviews.csv", "letters.csv", "test.csv")
+                for _ in range(2)
+            ]
+            assert data.column("text").to_pylist()[2:4] == ["film 1", "play 1"]
