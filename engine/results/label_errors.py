@@ -24,7 +24,9 @@ class LabelErrors:
         suggested: int64 [N], the most probable label other than the given one; of those that the
             model is confident of, where there is one.
         confidence: float64 [N], probability of the given label (the self-confidence).
-        is_likely: bool [N], the rows off the diagonal of the joint.
+        is_likely: bool [N], the rows off the diagonal of the joint whose other label is also more
+            probable than the given one. Without this, a label with a row or two has a threshold
+            near 0, and all rows of which the model is a little unsure are said to have it.
         order: int64 [N], all rows, the least self-confidence first.
     """
 
@@ -54,7 +56,7 @@ def label_errors(probabilities: NDArray[np.float64], given: NDArray[np.int64]) -
     is_confident = confident[rows, best] >= 0
     joint = np.zeros((p.shape[1], p.shape[1]), dtype=np.int64)
     np.add.at(joint, (given[is_confident], best[is_confident]), 1)
-    is_likely = is_confident & (best != given)
+    is_likely = is_confident & (p[rows, best] > own)
     others = p.copy()
     others[rows, given] = -1.0
     suggested = np.where(is_likely, best, others.argmax(axis=1))

@@ -29,6 +29,18 @@ def test_a_label_of_which_no_model_is_sure_has_a_threshold_of_its_own() -> None:
     assert found.joint[1, 0] == 1
 
 
+def test_a_label_with_a_single_row_does_not_draw_the_rows_that_are_a_little_unsure() -> None:
+    """No model predicts it, so its threshold is 0, which all rows reach."""
+    own = np.linspace(0.55, 0.95, 100)
+    p = np.column_stack([own, 1 - own - 0.001, np.full(100, 0.001)])
+    p = np.vstack([p, p[:, [1, 0, 2]], [[0.7, 0.3, 0.0], [0.02, 0.979, 0.001]]])
+    given = np.array([0] * 100 + [1] * 100 + [2, 0])
+    found = label_errors(p, given)
+    assert thresholds(p, given)[2] == 0
+    assert np.flatnonzero(found.is_likely).tolist() == [201], "and 0.7 is below the mean of label 0"
+    assert found.suggested[201] == 1
+
+
 def test_shapes_that_do_not_fit_are_refused() -> None:
     for p, given in ((np.ones((3, 1)), np.zeros(3, int)), (np.ones((3, 2)), np.zeros(2, int))):
         with pytest.raises(ValueError, match="at least two classes"):
