@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QFocusEvent,
     QFont,
     QFontMetricsF,
+    QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -21,6 +23,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
 from app.widgets.chips import AS_STORED
+from app.widgets.keys import sideways, within
 from app.widgets.text import font, visible
 from engine.messages.explore.occlusion import WordEffect
 
@@ -33,14 +36,18 @@ FOR, AGAINST = Role.CHART_1, Role.BAD
 class Words(QWidget):
     """Paints words in their order, each over the number of its effect.
 
+    With `picks`, a click or the left and right arrow keys pick a word.
+
     Signals:
-        word_picked: the number of a word that was clicked.
+        word_picked: the number of a word that was picked.
     """
 
     word_picked = Signal(int)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, picks: bool = False) -> None:
         super().__init__()
+        if picks:
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.shown: tuple[WordEffect, ...] = ()
         self.chosen = -1  # the word that is framed
         self._boxes: list[QRectF] = []
@@ -77,6 +84,13 @@ class Words(QWidget):
         super().resizeEvent(event)
         self._boxes = self._place(self.width())
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = sideways(event)
+        if not step or not self.shown:
+            super().keyPressEvent(event)
+            return
+        self.word_picked.emit(within(self.chosen + step, len(self.shown) - 1))
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         for number, box in enumerate(self._boxes):
             if box.contains(event.position()):
@@ -90,6 +104,18 @@ class Words(QWidget):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(PICKED), 1.5))
             painter.drawRoundedRect(self._boxes[self.chosen].adjusted(1, 1, -1, -1), 4, 4)
+        if self.hasFocus():
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour(Role.ACCENT), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
 
     def _place(self, width: int) -> list[QRectF]:
         return place_words(self.shown, width, (mono_font(), font("small")))

@@ -1,27 +1,40 @@
-"""Whether a widget can be used by ear and by keyboard, and shows foreign text as text."""
+"""Whether a widget can be used by ear and by keyboard, and shows foreign text as text.
+
+By keyboard: Tab comes to whatever can be clicked, or arrows do within a choice, and leaves it
+again.
+"""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
+    QAbstractItemView,
     QAbstractScrollArea,
     QAbstractSpinBox,
     QComboBox,
+    QHeaderView,
     QLabel,
     QLineEdit,
+    QPlainTextEdit,
     QScrollArea,
     QScrollBar,
     QTabBar,
     QTableView,
+    QTextEdit,
     QWidget,
 )
+
+from app.palette import Palette
+from app.widgets.page import Card
+from app.widgets.word_effects import Words
 
 # parts that Qt makes for itself and that speak through their owner
 PARTS = (QAbstractSpinBox, QComboBox, QLineEdit, QTabBar, QTableView)
 
 
 def assert_accessible(widget: QWidget) -> None:
-    """Fail with a list of every control without a name and every label that reads markup.
+    """Fail with a list of every control without a name, every one that no key reaches, every one
+    that Tab never leaves, and every label that reads markup.
 
     Hidden controls count as well: they are shown sooner or later.
     """
@@ -41,6 +54,11 @@ def _faults(widget: QWidget) -> list[str]:
     if isinstance(widget, QLabel):
         plain = widget.textFormat() == Qt.TextFormat.PlainText or not widget.text()
         return [] if plain else [f"{where} would read markup: {widget.text()[:60]!r}"]
+    named = f"{where} ({name_of(widget) or widget.objectName() or 'no name'})"
+    if _is_clicked(widget) and not _is_reached(widget):
+        return [f"{named} can be clicked, and no key reaches it"]
+    if _keeps_tab(widget):
+        return [f"{named} keeps Tab for itself"]
     if not _takes_focus(widget) or name_of(widget):
         return []
     return [f"{where} has no accessible name ({widget.objectName() or 'no object name'})"]
@@ -58,3 +76,53 @@ def _takes_focus(widget: QWidget) -> bool:
         return False
     controls = QAbstractButton | QComboBox | QAbstractSpinBox | QLineEdit
     return widget.focusPolicy() != Qt.FocusPolicy.NoFocus or isinstance(widget, controls)
+
+
+def _is_clicked(widget: QWidget) -> bool:
+    """Whether something happens on a click: of the parts of Qt, and of ours that say so."""
+    is_idle = isinstance(widget, Card | Words) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
+    if is_idle or _is_part(widget):  # these two take clicks only where they take the focus, too
+        return False
+    ours = any(
+        "mousePressEvent" in vars(kind) or "mouseReleaseEvent" in vars(kind)
+        for kind in type(widget).__mro__
+        if kind.__module__.startswith("app.")
+    )
+    controls = QAbstractButton | QComboBox | QAbstractSpinBox | QLineEdit | QAbstractItemView
+    return ours or isinstance(widget, controls)
+
+
+def _is_reached(widget: QWidget) -> bool:
+    """By Tab, or by the arrows of an exclusive choice of which one is reached by Tab."""
+    target = widget.focusProxy() or widget
+    if target.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        return True
+    parent = widget.parentWidget()
+    if parent is None:
+        return False
+    alike = [one for one in parent.children() if type(one) is type(widget)]
+    return isinstance(widget, QAbstractButton | Card) and any(
+        one.focusPolicy() & Qt.FocusPolicy.TabFocus for one in alike
+    )
+
+
+def _keeps_tab(widget: QWidget) -> bool:
+    if isinstance(widget, QPlainTextEdit | QTextEdit):
+        return not widget.tabChangesFocus()
+    return isinstance(widget, QTableView) and widget.tabKeyNavigation()
+
+
+def _is_part(widget: QWidget) -> bool:
+    """What Qt makes for itself within a control, and what is used from a field beside it."""
+    parent = widget.parentWidget()
+    if widget.objectName().startswith("qt_dockwidget_"):
+        return True  # the menu of panels does the same
+    if isinstance(parent, Palette) or isinstance(widget.window(), Palette):
+        return not isinstance(widget, QLineEdit)  # the arrows of the field move through the list
+    while parent is not None:
+        if isinstance(parent, (*PARTS, QHeaderView)) or (
+            isinstance(parent, QAbstractScrollArea) and widget is parent.viewport()
+        ):
+            return True
+        parent = parent.parentWidget()
+    return isinstance(widget, QHeaderView | QScrollBar)

@@ -44,14 +44,14 @@ def classes(task: str) -> Predictions:
     return classified(GOLD, PREDICTED, scores=SCORES, task=task, text=TEXTS)
 
 
-def regression() -> Predictions:
+def regression(task: str = "regression") -> Predictions:
     record = {
         "row": range(4),
         "gold": ["1", "2", "3", "4"],
         "predicted": ["1.5", "2", "2", "4"],
         "scores": [[1.5], [2.0], [2.0], [4.0]],
     }
-    return Predictions.of(facts("regression"), record, {"text": TEXTS})
+    return Predictions.of(facts(task), record, {"text": TEXTS})
 
 
 def answers() -> Predictions:
@@ -88,6 +88,7 @@ MADE: dict[str, Predictions] = {
         text=TEXTS[:2],
     ),
     "regression": regression(),
+    "sentence_similarity": regression("sentence_similarity"),
     "token_classification": tagged(
         [("Ann saw Rome", "B-PER O B-LOC", "B-PER O O"), ("in Bern", "O B-LOC", "O B-PER")]
     ),

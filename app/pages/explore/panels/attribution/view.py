@@ -211,7 +211,7 @@ class OneSide(QWidget):
         self._state = state
         self.title = OneLine("", "strong")
         self.keep = FigureButton(partial(figure_of, state), notices)
-        self.words = Words(self.tr("Words and their effects"))
+        self.words = Words(self.tr("Words and their effects"), picks=True)
         self.note = Text("", "small")
         self.keep.offer_on(self.words)
         self.area = scrolling(self.words)

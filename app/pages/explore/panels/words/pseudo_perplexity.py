@@ -3,7 +3,16 @@
 import math
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from app.pages.explore.captions import source
@@ -16,6 +25,7 @@ from app.widgets import buttons, chips, numbers
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.keys import sideways, within
 from app.widgets.numbers import decimal
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.page import scrolling
@@ -31,7 +41,7 @@ class ScoreStrip(QWidget):
     """The tokens, tinted the more the less they were expected; below each its rank.
 
     Signals:
-        picked: the number of a token that was clicked.
+        picked: the number of a token that was clicked, or reached by an arrow key.
         resized: it has become higher or lower.
     """
 
@@ -45,6 +55,7 @@ class ScoreStrip(QWidget):
         self.chosen = -1
         self._boxes: list[QRectF] = []
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Probability of each token"))
 
     def show_scores(
@@ -79,6 +90,21 @@ class ScoreStrip(QWidget):
             self._lay_out()
             self.resized.emit()
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = sideways(event)
+        if not step or not self.tokens:
+            super().keyPressEvent(event)
+            return
+        self.picked.emit(within(self.chosen + step, len(self.tokens) - 1))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.update()
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         for number, box in enumerate(self._boxes):
             if box.contains(event.position()):
@@ -110,6 +136,10 @@ class ScoreStrip(QWidget):
                 painter.setPen(colour(Role.MUTED))
                 below = QRectF(box.center().x() - 30, box.bottom(), 60, ROW_GAP - 2)
                 painter.drawText(below, Qt.AlignmentFlag.AlignCenter, f"#{score.rank}")
+        if self.hasFocus():
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(colour(Role.ACCENT), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
 
 def spread(tokens: tuple[Token, ...], metrics: QFontMetricsF, width: float) -> list[QRectF]:

@@ -1,0 +1,36 @@
+"""Words with their effects: picked by the mouse and by the arrow keys."""
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.widgets.word_effects import Words
+from engine.messages.explore.occlusion import WordEffect
+
+EFFECTS = [
+    WordEffect(text=text, segment=0, start=2 * n, end=2 * n + 1, effect=n - 1.0)
+    for n, text in enumerate("abc")
+]
+
+
+def test_a_word_is_picked_by_mouse_and_keys(qtbot: QtBot) -> None:
+    words, picked = Words("Words", picks=True), list[int]()
+    qtbot.addWidget(words)
+    words.word_picked.connect(picked.append)
+    words.word_picked.connect(lambda number: words.show_words(EFFECTS, number))
+    words.show_words(EFFECTS)
+    words.resize(400, 60)
+    words.show()
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Right):
+        qtbot.keyClick(words, key)
+    qtbot.keyClick(words, Qt.Key.Key_Left)
+    assert picked == [0, 1, 2, 2, 1]
+    words.setFocus()
+    words.grab()
+    qtbot.mouseClick(words, Qt.MouseButton.LeftButton, pos=words._boxes[2].center().toPoint())
+    assert picked[-1] == 2
+
+
+def test_words_that_nobody_picks_take_no_focus(qtbot: QtBot) -> None:
+    words = Words("Words")
+    qtbot.addWidget(words)
+    assert words.focusPolicy() == Qt.FocusPolicy.NoFocus
