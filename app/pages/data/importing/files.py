@@ -63,10 +63,16 @@ def parts(files: Sequence[Path]) -> list[Path]:
     return [part for file in files for part in parts_of(file)]
 
 
-def shown_name(file: Path) -> str:
-    """The name of a file; of a part of one, that of the whole before it."""
-    whole = file_of(file)
-    return file.name if whole == file else f"{whole.name} / {file.relative_to(whole).as_posix()}"
+def shown_names(files: Sequence[Path]) -> list[str]:
+    """The names of files; of parts of one, those of the parts, and of several, both."""
+    wholes = [file_of(file) for file in files]
+    is_one = len(set(wholes)) == 1 and wholes[0] not in files
+    return [
+        file.name
+        if whole == file
+        else f"{'' if is_one else f'{whole.name} / '}{file.relative_to(whole).as_posix()}"
+        for file, whole in zip(files, wholes, strict=True)
+    ]
 
 
 def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 from app.library import ModelEntry
 from app.pages.data.cells import one_line
 from app.pages.data.importing.examples import Examples
-from app.pages.data.importing.files import shown_name
+from app.pages.data.importing.files import shown_names
 from app.pages.data.importing.problems import Problems
 from app.pages.data.importing.sections.columns import ColumnsSection
 from app.pages.data.importing.sections.file_format import FormatSection
@@ -205,7 +205,7 @@ class ImportView(Page):
     def _show_files(self) -> None:
         files = self.state.files
         if files:
-            names = ", ".join(one_line(shown_name(file)) for file in files[:4])
+            names = ", ".join(one_line(name) for name in shown_names(files[:4]))
             self.set_title(
                 self.tr("Import “{0}”").format(one_line(self.state.name)),
                 names if len(files) > 1 else str(files[0]),
@@ -213,7 +213,7 @@ class ImportView(Page):
         else:
             self.set_title(self.tr("Import"), "")
         self.shown_file.clear()
-        self.shown_file.addItems([one_line(shown_name(file)) for file in files])
+        self.shown_file.addItems([one_line(name) for name in shown_names(files)])
         self.shown_file.setVisible(len(files) > 1)
         self.files.show_files()
         self.name.show_name()

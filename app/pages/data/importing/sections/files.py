@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.pages.data.cells import one_line
-from app.pages.data.importing.files import shown_name
+from app.pages.data.importing.files import shown_names
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
 from engine.spec.dataset import SPLITS
@@ -25,14 +25,15 @@ class FilesSection(Section):
         self.setVisible(len(files) > 1)
         if len(files) < 2:
             return
-        for number, (file, split) in enumerate(zip(files, self._state.splits, strict=True)):
+        named = zip(shown_names(files), self._state.splits, strict=True)
+        for number, (name, split) in enumerate(named):
             box = QComboBox()
             for each in SPLITS:
                 box.addItem(self._explained(each), each)
             box.addItem(self.tr("Skip this file"), None)
             box.setCurrentIndex(SPLITS.index(split) if split else len(SPLITS))
             box.activated.connect(lambda _, n=number, b=box: self._on_chosen(n, b))
-            self.add_below(one_line(shown_name(file)), box)
+            self.add_below(one_line(name), box)
             self.boxes.append(box)
 
     def _explained(self, split: str) -> str:

@@ -12,7 +12,7 @@ from app.pages.data.importing.files import (
     data_files,
     guess_splits,
     parts,
-    shown_name,
+    shown_names,
     suggested_name,
 )
 
@@ -96,7 +96,8 @@ def test_sheets_and_members_stand_for_themselves(tmp_path: Path) -> None:
         for name in ("dev.tsv", "train.tsv", "README.md"):
             made.writestr(f"sst2/{name}", "text\nx")
     found = parts([book, packed])
-    assert [shown_name(file) for file in found] == [
+    assert shown_names(found[:2]) == ["Notes", "Rows"]
+    assert shown_names(found) == [
         *("reviews.xlsx / Notes", "reviews.xlsx / Rows"),
         *("glue.zip / sst2/dev.tsv", "glue.zip / sst2/train.tsv"),
     ]
