@@ -5,6 +5,7 @@ from pathlib import Path, PurePosixPath
 
 from PySide6.QtGui import QDropEvent
 
+from engine.checkpoints.archives import folder_of_model, is_model_archive
 from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
 from engine.errors import BadFile
@@ -46,16 +47,20 @@ def _kind(path: Path) -> str:
             return "models"
         if (path / "spec.json").is_file() and (path / "data.parquet").is_file():
             return "data"
-        return "data" if holds_texts(path) else ""
+        if holds_texts(path):
+            return "data"
+        return "models" if folder_of_model(path) is not None else ""
     if _is_job(path):
         return "train"
-    if path.name in MODEL_FILES or _holds_model(path):
+    if path.name in MODEL_FILES or holds_model(path):
         return "models"
     return "data" if path.suffix.lower() in data_suffixes() or not path.suffix else ""
 
 
-def _holds_model(path: Path) -> bool:
+def holds_model(path: Path) -> bool:
     """Whether a file is an archive with a model in it."""
+    if is_model_archive(path):
+        return True
     if path.suffix.lower() != ARCHIVE_SUFFIX or not is_archive(path):
         return False
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.atomic_write import clear_leftovers
+from engine.checkpoints.elsewhere import hub_cache, models_elsewhere
 from engine.checkpoints.info import checkpoint_info
 from engine.errors import StudioError
 from engine.home import Home
@@ -20,7 +21,7 @@ from engine.shipped import included_models
 from engine.spec.dataset import DatasetSpec
 from engine.system_errors import explained, may_be_there
 
-Origin = Literal["included", "imported", "run"]
+Origin = Literal["included", "imported", "elsewhere", "run"]
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,12 @@ def own_models(home: Home) -> list[ModelEntry]:
         entry = describe_model(folder.name, folder, "imported")
         models.append(replace(entry, saved=datetime.fromtimestamp(folder.stat().st_mtime, UTC)))
     return models
+
+
+def other_models(folder: str) -> list[ModelEntry]:
+    """Those of the user's `folder` (“”: none) and of the hub's cache, which are used in place."""
+    found = models_elsewhere(Path(folder) if folder else None, hub_cache())
+    return [describe_model(name, path, "elsewhere") for name, path in found.items()]
 
 
 def datasets(home: Home) -> list[DataEntry]:

@@ -109,11 +109,13 @@ class Studio(QObject):
         return library.datasets(self.home)
 
     def models(self) -> list[ModelEntry]:
-        """The included models, the imported ones, and of each run the best and the last checkpoint.
+        """The included models, the imported ones, those that lie elsewhere, and of each run the
+        best and the last checkpoint.
 
         Reads files and the record: better off the window's thread.
         """
-        return [*library.own_models(self.home), *self._models_of_runs()]
+        others = library.other_models(self.settings.preferences.model_folder)
+        return [*library.own_models(self.home), *others, *self._models_of_runs()]
 
     def one_time_worker(
         self,
@@ -151,6 +153,8 @@ class Studio(QObject):
             self.dispatcher.stand_by()
 
     def _on_preference(self, name: str) -> None:
+        if name == "model_folder":
+            self.models_changed.emit()
         if name == "stand_by" and not self.settings.preferences.stand_by:
             self.dispatcher.stand_down()
 

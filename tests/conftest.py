@@ -12,6 +12,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["QT_SCALE_FACTOR"] = os.environ.get("TEST_SCALE", "1")
 os.environ["QT_STYLE_OVERRIDE"] = "Fusion"
 os.environ["HF_HUB_OFFLINE"] = "1"  # transformers, with which ours is compared, asks nobody
+os.environ["HF_HUB_CACHE"] = os.devnull  # the models of whoever runs the tests are not listed
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")

@@ -33,7 +33,7 @@ from app.widgets.text import font, visible
 
 REST_MS = 600  # ms without a key after which a model is picked; Enter picks it at once
 ENTRY = Qt.ItemDataRole.UserRole
-ICONS = {"included": "sparkles", "imported": "box", "run": "activity"}
+ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 
 
 class Checkpoints(QAbstractListModel):

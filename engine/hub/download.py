@@ -19,11 +19,11 @@ from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from engine.atomic_write import check_room
 from engine.checkpoints.config import family_of
+from engine.checkpoints.needed import is_pickled, needed
 from engine.checkpoints.source import write_source
 from engine.errors import StudioError
 from engine.home import folder_name
 from engine.hub import client, token
-from engine.hub.needed import is_pickled, needed
 from engine.messages.hub import HubFile, Planned, Source
 from engine.messages.question import Working
 from engine.phrases import phrase

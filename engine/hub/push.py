@@ -8,10 +8,10 @@ from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.utils import validate_repo_id
 
 from engine.checkpoints.info import checkpoint_info
+from engine.checkpoints.needed import PAPERS, needed
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.hub import client
-from engine.hub.needed import PAPERS, needed
 from engine.messages.hub import HubFile, Pushed, PushPlanned
 from engine.messages.question import Working
 from engine.phrases import phrase

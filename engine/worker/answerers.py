@@ -7,8 +7,11 @@ for, and loads libraries for a second, is imported when it is asked for.
 import time
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from engine.checkpoints.archives import unpack
 from engine.data.datasets.store import open_dataset
 from engine.explore import (
     attention,
@@ -131,12 +134,22 @@ def _examine(question: Examine, _: Desk) -> Answer:
 
 
 def _import(question: Import, desk: Desk) -> Answer:
+    if not question.folder.is_file():
+        return _imported(question, question.folder, desk)
+    parent = question.into.parent
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=parent, prefix=".unpacked.tmp-") as unpacked:
+        desk.tell(Working(to=question.number, stage=phrase("Unpacking the archive")))
+        return _imported(question, unpack(question.folder, Path(unpacked)), desk)
+
+
+def _imported(question: Import, folder: Path, desk: Desk) -> Answer:
     from engine.explore.limits import limited_memory
     from engine.models.checkpoint import import_checkpoint
 
     desk.tell(Working(to=question.number, stage=phrase("Converting the model")))
-    with limited_memory(question.folder):
-        info, report = import_checkpoint(question.folder, question.into)
+    with limited_memory(folder):
+        info, report = import_checkpoint(folder, question.into)
     return Imported(to=question.number, folder=question.into, info=info, report=report)
 
 

@@ -6,25 +6,39 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app import background, trash
-from app.drops import MODEL_FILES
+from app.drops import MODEL_FILES, holds_model
 from app.explorer import OneTimeWorker
 from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
 from app.uses import reads_model, uses_of
+from engine.checkpoints.archives import SUFFIXES, folder_of_model
 from engine.home import free_folder
 from engine.messages.importing import Import, Imported
 from engine.messages.question import Answer, Refused, Working
 
 
 def model_folder(paths: Sequence[Path]) -> Path | None:
-    """The folder of the model among what was dropped: itself, or that of one of its files."""
+    """The folder of the model among what was dropped: it, one in it, or that of one of its files.
+
+    An archive with a model in it counts as its folder.
+    """
     for path in paths:
+        if holds_model(path):
+            return path
         if path.is_dir() and any((path / name).is_file() for name in MODEL_FILES):
             return path
         if path.name in MODEL_FILES and path.is_file():
             return path.parent
+        if path.is_dir() and (inside := folder_of_model(path)) is not None:
+            return inside
     return None
+
+
+def _name_of(source: Path) -> str:
+    """The name of a folder, or of an archive without its ending."""
+    ending = next((end for end in SUFFIXES if source.name.lower().endswith(end)), "")
+    return source.name[: len(source.name) - len(ending)] if source.is_file() else source.name
 
 
 class ModelsState(QObject):
@@ -83,7 +97,7 @@ class ModelsState(QObject):
             return
         self.source, self.imported, self.problem = source, None, None
         self.working = Working(stage=self.tr("Reading the folder"))
-        into = free_folder(self._studio.home.models, name or source.name)
+        into = free_folder(self._studio.home.models, name or _name_of(source))
         self._worker = self._studio.one_time_worker(
             Import(folder=source, into=into),
             self._on_imported,
@@ -126,6 +140,8 @@ class ModelsState(QObject):
         """A sentence, where this model cannot be deleted here."""
         if model.origin == "included":
             return self.tr("This model is part of BERT Studio and cannot be deleted.")
+        if model.origin == "elsewhere":
+            return self.tr("This model belongs to another program or folder, and stays there.")
         if model.origin == "run":
             return self.tr(
                 "This checkpoint belongs to a run. Delete the run on the Runs page to remove it."

@@ -8,8 +8,10 @@ from app.widgets.entries import Entry
 from app.widgets.model_texts import past_of
 from app.widgets.text import TextStyle
 from engine.checkpoints.families import BERT, FAMILIES
+from engine.checkpoints.source import source_of
 from engine.messages.reports import CheckpointInfo
 
+ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 SHOWN_LABELS = 12  # named in full
 
 
@@ -39,7 +41,7 @@ def entry_of(model: ModelEntry) -> Entry:
         model.path,
         model.name,
         " · ".join(part for part in (*past_of(model), size, *_line(model.info)) if part),
-        {"included": "sparkles", "imported": "box", "run": "activity"}[model.origin],
+        ICONS[model.origin],
         figure=figure,
         unit=unit,
         mark=_mark(model),
@@ -62,6 +64,8 @@ def _mark(model: ModelEntry) -> str:
         return tr("Included with BERT Studio")
     if model.origin == "imported":
         return tr("Imported")
+    if model.origin == "elsewhere":
+        return tr("Used in place")
     return tr("Best checkpoint") if model.best else tr("Checkpoint")
 
 
@@ -91,6 +95,8 @@ def origin_of(model: ModelEntry) -> str:
         return tr("Included with BERT Studio: an English encoder, good to fine-tune.")
     if model.origin == "imported":
         return tr("Imported into your home folder.")
+    if model.origin == "elsewhere":
+        return tr("Used where it lies, without a copy: {0}").format(model.path)
     if model.best:
         return tr("The best checkpoint of its run, at step {0}.").format(numbers.count(model.step))
     return tr("A checkpoint of a run, at step {0}.").format(numbers.count(model.step))
@@ -133,6 +139,10 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
         (tr("Weights"), numbers.size(info.bytes)),
         (tr("Folder"), str(model.path)),
     ]
+    if (source := source_of(model.path)) is not None:
+        said = tr("{0} on {1}, revision {2}")
+        facts.append((tr("Source"), said.format(source.model, source.host, source.revision[:12])))
+        facts.append((tr("Licence"), source.licence or tr("none named")))
     return facts
 
 

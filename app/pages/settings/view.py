@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QComboBox, QGridLayout, QSpinBox, QVBoxLayout, QWi
 from app import background, translation
 from app.machine import Machine, look_at_machine
 from app.pages.settings.about import About
+from app.pages.settings.elsewhere import Elsewhere
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons
@@ -103,6 +104,9 @@ class SettingsPage(Page):
                 )
             ],
         )
+        self.elsewhere = Elsewhere(studio)
+        elsewhere_card = self._add(self.tr("Models from elsewhere"), self.elsewhere.rows())
+        elsewhere_card.body.addWidget(self.elsewhere.folder)
         home_card = self._add(
             self.tr("Home folder"),
             [

@@ -119,6 +119,8 @@ class BaseModelStep(QWidget):
                 return self.tr("included with BERT Studio")
             case "imported":
                 return self.tr("imported")
+            case "elsewhere":
+                return self.tr("used in place")
             case "run":
                 best, other = self.tr("best checkpoint"), self.tr("latest checkpoint")
                 return best if entry.best else other

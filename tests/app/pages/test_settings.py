@@ -1,15 +1,21 @@
 """The Settings page: every choice is at once true, and kept."""
 
+from pathlib import Path
+
+import keyring
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit
 
 from app import theme, translation
 from app.pages.settings.about import precision_sentence, threads_sentence
 from app.pages.settings.view import DEVICES, THEMES, SettingsPage
 from app.studio import Studio
+from app.widgets.dialogs import Question
 from engine.precision import Pace, Speeds
 from tests.app.accessible import assert_accessible
+from tests.app.pages.train.conftest import write_model
+from tests.engine.hub.conftest import Memory
 
 
 @pytest.fixture
@@ -114,4 +120,29 @@ def test_settings_can_be_used_by_ear(qtbot, page: SettingsPage) -> None:
     page.arrive()
     qtbot.waitUntil(page.about.torch.isVisible)
     page.about.licences.click()
+    assert_accessible(page)
+
+
+def test_a_folder_of_models_is_used_in_place_and_the_token_goes_to_the_keyring(
+    qtbot, page: SettingsPage, studio: Studio, tmp_path: Path
+) -> None:
+    write_model(tmp_path / "mine" / "little")
+    with qtbot.waitSignal(studio.models_changed):
+        page.elsewhere._set(str(tmp_path / "mine"))
+    listed = {model.name: model for model in studio.models() if model.origin == "elsewhere"}
+    assert listed["little"].path == tmp_path / "mine" / "little" and listed["little"].info
+    assert page.elsewhere.folder.isVisible() and page.elsewhere.clear.isEnabled()
+    page.elsewhere.clear.click()
+    assert studio.settings.preferences.model_folder == ""
+    page.elsewhere.allowed.click()
+    assert studio.settings.preferences.hub_allowed
+    before, memory = keyring.get_keyring(), Memory()
+    keyring.set_keyring(memory)
+    page.elsewhere.token.click()
+    (asked,) = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
+    qtbot.keyClicks(asked.findChild(QLineEdit), "hf_secret")
+    asked.buttons["keep"].click()
+    qtbot.waitUntil(lambda: list(memory.kept.values()) == ["hf_secret"])
+    keyring.set_keyring(before)
+    assert "hf_secret" not in studio.settings._content().decode()
     assert_accessible(page)

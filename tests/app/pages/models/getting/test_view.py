@@ -1,11 +1,14 @@
 """The shelf in the window asks nobody by itself; a model of the hub becomes one of the home."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from app.drops import page_for
 from app.pages.models.getting.view import GettingPage
+from app.pages.models.state import model_folder
 from app.pages.models.view import ModelsPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
@@ -113,3 +116,17 @@ def test_a_refusal_is_shown_and_the_page_stays(
     qtbot.waitUntil(getting.problem.isVisible, timeout=PATIENCE)
     assert "no model somebody/nothing" in getting.problem.problem.text()
     assert getting.get.isEnabled() and len(titles(getting)) == len(OFFERED)
+
+
+def test_an_archive_and_a_folder_of_a_folder_are_taken(
+    qtbot, page: ModelsPage, tmp_path: Path, studio: Studio
+) -> None:
+    model = small.folder(tmp_path / "above" / "mine")
+    archive = Path(shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path / "above"))
+    assert page_for([archive]) == page_for([tmp_path / "above"]) == "models"
+    assert model_folder([tmp_path / "above"]) == model
+    assert page.accept_drop([archive])
+    qtbot.waitUntil(lambda: page.state.imported is not None, timeout=PATIENCE)
+    assert page.state.imported is not None
+    assert page.state.imported.folder == studio.home.models / "packed"
+    assert sorted(entry.name for entry in studio.home.models.iterdir()) == ["packed"]

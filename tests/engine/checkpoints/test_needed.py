@@ -2,8 +2,8 @@
 
 import pytest
 
+from engine.checkpoints.needed import TOKENIZERS, is_plain, needed
 from engine.errors import BadCheckpoint
-from engine.hub.needed import TOKENIZERS, is_plain, needed
 from engine.models.checkpoint import TOKENIZER
 
 BASE = ["config.json", "vocab.txt"]

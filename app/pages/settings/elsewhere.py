@@ -1,0 +1,118 @@
+"""Whether the hub may be contacted, the token for it, and a folder of models used in place."""
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QWidget
+
+from app import background
+from app.studio import Studio
+from app.theme import SPACE
+from app.widgets import buttons, dialogs
+from app.widgets.dialogs import Choice
+from app.widgets.switch import Switch
+from app.widgets.text import OneLine
+from engine.hub import token
+from engine.hub.address import host
+
+
+class Elsewhere(QWidget):
+    """Holds the controls of a card; the page lays them out."""
+
+    def __init__(self, studio: Studio) -> None:
+        super().__init__()
+        self._studio = studio
+        preferences = studio.settings.preferences
+        self.allowed = Switch(self.tr("Contact the hub"), preferences.hub_allowed)
+        self.allowed.toggled.connect(lambda on: studio.settings.set("hub_allowed", on))
+        self.token = buttons.plain(self.tr("Set the &token…"), self._ask_for_token)
+        self.choose = buttons.plain(self.tr("C&hoose…"), self._choose, icon="folder-open")
+        self.choose.setAccessibleName(self.tr("Choose a folder of models"))
+        self.clear = buttons.plain(self.tr("&None"), lambda: self._set(""))
+        self.clear.setAccessibleName(self.tr("Use no folder of models"))
+        self.folder = OneLine("", "mono")
+        studio.settings.changed.connect(self._on_changed)
+        self._show()
+
+    def rows(self) -> list[tuple[str, QWidget, str]]:
+        """Name, control and text of each setting."""
+        both = QWidget()
+        row = QHBoxLayout(both)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.clear)
+        row.addWidget(self.choose)
+        return [
+            (
+                self.tr("Contact the hub"),
+                self.allowed,
+                self.tr(
+                    "Whether {0} may be contacted when you search or get a model. Otherwise you "
+                    "are asked first."
+                ).format(host()),
+            ),
+            (
+                self.tr("Token"),
+                self.token,
+                self.tr(
+                    "For gated and private models, and to send one. Kept in the keyring of this "
+                    "system."
+                ),
+            ),
+            (
+                self.tr("Folder of models"),
+                both,
+                self.tr(
+                    "Its models are listed and used in place, without a copy, as are those that "
+                    "other programs got from the hub."
+                ),
+            ),
+        ]
+
+    def _ask_for_token(self) -> None:
+        field = QLineEdit()
+        field.setEchoMode(QLineEdit.EchoMode.Password)
+        field.setMaxLength(token.MAX_LENGTH)
+        field.setAccessibleName(self.tr("Token"))
+
+        def answered(key: str) -> None:
+            if key == "cancel":
+                return
+            given = field.text() if key == "keep" else ""
+            done = self.tr("The token was kept.") if given else self.tr("There is no token now.")
+            notices = self._studio.notices
+            background.run(
+                self, lambda: token.keep(given), lambda _: notices.say(done), notices.show
+            )
+
+        dialogs.ask(
+            self.token,
+            self.tr("Token for the Hugging Face Hub"),
+            self.tr(
+                "Copy it from your settings on the hub. It is sent to the hub alone. An empty one "
+                "forgets the one before."
+            ),
+            [Choice("keep", self.tr("&Keep it"), "primary"), Choice("cancel", self.tr("Cancel"))],
+            answered,
+            [field],
+        )
+
+    def _choose(self) -> None:
+        dialog = QFileDialog(self.choose, self.tr("Choose a folder of models"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(self._set)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _set(self, folder: str) -> None:
+        self._studio.settings.set("model_folder", str(Path(folder)) if folder else "")
+
+    def _on_changed(self, name: str) -> None:
+        if name in ("model_folder", "hub_allowed"):
+            self._show()
+
+    def _show(self) -> None:
+        preferences = self._studio.settings.preferences
+        self.allowed.setChecked(preferences.hub_allowed)
+        self.clear.setEnabled(bool(preferences.model_folder))
+        self.folder.setText(preferences.model_folder)
+        self.folder.setVisible(bool(preferences.model_folder))

@@ -1,0 +1,173 @@
+"""Models in an archive (.zip, .tar.gz, .tgz, .tar), and in a folder of folders.
+
+Only files that a model needs are written, under names that are known, so nothing in an archive can
+lead out of the folder, however its members are named; links in it are never followed, and no more
+bytes are written than there is room for.
+"""
+
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from engine.atomic_write import check_room
+from engine.checkpoints.needed import CONFIGS, needed
+from engine.errors import BadCheckpoint
+from engine.phrases import phrase
+from engine.untrusted import shown
+
+TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar")
+SUFFIXES = (".zip", *TAR_SUFFIXES)
+MAX_MEMBERS = 20_000
+LOOKED_AT = 200  # members of a tar that are looked at to know what it is
+LOOKED_BYTES = 50_000_000  # and how far apart they may lie
+MODULES = "0_Transformer"  # where older sentence-transformers keep their network
+
+Member = zipfile.ZipInfo | tarfile.TarInfo
+Members = dict[str, Member]
+Opener = Callable[[Member], IO[bytes]]
+
+
+def is_model_archive(path: Path) -> bool:
+    """Whether a file is a tar with a model in it, as its first members tell."""
+    if not path.name.lower().endswith(TAR_SUFFIXES) or not path.is_file():
+        return False
+    with (
+        suppress(tarfile.TarError, OSError, EOFError, zlib.error),
+        tarfile.open(path) as archive,
+    ):
+        for number, member in enumerate(archive):
+            if PurePosixPath(member.name).name in CONFIGS:
+                return True
+            if number >= LOOKED_AT or archive.offset > LOOKED_BYTES:
+                break
+    return False
+
+
+def unpack(archive: Path, into: Path) -> Path:
+    """Write the model of an archive into the empty folder `into`, and give that folder.
+
+    Raises BadCheckpoint where there is none in it, or it is damaged; DiskFull where there is no
+    room.
+    """
+    with _damage(archive), _opened(archive) as (members, content):
+        folder = _folder_of_model(members, archive)
+        inside = {
+            PurePosixPath(name).relative_to(folder).as_posix(): name
+            for name in members
+            if folder == PurePosixPath(".") or PurePosixPath(name).is_relative_to(folder)
+        }
+        names = needed(inside, archive.name)
+        sizes = {name: _size(members[inside[name]]) for name in names}
+        check_room(into / archive.name, sum(sizes.values()))
+        for name in names:
+            target = into / name
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with content(members[inside[name]]) as packed, open(target, "xb") as out:
+                _copy(packed, out, sizes[name], archive)
+    return into
+
+
+def folder_of_model(folder: Path) -> Path | None:
+    """The folder that has the config of a model: this one, or the only one in it that has."""
+    if _has_config(folder):
+        return folder
+    if _has_config(older := folder / MODULES):
+        return older
+    with suppress(OSError):
+        found = [entry for entry in folder.iterdir() if entry.is_dir() and _has_config(entry)]
+        if len(found) == 1:
+            return found[0]
+    return None
+
+
+def _has_config(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in CONFIGS)
+
+
+def _folder_of_model(members: Members, archive: Path) -> PurePosixPath:
+    """The folder in the archive that is nearest to its top and has a config."""
+    found = [PurePosixPath(name).parent for name in members if PurePosixPath(name).name in CONFIGS]
+    if not found:
+        raise BadCheckpoint(
+            phrase("{name} has no config.json, so no model is in it.", name=shown(archive.name)),
+            phrase("Choose an archive of the whole folder of a model."),
+        )
+    return min(found, key=lambda folder: (len(folder.parts), str(folder)))
+
+
+@contextmanager
+def _opened(archive: Path) -> Iterator[tuple[Members, Opener]]:
+    """The plain files of an archive by name, and a way to read each."""
+    if archive.name.lower().endswith(TAR_SUFFIXES):
+        with tarfile.open(archive) as tar:
+            members: Members = {}
+            for member in tar:
+                _count(len(members), archive)
+                if member.isreg() and _stays_inside(member.name):
+                    members[member.name.removeprefix("./")] = member
+            yield members, lambda member: _of_tar(tar, member)
+    else:
+        with zipfile.ZipFile(archive) as packed:
+            listed = packed.infolist()
+            _count(len(listed), archive)
+            files = {one.filename: one for one in listed if _is_file(one)}
+            yield dict(files), packed.open  # type: ignore[misc]
+
+
+def _stays_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def _is_file(member: zipfile.ZipInfo) -> bool:
+    return not member.is_dir() and _stays_inside(member.filename)
+
+
+def _of_tar(tar: tarfile.TarFile, member: Member) -> IO[bytes]:
+    assert isinstance(member, tarfile.TarInfo)
+    content = tar.extractfile(member)
+    assert content is not None  # it is a plain file
+    return content
+
+
+def _count(number: int, archive: Path) -> None:
+    if number > MAX_MEMBERS:
+        raise BadCheckpoint(
+            phrase("{name} has more files than a model.", name=shown(archive.name)),
+            phrase("Unpack it yourself, and choose the folder of one model."),
+        )
+
+
+def _size(member: Member) -> int:
+    return member.file_size if isinstance(member, zipfile.ZipInfo) else member.size
+
+
+def _copy(packed: IO[bytes], out: IO[bytes], size: int, archive: Path) -> None:
+    """Copy exactly the bytes that were declared; more of them are a bomb, fewer are damage."""
+    left = size
+    while left and (block := packed.read(min(left, 1 << 20))):
+        out.write(block)
+        left -= len(block)
+    if left or packed.read(1):
+        raise _damaged(archive)
+
+
+@contextmanager
+def _damage(archive: Path) -> Iterator[None]:
+    try:
+        yield
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:
+        raise _damaged(archive) from error
+    except NotImplementedError as error:  # a kind of compression that Python does not know
+        raise _damaged(archive) from error
+
+
+def _damaged(archive: Path) -> BadCheckpoint:
+    return BadCheckpoint(
+        phrase("{name} is damaged, or cannot be unpacked.", name=shown(archive.name)),
+        phrase("Get it again, or unpack it yourself and choose the folder."),
+    )

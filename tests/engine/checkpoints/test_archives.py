@@ -1,0 +1,119 @@
+"""A model comes out of an archive whole, and nothing else does."""
+
+import io
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.checkpoints.archives import folder_of_model, is_model_archive, unpack
+from engine.checkpoints.info import checkpoint_info
+from engine.errors import BadCheckpoint, DiskFull, StudioError
+from tests.engine.models import small
+
+Files = dict[str, bytes]
+
+
+def zipped(path: Path, files: Files) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def tarred(path: Path, files: Files) -> Path:
+    with tarfile.open(path, "w:gz" if path.name.endswith("gz") else "w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Files:
+    folder = small.folder(tmp_path / "model")
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "name, pack", [("m.zip", zipped), ("m.tar.gz", tarred), ("m.tgz", tarred), ("m.tar", tarred)]
+)
+@pytest.mark.parametrize("above", ["", "deep/folder/"])
+def test_only_the_model_comes_out(
+    tmp_path: Path, model: Files, name: str, pack: Callable[[Path, Files], Path], above: str
+) -> None:
+    other = {f"{above}train.py": b"import os", f"{above}sub/config.json": b"{}", "x.txt": b"x"}
+    evil = {"../vocab.txt": b"x", "/vocab.txt": b"x", f"{above}../../tokenizer.json": b"x"}
+    inside = {f"{above}{file}": content for file, content in model.items()}
+    archive = pack(tmp_path / name, {**other, **inside, **evil})
+    into = tmp_path / "into"
+    into.mkdir()
+    unpack(archive, into)
+    assert checkpoint_info(into).layers == small.SPEC.layers
+    found = {file.relative_to(into).as_posix() for file in into.rglob("*") if file.is_file()}
+    assert found <= set(model) and "model.safetensors" in found
+    assert is_model_archive(archive) is (name != "m.zip")  # a zip is told by its list of names
+
+
+def test_links_and_devices_are_passed_over(tmp_path: Path, model: Files) -> None:
+    path = tarred(tmp_path / "m.tar", {n: c for n, c in model.items() if n != "vocab.txt"})
+    with tarfile.open(path, "a") as archive:
+        for name, kind in (("vocab.txt", tarfile.SYMTYPE), ("spiece.model", tarfile.CHRTYPE)):
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            archive.addfile(member)
+    into = tmp_path / "into"
+    into.mkdir()
+    unpack(path, into)
+    assert not (into / "vocab.txt").exists() and not (into / "spiece.model").exists()
+
+
+def test_a_bomb_is_refused_before_it_goes_off(
+    tmp_path: Path, model: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    into = tmp_path / "into"
+    into.mkdir()
+    zeros = zipped(tmp_path / "zeros.zip", {**model, "model.safetensors": bytes(50_000_000)})
+    assert zeros.stat().st_size < 1_000_000
+    free = type("Usage", (), {"free": 1_000_000})
+    monkeypatch.setattr("engine.atomic_write.shutil.disk_usage", lambda _: free)
+    with pytest.raises(DiskFull):
+        unpack(zeros, into)
+    assert not list(into.iterdir())
+    many = tarred(tmp_path / "many.tar", {f"{number}": b"" for number in range(20_002)})
+    with pytest.raises(BadCheckpoint, match="more files than a model"):
+        unpack(many, into)
+
+
+@pytest.mark.parametrize("name, pack", [("m.zip", zipped), ("m.tar.gz", tarred)])
+def test_a_damaged_archive_is_said(
+    tmp_path: Path, model: Files, name: str, pack: Callable[[Path, Files], Path]
+) -> None:
+    whole = pack(tmp_path / name, model).read_bytes()
+    for number, broken in enumerate(
+        (b"", whole[:100], whole[: len(whole) // 2], whole[:400] + bytes(200) + whole[600:])
+    ):
+        path = tmp_path / f"{number}-{name}"
+        path.write_bytes(broken)
+        into = tmp_path / str(number)
+        into.mkdir()
+        with pytest.raises(StudioError):
+            unpack(path, into)
+
+
+def test_an_archive_without_a_model_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BadCheckpoint, match=r"no config\.json"):
+        unpack(zipped(tmp_path / "a.zip", {"a.txt": b"x"}), tmp_path)
+
+
+def test_the_folder_of_a_model_is_found_where_it_lies_in_another(tmp_path: Path) -> None:
+    model = small.folder(tmp_path / "above" / "model")
+    assert folder_of_model(model) == model == folder_of_model(tmp_path / "above")
+    old = small.folder(tmp_path / "old" / "0_Transformer")
+    assert folder_of_model(tmp_path / "old") == old
+    small.folder(tmp_path / "above" / "other")
+    assert folder_of_model(tmp_path / "above") is None
+    assert folder_of_model(tmp_path / "nowhere") is None
