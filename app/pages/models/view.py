@@ -12,6 +12,7 @@ from app.pages.models.getting.view import GettingPage
 from app.pages.models.importing import ImportPage
 from app.pages.models.listing import ModelList
 from app.pages.models.model.view import ModelView
+from app.pages.models.sending import Sending
 from app.pages.models.state import ModelsState, model_folder
 from app.studio import Studio
 from app.uses import Uses
@@ -37,6 +38,7 @@ class ModelsPage(QWidget):
         self.importing = ImportPage(self.state, self.stack)
         self.getting = GettingPage(GettingState(studio, self), self.stack)
         self.stack.addWidget(self.getting)
+        self.sending = Sending(studio, self)
         self._fetched: Path | None = None  # what is imported from among the downloads
         self.getting.left.connect(self.show_list)
         self.getting.fetched.connect(self._on_fetched)
@@ -123,6 +125,7 @@ class ModelsPage(QWidget):
         view.explored.connect(lambda: self._studio.go.emit("explore", model.path))
         view.tuned.connect(lambda: self._studio.go.emit("train", {"model": model.path}))
         view.exported.connect(self._on_export)
+        view.sent.connect(lambda: self.sending.ask(model))
         view.deleted.connect(self._on_delete)
         self.model = view
         self.stack.addWidget(view)

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.explorer import OneTimeWorker
+from app.settings import Settings
 from app.studio import Studio
 from engine import precision
 from engine.hub import cost
@@ -67,12 +68,9 @@ class GettingState(QObject):
         return self._studio.home.downloads
 
     @property
-    def is_allowed(self) -> bool:
-        """Whether the user has agreed that the hub is asked."""
-        return self._studio.settings.preferences.hub_allowed
-
-    def allow(self) -> None:
-        self._studio.settings.set("hub_allowed", True)
+    def settings(self) -> Settings:
+        """Where it is kept that the user has agreed to the hub being asked."""
+        return self._studio.settings
 
     def look(self) -> None:
         """Look at the machine once, off the window's thread."""

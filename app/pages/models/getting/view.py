@@ -8,14 +8,15 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLineEdit,
-    QPlainTextEdit,
     QVBoxLayout,
     QWidget,
 )
 
 from app.pages.models.getting import texts
+from app.pages.models.getting.consent import ask_first
+from app.pages.models.getting.files import list_of
 from app.pages.models.getting.state import GettingState
-from app.resources import icon, mono_font
+from app.resources import icon
 from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import buttons, dialogs, numbers
@@ -26,12 +27,9 @@ from app.widgets.facts import Facts
 from app.widgets.page import Card, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
-from engine.hub.address import host
 from engine.hub.shelf import GROUPS
 from engine.messages.hub import Planned
 from engine.messages.question import Refused
-
-MOST_FILES = 200  # that a list names
 
 
 class GettingPage(Page):
@@ -220,31 +218,7 @@ class GettingPage(Page):
         self._allowed(lambda: self.state.plan(name))
 
     def _allowed(self, act: Callable[[], object]) -> None:
-        """Do it at once where the user has agreed before; else say what will be contacted."""
-        if self.state.is_allowed:
-            act()
-            return
-
-        def answered(key: str) -> None:
-            if key == "contact":
-                self.state.allow()
-                act()
-
-        dialogs.ask(
-            self,
-            self.tr("Contact the Hugging Face Hub?"),
-            self.tr(
-                "BERT Studio will contact {0}, and the servers that it names for the files. It "
-                "sends the name of the model or the words that you search, its version, and your "
-                "token if you set one. Your data and models stay here. This is asked only once; "
-                "the settings take it back."
-            ).format(host()),
-            [
-                Choice("contact", self.tr("&Contact it"), "primary"),
-                Choice("cancel", self.tr("Cancel")),
-            ],
-            answered,
-        )
+        ask_first(self, self.state.settings, act)
 
     def _ask_to_fetch(self, plan: Planned) -> None:
         """The list of sizes, and whether there is room; then the download."""
@@ -261,7 +235,10 @@ class GettingPage(Page):
             _said_of(plan),
             [*choices, Choice("cancel", self.tr("Cancel"))],
             answered,
-            [_list_of(plan), *(Text(translated(note), "warn") for note in plan.notes)],
+            [
+                list_of(plan.files, self.tr("Files to download")),
+                *(Text(translated(note), "warn") for note in plan.notes),
+            ],
         )
 
     def _leave(self) -> None:
@@ -283,19 +260,6 @@ def _said_of(plan: Planned) -> str:
     else:
         said.append(tr("It needs {0} on the disk; {1} are free.").format(needed, free))
     return " ".join(said)
-
-
-def _list_of(plan: Planned) -> QPlainTextEdit:
-    shown = QPlainTextEdit()
-    shown.setReadOnly(True)
-    shown.setAccessibleName(tr("Files to download"))
-    shown.setFont(mono_font())
-    shown.setTabChangesFocus(True)
-    shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-    lines = [f"{numbers.size(file.bytes):>10}  {file.name}" for file in plan.files[:MOST_FILES]]
-    shown.setPlainText("\n".join(lines))
-    shown.setFixedHeight(min(len(lines), 9) * 5 * SPACE + 6 * SPACE)
-    return shown
 
 
 class _Problem(Card):

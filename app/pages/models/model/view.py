@@ -31,13 +31,14 @@ from engine.spec.dataset import FileData
 class ModelView(Page):
     """Signals:
     left: back to the list.
-    explored, tuned, exported, deleted: the button of that name was pressed.
+    explored, tuned, exported, sent, deleted: the button of that name was pressed.
     """
 
     left = Signal()
     explored = Signal()
     tuned = Signal()
     exported = Signal()
+    sent = Signal()
     deleted = Signal()
 
     def __init__(
@@ -107,11 +108,13 @@ class ModelView(Page):
     def _add_actions(self, model: ModelEntry, why_not_delete: str) -> None:
         self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
         self.export = buttons.plain(self.tr("Ex&port…"), self.exported.emit, "upload")
+        self.send = buttons.plain(self.tr("&Send…"), self.sent.emit, "arrow-right")
+        self.send.setAccessibleDescription(self.tr("Send the model to the Hugging Face Hub"))
         self.tune = buttons.plain(self.tr("Fine-t&une…"), self.tuned.emit, "sliders-horizontal")
         self.explore = buttons.primary(
             self.tr("Open in E&xplore"), self.explored.emit, "microscope"
         )
-        for button in (self.delete, self.export, self.tune, self.explore):
+        for button in (self.delete, self.export, self.send, self.tune, self.explore):
             self.action_row.addWidget(button)
         if why_not_delete:
             self.delete.setEnabled(False)
@@ -119,7 +122,7 @@ class ModelView(Page):
             self.delete.setAccessibleDescription(why_not_delete)
             self.body.insertWidget(0, Text(why_not_delete, "small"))
         if model.info is None:
-            for button in (self.export, self.tune, self.explore):
+            for button in (self.export, self.send, self.tune, self.explore):
                 button.setEnabled(False)
                 button.setToolTip(self.tr("This model cannot be used."))
             self.body.insertWidget(0, Text(model.problem, "bad", selectable=True))

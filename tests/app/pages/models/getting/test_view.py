@@ -4,8 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit
 
+from app import library
 from app.drops import page_for
 from app.pages.models.getting.view import GettingPage
 from app.pages.models.state import model_folder
@@ -18,7 +19,7 @@ from engine.hub.address import host
 from engine.hub.shelf import OFFERED
 from tests.app.accessible import assert_accessible
 from tests.engine.hub import stand_in
-from tests.engine.hub.stand_in import Hub, Repo
+from tests.engine.hub.stand_in import TOKEN, Hub, Repo
 from tests.engine.models import small
 
 PATIENCE = 60_000  # ms; two workers begin, one of them with torch
@@ -130,3 +131,26 @@ def test_an_archive_and_a_folder_of_a_folder_are_taken(
     assert page.state.imported is not None
     assert page.state.imported.folder == studio.home.models / "packed"
     assert sorted(entry.name for entry in studio.home.models.iterdir()) == ["packed"]
+
+
+def test_a_model_is_sent_after_its_files_were_seen(
+    qtbot, page: ModelsPage, hub: Hub, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    studio.settings.set("hub_allowed", True)
+    folder = small.folder(studio.home.models / "mine")
+    page.sending.ask(library.describe_model("mine", folder, "imported"))
+    qtbot.keyClicks(question().findChild(QLineEdit), "me/mine")
+    question().buttons["list"].click()
+
+    def asks_to_send() -> bool:
+        shown = [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)]
+        return any("send" in one.buttons and one.isVisible() for one in shown)
+
+    qtbot.waitUntil(asks_to_send, timeout=PATIENCE)
+    assert "README.md" in question().findChild(QPlainTextEdit).toPlainText() and not hub.asked
+    question().buttons["send"].click()
+    qtbot.waitUntil(lambda: page.sending.worker is None, timeout=PATIENCE)
+    assert hub.repos["me/mine"].private
+    assert set(hub.pushed["me/mine"]) >= {"config.json", "model.safetensors", "README.md"}
+    assert hub.address in studio.notices.shown[-1].problem
