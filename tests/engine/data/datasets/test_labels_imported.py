@@ -120,3 +120,13 @@ def test_labels_in_sets_and_types_of_spans_in_several_spellings_are_told(tmp_pat
         "x", {"all": file}, found.reading, found.mapping, Split(), tmp_path / "names"
     )
     assert any("“person” and “Person” may be one" in note for note in spec.notes)
+
+
+def test_white_space_around_a_label_makes_no_other_label(tmp_path):
+    rows = [f"a film number {n},{' good' if n % 4 == 1 else 'good' if n % 2 else 'bad  '}"
+            for n in range(40)]  # fmt: skip
+    dataset = stored(tmp_path, table(tmp_path, "text,label", rows))
+    assert dataset.spec.labels == {"bad": 20, "good": 20}
+    assert set(dataset.rows("train").labels or []) == {"bad", "good"}
+    assert len(dataset.find(label="good")) == 20
+    assert any("30" in note and "white space" in note.lower() for note in dataset.spec.notes)
