@@ -304,11 +304,10 @@ def layout(matrix: Matrix) -> tuple[float, float, float]:
     names = [one_line(matrix.confusion.labels[n]) for n in matrix.shown]
     widest = max(map(metrics.horizontalAdvance, names)) + 2 * SPACE
     left = TITLE + min(widest, NAMES * matrix.width())
-    tops = [TITLE + metrics.height() + SPACE]
-    tops.append(TITLE + min(widest, NAMES * matrix.height()))
-    found = [(left, top, _side(matrix, left, top, count)) for top in tops]
-    lying, upright = found
-    return lying if are_lying(names, lying[2], metrics) else upright
+    low, high = TITLE + metrics.height() + SPACE, TITLE + min(widest, NAMES * matrix.height())
+    lying, upright = ((left, top, _side(matrix, left, top, count)) for top in (low, high))
+    turns = not are_lying(names, lying[2], metrics) and upright[2] >= READABLE
+    return upright if turns else lying
 
 
 def _side(matrix: QWidget, left: float, top: float, count: int) -> float:
@@ -385,15 +384,16 @@ def _paint_names(
     painter.restore()
     painter.setPen(look.text)
     names = [one_line(confused.labels[label]) for label in shown]
-    lie = are_lying(names, side, metrics)
+    lie = top <= TITLE + line + SPACE
     for number, name in enumerate(names):
         if side >= line:
             box = QRectF(TITLE, top + number * side, left - TITLE - SPACE, side)
             at_right = metrics.elidedText(name, cut, box.width())
             painter.drawText(box, right | Qt.AlignmentFlag.AlignVCenter, at_right)
         if lie and side >= READABLE:
-            painter.drawText(QRectF(left + number * side, TITLE, side, line), centre, name)
-        elif side >= line:
+            above = QRectF(left + number * side, TITLE, side, line)
+            painter.drawText(above, centre, metrics.elidedText(name, cut, side - 2))
+        elif not lie:
             painter.save()
             painter.translate(left + number * side, top - SPACE)
             painter.rotate(-90)
@@ -411,7 +411,9 @@ def figure_of(matrix: Matrix) -> Figure | None:
         return None
     side, left = float(PAPER_CELL), 160.0
     names = [one_line(confused.labels[label]) for label in shown]
-    top = 48.0 if are_lying(names, side, QFontMetricsF(paper_font(12))) else left
+    metrics = QFontMetricsF(paper_font(12))
+    lie = are_lying(names, side, metrics)
+    top = TITLE + metrics.height() + SPACE if lie else left
     look = Look(ink(Role.TEXT), ink(Role.MUTED), ink(Role.HOVER), paper_font(12))
 
     def draw(painter: QPainter, _size: QSizeF) -> None:

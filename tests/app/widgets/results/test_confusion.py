@@ -81,6 +81,12 @@ def test_names_that_are_wider_than_a_cell_are_turned_and_whole(qtbot: QtBot) -> 
     assert made.matrix.cell_at(middle(made.matrix, -1, 1)) == (-1, 1)
     kept = made.figure()
     assert kept is not None and kept.size.height() > kept.size.width() - 20
+    many = tuple(f"animals and plants {n}" for n in range(12))
+    made.show_measured(
+        ConfusionPicture.measure(classified(list(many), list(many), labels=many, text=[""] * 12))
+    )
+    assert layout(made.matrix)[1] == flat, "no room for turned names: cells come first"
+    assert not made.grab().isNull()
 
 
 def test_the_figure_has_what_is_shown_and_all_numbers(qtbot: QtBot) -> None:
