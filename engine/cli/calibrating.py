@@ -51,7 +51,9 @@ def calibrate(
     ] = None,
     no_answer_threshold: Annotated[
         float | None,
-        typer.Option(help="How much higher “no answer” must score than the best answer."),
+        typer.Option(
+            min=-1e6, max=1e6, help="How much higher “no answer” must score than the best answer."
+        ),
     ] = None,
     reset: Annotated[
         bool, typer.Option("--reset", help="First go back to temperature 1 and thresholds of 0.5.")

@@ -30,7 +30,9 @@ def cluster(
     nodes: Annotated[int, typer.Option(min=1, help="Number of machines.")] = 1,
     processes: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes per machine, one per GPU; default: as in the job."),
+        typer.Option(
+            min=1, max=1024, help="Processes per machine, one per GPU; default: as in the job."
+        ),
     ] = None,
 ) -> None:
     """Create the run folder of a job and print the torchrun and Slurm commands that train it.

@@ -33,7 +33,8 @@ def train(
 def resume(
     folder: Annotated[Path, typer.Argument(help="The run folder.")],
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Use another number of processes than the job.")
+        int | None,
+        typer.Option(min=1, max=1024, help="Use another number of processes than the job."),
     ] = None,
     changed_data: Annotated[
         bool,

@@ -11,7 +11,7 @@ Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 MaxLength = Annotated[
     int, typer.Option(help="Max. length: longer inputs are truncated to this many tokens.")
 ]
-BatchSize = Annotated[int, typer.Option(help="Batch size: rows computed at once.")]
+BatchSize = Annotated[int, typer.Option(min=1, help="Batch size: rows computed at once.")]
 HowPrecise = Annotated[
     Literal["exact", "fast"],
     typer.Option(

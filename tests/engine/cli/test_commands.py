@@ -409,6 +409,10 @@ def test_wrong_usage_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["fill"]) == 2
     assert main(["cook"]) == 2
     assert main(["fill", "x", "--top", "many"]) == 2
+    assert main(["predict", "x.csv", "--model", "m", "--out", "y.csv", "--batch-size", "0"]) == 2
+    assert main(["evaluate", "x.csv", "--model", "m", "--batch-size", "-1"]) == 2
+    assert main(["calibrate", "m", "--no-answer-threshold", "nan"]) == 2
+    assert main(["resume", "run", "--processes", "9999999"]) == 2, "each is a real process"
     assert "--help" in capsys.readouterr().err
 
 
