@@ -253,7 +253,7 @@ class EditsView(QWidget):
         self._state = state
         self.title = Text("", "strong", wraps=False)
         self.drop = buttons.plain(self.tr("&Drop"), state.drop)
-        self.swap = buttons.plain(self.tr("S&wap with the next"), state.swap)
+        self.swap = buttons.plain(self.tr("&Swap with the next"), state.swap)
         self.suggest = buttons.plain(self.tr("Su&ggest"), state.suggest, "sparkles")
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(self.tr("Replace with …"))

@@ -91,7 +91,7 @@ class Controls(Wrapping):
         self.other.setPlaceholderText(self.tr("rather than …"))
         for line in (self.token, self.other):
             line.setFixedWidth(30 * SPACE)
-        explain = Text(self.tr("E&xplain"), "strong", wraps=False)
+        explain = Text(self.tr("Ex&plain"), "strong", wraps=False)
         explain.setBuddy(self.target)
         self.add(explain, self.target, self.token)
         self.rather = self.add(Text(self.tr("rather than"), "muted", wraps=False), self.against)

@@ -47,7 +47,7 @@ class VectorsView(Panel):
         self.word.textEdited.connect(lambda _: self._pause.start())
         self.word.returnPressed.connect(self._on_typed)
         self.texts.textChanged.connect(self._pause.start)
-        label = Text(self.tr("Co&mpare"), "strong", wraps=False)
+        label = Text(self.tr("Compa&re"), "strong", wraps=False)
         label.setBuddy(self.word)
         line = QHBoxLayout()
         line.setSpacing(SPACE)

@@ -1,5 +1,7 @@
 """Attributions: what is explained, by what, how far it can be trusted, and what edits change."""
 
+from collections import Counter
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -14,6 +16,7 @@ from engine.explore.attribution import attribute
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import _keys as keys_in_sight
 from tests.app.pages.explore.conftest import make_model
 
 
@@ -96,6 +99,8 @@ def test_which_words_speak_for_a_class_and_does_it_hold(page, explorer, wait, qt
     assert edit.text.split() == words
     assert row(view, 0)[0] == f"Drop “{shown[strongest].text}”"
     assert_accessible(view)
+    clashes = Counter(key for key, _ in keys_in_sight(page))
+    assert max(clashes.values()) == 1, clashes
     view.edits.table.setFocus()
     view.edits.table.selectRow(0)
     QTest.keyClick(view.edits.table, Qt.Key.Key_Return)  # 6
