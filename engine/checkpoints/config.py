@@ -20,6 +20,7 @@ TIED = "tie_word_embeddings"  # False: the decoder of masked words has weights o
 # Of a left-to-right network we pool the last token, as Radford et al. 2018 do: [CLS] has seen
 # nothing. transformers has no such class and pools [CLS] all the same; hence this entry of our own.
 POOLED_FROM, LAST = "pooled_from", "last"
+POOLING = "classifier_pooling"  # of ModernBERT; a base model says it too, and has no such head
 ACTIVATIONS = {  # other names of the same
     "gelu_python": "gelu",
     "gelu_accurate": "gelu_new",
@@ -59,6 +60,7 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
     Raises BadCheckpoint for another kind of network, and for values that none can have.
     """
     family = family_of(config)
+    config = family.reads(config) if family.reads else config
     for name, usual in (ANOTHER_NETWORK | family.others).items():
         if config.get(name) not in usual:
             raise BadCheckpoint(
@@ -73,6 +75,13 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
                     "Choose a checkpoint of the standard {family} encoder.", family=family.title
                 ),
             )
+    if config.get(POOLING) == "mean" and is_whole_text_head(config):
+        raise BadCheckpoint(
+            phrase(
+                "{file} sets {name} to “mean”, and heads here read [CLS].", file=file, name=POOLING
+            ),
+            phrase("Choose a checkpoint without a classifier and fine-tune it here."),
+        )
     pools_last = config.get(POOLED_FROM) == LAST
     if config.get(CAUSAL) is True and is_whole_text_head(config) and not pools_last:
         raise BadCheckpoint(
@@ -147,7 +156,8 @@ def entries_of(spec: EncoderSpec) -> dict[str, Any]:
     family = FAMILIES[spec.family]
     known = family.sizes | family.settings
     entries = {theirs: getattr(spec, ours) for theirs, ours in known.items()}
-    return entries | family.constants | {"max_position_embeddings": spec.position_rows}
+    entries |= family.constants | {"max_position_embeddings": spec.position_rows}
+    return entries | family.writes(entries) if family.writes else entries
 
 
 def first_architecture(config: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from engine.checkpoints import modernbert
 from engine.checkpoints.family import (
     BERT_LAYER,
     NOT_CAUSAL,
@@ -18,6 +19,7 @@ from engine.spec.model import (
     DebertaSpec,
     DistilBertSpec,
     ElectraSpec,
+    ModernBertSpec,
     MpnetSpec,
     RobertaSpec,
     XlmRobertaSpec,
@@ -300,6 +302,72 @@ DEBERTA = Family(
         ),
     },
 )
+MODERNBERT = Family(
+    title="ModernBERT",
+    name="modernbert",
+    prefix="model",
+    classes="ModernBert",
+    spec=ModernBertSpec,
+    network="modernbert.ModernBert",
+    sizes=SIZES,
+    settings={
+        "max_position_embeddings": "max_positions",
+        "embedding_dropout": "dropout",
+        "mlp_dropout": "dropout",
+        "attention_dropout": "attention_dropout",
+        "classifier_dropout": "head_dropout",
+        "hidden_activation": "activation",
+        "classifier_activation": "classifier_activation",
+        "norm_eps": "layer_norm_eps",
+        "initializer_range": "initializer_range",
+        "local_attention": "window",
+        "global_attn_every_n_layers": "all_every",
+        "global_rope_theta": "rotary_base_all",
+        "local_rope_theta": "rotary_base",
+    },
+    layer="model.layers.{}.",
+    inner={
+        "attention.query.": "attn.Wqkv.0.",
+        "attention.key.": "attn.Wqkv.1.",
+        "attention.value.": "attn.Wqkv.2.",
+        "attention.output.": "attn.Wo.",
+        "attention.norm.": "attn_norm.",
+        "feed_forward.wide.": "mlp.Wi.0.",
+        "feed_forward.gate.": "mlp.Wi.1.",
+        "feed_forward.narrow.": "mlp.Wo.",
+        "feed_forward.norm.": "mlp_norm.",
+    },
+    names={
+        "encoder.embeddings.token.": "model.embeddings.tok_embeddings.",
+        "encoder.embeddings.norm.": "model.embeddings.norm.",
+        "encoder.norm.": "model.final_norm.",
+        "encoder.pooler.dense.": "head.dense.",
+        "encoder.pooler.norm.": "head.norm.",
+        "task.turn.": "head.",
+        "mlm.dense.": "head.dense.",
+        "mlm.norm.": "head.norm.",
+        "mlm.bias": "decoder.bias",
+    },
+    decoder=("decoder.weight", ""),
+    parts=("embeddings.", "layers.", "final_norm."),
+    lowercase=False,
+    fused={"attn.Wqkv.": 3, "mlp.Wi.": 2},
+    answers="classifier.",
+    pooler_of_head=True,
+    reads=modernbert.as_published,
+    writes=modernbert.entries,
+    constants={"classifier_pooling": "cls"},
+    others=NOT_CAUSAL
+    | {
+        "norm_bias": (None, False),
+        "attention_bias": (None, False),
+        "mlp_bias": (None, False),
+        "classifier_bias": (None, False),
+        "decoder_bias": (None, True),
+        modernbert.IRREGULAR: (None,),
+        modernbert.SCALED: (None, "default"),
+    },
+)
 FAMILIES = {
     family.name: family
     for family in (
@@ -312,5 +380,6 @@ FAMILIES = {
         ELECTRA,
         MPNET,
         DEBERTA,
+        MODERNBERT,
     )
 }

@@ -4,7 +4,9 @@ A name is put together from our name of a part and the published one for it; a l
 where the braces stand.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine.spec.model import EncoderSpec
 from engine.spec.task import SEQUENCE, Head
@@ -79,6 +81,12 @@ class Family:
         aliases: other beginnings under which files keep the same tensors, and the usual ones.
         detects: the beginning of a head that a file has in the place of one for masked words.
         constants: entries of config.json that all of our networks of the family have.
+        fused: within published names, what holds several of our tensors, and how many.
+        answers: the beginning of the layer that answers questions.
+        pooler_of_head: whether the pooler belongs to a head for whole texts, whose layers have the
+            names of those of the other heads.
+        reads: makes a config.json of the form that `settings` names.
+        writes: further entries of a config.json, from those.
         others: entries of config.json that would make it another network, and the values that
             do not.
     """
@@ -107,6 +115,11 @@ class Family:
     remarks: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     detects: str = ""
+    fused: dict[str, int] = field(default_factory=dict)
+    answers: str = "qa_outputs."
+    pooler_of_head: bool = False
+    reads: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    writes: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     constants: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -127,7 +140,7 @@ class Family:
     def task_names(self, head: Head) -> tuple[str, str]:
         """The published names of the weight and the bias of the layer that fine-tuning adds."""
         if head.finds_spans:
-            return "qa_outputs.weight", "qa_outputs.bias"
+            return f"{self.answers}weight", f"{self.answers}bias"
         own = self.own_pooler if head.architecture == SEQUENCE else None
         added = own[1] if own else "classifier."
         return f"{added}weight", f"{added}bias"
@@ -145,7 +158,12 @@ class Family:
         return "nsp.dense." in self.names
 
     def pooler(self, head: Head | None) -> str:
-        """The published name of the pooler in a network with such a task head; None: with none."""
+        """The published name of the pooler in a network with such a task head; None: with none.
+
+        Empty where it has none.
+        """
+        if self.pooler_of_head and (head is None or head.reads_tokens):
+            return ""
         if self.own_pooler and head is not None and head.architecture == SEQUENCE:
             return self.own_pooler[0]
         return self.names["encoder.pooler.dense."]

@@ -137,13 +137,14 @@ def _lowercase(folder: Path, family: Family) -> bool:
 
 def _heads(family: Family, kind: str | None, tensors: Tensors, own_decoder: bool) -> list[str]:
     """The heads of pre-training that have tensors, and the pooler."""
-    beginnings = {"mlm": "mlm.", "decoder": "", "nsp": "nsp."}
+    beginnings = {"mlm": "mlm.bias", "decoder": "", "nsp": "nsp."}
     names = {
         head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(beginning))
         for head, beginning in beginnings.items()
     }
     names["decoder"] = family.decoder[:1] if own_decoder else ()
-    names["pooler"] = (family.pooler(head_of(kind) if kind else None),)
+    pooler = family.pooler(head_of(kind) if kind else None)
+    names["pooler"] = (pooler,) if pooler else ()
     return [head for head, known in names.items() if any(n.startswith(known) for n in tensors)]
 
 

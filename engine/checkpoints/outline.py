@@ -50,7 +50,7 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
     if spec.parts.norm == "pre":
         blocks.append(_norm(spec, spec.hidden_size))
     if "pooler" in heads:
-        blocks.append(Block(phrase("Pooler"), _linear(spec.hidden_size, spec.hidden_size)))
+        blocks.append(_pooler(spec))
     if "mlm" in heads:
         blocks.append(_mlm_head(spec, "decoder" in heads))
     if "nsp" in heads:
@@ -58,7 +58,12 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
     for kind, head in added_layers():
         if kind in heads:
             outputs = head.outputs or classes
-            blocks.append(Block(phrase("Task head"), _linear(outputs, spec.hidden_size)))
+            output = _linear(outputs, spec.hidden_size)
+            if spec.turns_tokens and head.reads_tokens:
+                last = Block(phrase("Output"), output)
+                blocks.append(Block(phrase("Task head"), blocks=(*_transform(spec), last)))
+            else:
+                blocks.append(Block(phrase("Task head"), output))
     return tuple(blocks)
 
 
@@ -81,7 +86,7 @@ def _embeddings(spec: EncoderSpec) -> Block:
 
 
 def _layer(spec: EncoderSpec, number: int) -> Block:
-    both: tuple[Block, ...] = (_attention(spec), _feed_forward(spec))
+    both: tuple[Block, ...] = (_attention(spec, number), _feed_forward(spec))
     if number == 0 and isinstance(spec, DebertaSpec) and spec.convolution:
         size = spec.hidden_size
         weights = Block(phrase("Weights"), ((size, size, spec.convolution), (size,)))
@@ -101,11 +106,13 @@ def _relative(spec: EncoderSpec) -> Block:
     return Block(phrase("Relative positions"), blocks=(table, _norm(spec, size)))
 
 
-def _attention(spec: EncoderSpec) -> Block:
+def _attention(spec: EncoderSpec, number: int) -> Block:
     square = _linear(spec.hidden_size, spec.hidden_size, spec.parts.biases)
     names = (phrase("Query"), phrase("Key"), phrase("Value"), phrase("Output"))
     leaves = [Block(name, square) for name in names]
-    return Block(phrase("Self-attention"), blocks=(*leaves, _norm(spec, spec.hidden_size)))
+    normalises = spec.parts.norm == "post" or number > 0 or spec.parts.first_norm
+    norms = [_norm(spec, spec.hidden_size)] * normalises
+    return Block(phrase("Self-attention"), blocks=(*leaves, *norms))
 
 
 def _feed_forward(spec: EncoderSpec) -> Block:
@@ -117,6 +124,21 @@ def _feed_forward(spec: EncoderSpec) -> Block:
     return Block(phrase("Feed-forward"), blocks=tuple(leaves))
 
 
+def _transform(spec: EncoderSpec) -> tuple[Block, ...]:
+    size = spec.hidden_size
+    norm = ((size,), (size,)) if spec.head_biases else ((size,),)
+    return (
+        Block(phrase("Transform"), _linear(size, size, spec.head_biases)),
+        Block(phrase("Layer norm"), norm),
+    )
+
+
+def _pooler(spec: EncoderSpec) -> Block:
+    if spec.turns_tokens:
+        return Block(phrase("Pooler"), blocks=_transform(spec))
+    return Block(phrase("Pooler"), _linear(spec.hidden_size, spec.hidden_size))
+
+
 def _mlm_head(spec: EncoderSpec, own_decoder: bool) -> Block:
     size = spec.token_size
     decoder = Block(phrase("Decoder (tied to the token embeddings)"), tied=True)
@@ -125,8 +147,8 @@ def _mlm_head(spec: EncoderSpec, own_decoder: bool) -> Block:
     return Block(
         phrase("Masked-language-model head"),
         blocks=(
-            Block(phrase("Transform"), _linear(size, spec.hidden_size)),
-            Block(phrase("Layer norm"), ((size,), (size,))),
+            Block(phrase("Transform"), _linear(size, spec.hidden_size, spec.head_biases)),
+            Block(phrase("Layer norm"), ((size,), (size,)) if spec.head_biases else ((size,),)),
             decoder,
             Block(phrase("Bias"), ((spec.vocab_size,),)),
         ),

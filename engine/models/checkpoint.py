@@ -26,6 +26,7 @@ from engine.checkpoints.sentence_layout import dense_folder, read_sentence, writ
 from engine.checkpoints.source import copy_source
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages.reports import CheckpointInfo, LoadReport
+from engine.models.fused import joined, split
 from engine.models.heads import Heads
 from engine.models.lora import merged
 from engine.models.network import Network, init_parameter, shell
@@ -119,7 +120,8 @@ def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ())
     spec = spec_of(config, file)
     tokenizer = _tokenizer(folder, spec)
     spec = told_segments(spec, tokenizer)
-    with open_weight_files(folder, dense) as weights:
+    with open_weight_files(folder, dense) as stored:
+        weights = split(stored, FAMILIES[spec.family].fused)
         files = [file, *TOKENIZER, *weights.files]
         with unchanged_meanwhile(folder, files):
             pools = None if layout is None else layout.spec
@@ -234,7 +236,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
         tensors[published_name(name, family, heads)] = tensor
     if heads.own_decoder and family.decoder[1]:  # transformers reads its bias from there
         tensors[family.decoder[1]] = tensors[family.published("mlm.bias")].clone()
-    return tensors
+    return joined(tensors, family.fused)
 
 
 def save(

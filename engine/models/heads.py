@@ -88,6 +88,20 @@ class Pooler(nn.Module):
         return pooled
 
 
+class Transform(nn.Module):
+    """One more layer with its norm: [..., D] → [..., D]."""
+
+    def __init__(self, spec: EncoderSpec) -> None:
+        super().__init__()
+        self.dense = nn.Linear(spec.hidden_size, spec.hidden_size, bias=spec.head_biases)
+        self.activation = ACTIVATIONS[spec.head_activation]
+        self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps, bias=spec.head_biases)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        turned: Tensor = self.norm(self.activation(self.dense(vectors)))
+        return turned
+
+
 class MlmHead(nn.Module):
     """Logits over the vocabulary: [..., D] → [..., V].
 
@@ -98,9 +112,9 @@ class MlmHead(nn.Module):
     def __init__(self, spec: EncoderSpec, token: nn.Embedding, own_decoder: bool = False) -> None:
         super().__init__()
         width = token.embedding_dim  # that of word vectors, which ALBERT has smaller than D
-        self.dense = nn.Linear(spec.hidden_size, width)
+        self.dense = nn.Linear(spec.hidden_size, width, bias=spec.head_biases)
         self.activation = ACTIVATIONS[spec.head_activation]
-        self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps)
+        self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps, bias=spec.head_biases)
         self.own_decoder = own_decoder
         self.decoder = nn.Parameter(zeros_like(token.weight)) if own_decoder else token.weight
         self.bias = nn.Parameter(zeros(spec.vocab_size))
@@ -137,10 +151,13 @@ class TaskHead(nn.Module):
 
     def __init__(self, spec: EncoderSpec, outputs: int, head: Head) -> None:
         super().__init__()
+        turns = spec.turns_tokens and head.reads_tokens
+        self.turn = Transform(spec) if turns else nn.Identity()
         self.dropout = Dropout(spec.dropout_before(head))
         self.dense = nn.Linear(spec.hidden_size, outputs)
 
     def forward(self, vectors: Tensor) -> Tensor:
+        vectors = self.turn(vectors)
         logits: Tensor = self.dense(self.dropout(vectors))
         return logits
 

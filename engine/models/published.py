@@ -32,8 +32,11 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
         return f"{dense_folder(int(number))}/{rest}"
     if ours.startswith("task.dense."):
         return family.task_names(head_of(heads.kind))[ours.endswith("bias")]
+    if family.pooler_of_head and heads.outputs and ours.startswith(("mlm.dense.", "mlm.norm.")):
+        return ours  # the task head has its names
     if ours.startswith("encoder.pooler.dense."):
-        return family.pooler(heads.task) + ours.rpartition(".")[2]
+        beginning = family.pooler(heads.task) or family.names["encoder.pooler.dense."]
+        return beginning + ours.rpartition(".")[2]
     return family.published(ours)
 
 

@@ -33,9 +33,6 @@ from engine.spec.sentence import KIND, SentenceSpec
 from engine.spec.tasks import added_layers, head_of
 from engine.untrusted import AGAIN, shown
 
-MLM_HEAD = [
-    f"mlm.{part}" for part in ("dense.weight", "dense.bias", "norm.weight", "norm.bias", "bias")
-]
 NSP_HEAD = ["nsp.dense.weight", "nsp.dense.bias"]
 
 
@@ -73,8 +70,8 @@ class StateDictMapper:
                 self._names.setdefault(present_name(name, self._family), name)
         detects = self._family.detects
         if detects and any(name.startswith(detects) for name in self._names):
-            for name in MLM_HEAD:  # what the head beside it was given: not trained
-                self._names.pop(self._family.published(name), None)
+            for name in self._mlm_head():  # what the head beside it was given: not trained
+                self._names.pop(name, None)
         self._copies = {n for n in (self._decoder_bias,) if n in self._names}
         if self._copies:  # under two names; transformers adds the one of the decoder
             bias = self._family.published("mlm.bias")
@@ -133,7 +130,7 @@ class StateDictMapper:
             return read
         kind, outputs = (KIND, 1) if self._sentence is not None else self._head_in_file()
         family = self._family
-        mlm = self._has([family.published(n) for n in MLM_HEAD], phrase("MLM head"))
+        mlm = self._has(self._mlm_head(outputs, kind), phrase("MLM head"))
         if mlm and self._own_decoder and not self._decoder_fits():
             self._notes.append(
                 phrase(
@@ -163,10 +160,19 @@ class StateDictMapper:
             nsp=self._family.has_nsp_head
             and self._has([family.published(n) for n in NSP_HEAD], phrase("NSP head")),
             outputs=outputs,
-            pooler=self._has([f"{pooler}weight", f"{pooler}bias"], "pooler"),
+            pooler=bool(pooler) and self._has(self._pooler(pooler), "pooler"),
             kind=kind,
             sentence=self._sentence,
         )
+
+    def _mlm_head(self, outputs: int = 0, kind: str = NO_HEADS.kind) -> list[str]:
+        """The published names of the head for masked words, beside such a task head."""
+        heads = Heads(mlm=True, outputs=outputs, kind=kind)
+        named = [name for name, _ in shell(self._spec, Heads(mlm=True)).named_parameters()]
+        return [published_name(n, self._family, heads) for n in named if n.startswith("mlm.")]
+
+    def _pooler(self, beginning: str) -> list[str]:
+        return [f"{beginning}{leaf}" for leaf in ("weight", *["bias"] * self._spec.head_biases)]
 
     def _probe_in_file(self) -> Heads | None:
         """A probe with all its tensors; None where the file has none."""

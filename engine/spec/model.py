@@ -24,6 +24,7 @@ class LayerParts:
     relative: Literal["none", "buckets", "disentangled"] = "none"  # what distances add to scores
     feed_forward: Literal["plain", "gated"] = "plain"
     biases: bool = True  # of linear layers and norms
+    first_norm: bool = True  # whether the lowest layer normalises what attention reads
     window: int | None = None  # tokens on each side to which a token attends; None: all
     all_every: int = 1  # every so many layers, from the first on, attend to all even so
     rotary_base: float = 10_000.0  # of the layers with a window, or of all
@@ -171,6 +172,16 @@ class EncoderSpec(Spec):
     def tells_segments(self) -> bool:
         """Whether the network is told which of two texts a token is of."""
         return self.segment_rows > 1 and not self.one_segment
+
+    @property
+    def head_biases(self) -> bool:
+        """Whether the layers of heads before the last one have biases."""
+        return True
+
+    @property
+    def turns_tokens(self) -> bool:
+        """Whether heads for tokens have one more layer, as those for masked words have."""
+        return False
 
     @property
     def relative_buckets(self) -> int:
@@ -522,6 +533,102 @@ class DebertaSpec(EncoderSpec):
         if head.reads_tokens and not head.finds_spans:
             return self.dropout
         return super().dropout_before(head)
+
+
+class ModernBertSpec(EncoderSpec):
+    """ModernBERT (Warner et al. 2024): 8,192 tokens, most layers with a window."""
+
+    family: ClassVar[str] = "modernbert"
+    max_positions: int = Field(
+        8192,
+        ge=2,
+        le=1_000_000,
+        title="Max. positions",
+        description="Maximum number of tokens in an input.",
+    )
+    dropout: Share = Field(
+        0.0,
+        title="Dropout",
+        description="Dropout probability after each sub-layer during training.",
+    )
+    attention_dropout: Share = Field(
+        0.0,
+        title="Attention dropout",
+        description="Dropout probability of the attention weights during training.",
+    )
+    layer_norm_eps: float = Field(
+        1e-5,
+        gt=0,
+        title="LayerNorm epsilon",
+        description="Added to the variance in each LayerNorm.",
+    )
+    head_dropout: Share | None = Field(
+        0.0,
+        title="Head dropout",
+        description="Dropout probability before the output layer that fine-tuning adds.",
+    )
+    classifier_activation: Activation = Field(
+        "gelu", title="Head activation", description="Non-linearity of the heads."
+    )
+    window: int = Field(
+        128,
+        ge=2,
+        le=1_000_000,
+        title="Window",
+        description="Tokens, half of them on each side, to which most layers attend.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    all_every: int = Field(
+        3,
+        ge=1,
+        le=1_000,
+        title="Global attention every",
+        description="Every so many layers, from the first on, attend to all tokens.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    rotary_base: float = Field(
+        10_000.0,
+        gt=1,
+        title="Rotary base",
+        description="Base of the angles of the layers with a window.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    rotary_base_all: float = Field(
+        160_000.0,
+        gt=1,
+        title="Rotary base of global layers",
+        description="Base of the angles of the layers that attend to all tokens.",
+        json_schema_extra=setting("elsewhere"),
+    )
+
+    @property
+    def parts(self) -> LayerParts:
+        return LayerParts(
+            norm="pre",
+            positions="rotary",
+            feed_forward="gated",
+            biases=False,
+            first_norm=False,
+            window=self.window // 2,
+            all_every=self.all_every,
+            rotary_base=self.rotary_base,
+            rotary_base_all=self.rotary_base_all,
+        )
+
+    @property
+    def head_biases(self) -> bool:
+        return False
+
+    @property
+    def turns_tokens(self) -> bool:
+        return True
+
+    @property
+    def head_activation(self) -> Activation:
+        return self.classifier_activation
+
+    def dropout_before(self, head: Head) -> float:
+        return self.head_dropout or 0.0
 
 
 class ElectraSpec(EncoderSpec):

@@ -20,6 +20,9 @@ READ = {  # besides the sizes and settings of a spec
     "label2id": "the same the other way round",
     "tie_word_embeddings": "whether the decoder has weights of its own",
     "dtype": "the weights' own types are read",
+    "layer_types": "which of ModernBERT's layers have a window",
+    "rope_parameters": "its angles",
+    "classifier_pooling": "of which token its heads read",
 }
 HARMLESS = {
     "transformers_version": "says who wrote it",
@@ -32,12 +35,21 @@ HARMLESS = {
     "eos_token_id": "the tokenizer says it",
     "pad_token_id": "the row of padding is masked; RoBERTa, which counts from it, reads it",
     "summary_last_dropout": "the dropout of ELECTRA's head for choices; ours is the network's",
+    "cls_token_id": "the tokenizer says it",
+    "sep_token_id": "the tokenizer says it",
+    "initializer_cutoff_factor": "how fresh weights begin",
+    "deterministic_flash_attn": "the same numbers with another kernel",
+    "sparse_prediction": "which logits are worked out in training",
+    "sparse_pred_ignore_index": "the same",
     "legacy": "under which names a head for masked words is stored; both are read",
     "sinusoidal_pos_embds": "how positions begin; the file has them",
 }
 
 
-WITHOUT_FIELD = {  # what DeBERTa's code takes where a config has no such entry
+WITHOUT_FIELD = {  # what is taken where a config has no such entry
+    "global_attn_every_n_layers": 3,
+    "global_rope_theta": 160_000.0,
+    "local_rope_theta": 10_000.0,
     "position_buckets": -1,
     "conv_kernel_size": 0,
     "conv_act": "tanh",

@@ -28,6 +28,8 @@ def head_of(known):
             return known.model.lm_head
         case "albert":
             return known.model.predictions
+        case "modernbert":
+            return lambda x: known.model.decoder(known.model.head(x))
         case "electra":
             model = known.model
             return lambda x: model.generator_lm_head(model.generator_predictions(x))

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers.models.modernbert.modeling_modernbert import apply_rotary_pos_emb
 
 from engine.errors import StudioError
 from engine.explore.attention import weights
@@ -31,6 +32,12 @@ def parts(known, layer):
         case "deberta-v2":
             one = model.deberta.encoder.layer[layer].attention
             return one.self.query_proj, one.self.key_proj, one.self.value_proj, one.output.dense
+        case "modernbert":
+            one = model.model.layers[layer].attn
+            made = [torch.nn.Linear(24, 24, bias=False) for _ in range(3)]
+            for part, weight in zip(made, one.Wqkv.weight.chunk(3), strict=True):
+                part.weight = torch.nn.Parameter(weight)
+            return *made, one.Wo
         case "mpnet":
             one = model.mpnet.encoder.layer[layer].attention.attn
             return one.q, one.k, one.v, one.o
@@ -52,8 +59,26 @@ def looked(known):
 
 
 def linear(module, x):
-    weight, bias = (p.detach().double().numpy() for p in (module.weight, module.bias))
-    return x @ weight.T + bias
+    product = x @ module.weight.detach().double().numpy().T
+    return product if module.bias is None else product + module.bias.detach().double().numpy()
+
+
+def read(known, layer, hidden):
+    """What queries, keys and values are made of: with norms before them, what was normalised."""
+    if known.family != "modernbert" or layer == 0:
+        return hidden[layer]
+    norm = known.model.model.layers[layer].attn_norm
+    return norm(torch.tensor(hidden[layer]).float()).detach().double().numpy()
+
+
+def turned(known, layer, x):
+    """[H, T, K] turned by the angles of its positions, where a family has such."""
+    if known.family != "modernbert":
+        return x
+    model = known.model.model
+    given, kind = torch.tensor(x).float()[None], model.config.layer_types[layer]
+    cos, sin = model.rotary_emb(given, torch.arange(x.shape[1])[None], kind)
+    return apply_rotary_pos_emb(given, given, cos, sin)[0][0].double().numpy()
 
 
 def test_weights_and_their_mean_are_those_of_transformers(known):
@@ -82,7 +107,7 @@ def test_norms_are_the_lengths_of_what_each_token_takes(known):
     _, ours = weights(known.checkpoint, TEXT, PAIR, "norms")
     for layer in range(LAYERS):
         _, _, value, output = parts(known, layer)
-        values = by_head(linear(value, hidden[layer]))  # [H, T, K]
+        values = by_head(linear(value, read(known, layer, hidden)))  # [H, T, K]
         matrix = output.weight.detach().double().numpy()  # [D, D]
         for head in range(HEADS):
             share = matrix[:, head * 6 : (head + 1) * 6]
@@ -98,7 +123,8 @@ def test_the_parts_of_all_heads_sum_to_what_attention_adds(known):
     values = by_head(linear(value, hidden[0]))
     gathered = (theirs[0] @ values).transpose(1, 0, 2).reshape(len(hidden[0]), -1)
     whole = linear(output, gathered)
-    matrix, bias = (p.detach().double().numpy() for p in (output.weight, output.bias))
+    matrix = output.weight.detach().double().numpy()
+    bias = 0 if output.bias is None else output.bias.detach().double().numpy()
     shares = [theirs[0, h] @ values[h] @ matrix[:, h * 6 : h * 6 + 6].T for h in range(HEADS)]
     assert np.abs(sum(shares) + bias - whole).max() < CLOSE
 
@@ -134,8 +160,9 @@ def test_a_query_and_a_key_lead_to_the_weight(known):
     )
     shown = query_key(known.checkpoint, ask)
     query_part, key_part, _, _ = parts(known, layer)
-    query = by_head(linear(query_part, hidden[layer]))[head, row]
-    keys = by_head(linear(key_part, hidden[layer]))[head]
+    x = read(known, layer, hidden)
+    query = turned(known, layer, by_head(linear(query_part, x)))[head, row]
+    keys = turned(known, layer, by_head(linear(key_part, x)))[head]
     scale = 1 / np.sqrt(len(query) * (3 if known.family == "deberta-v2" else 1))
     content = scores = keys @ query * scale
     if known.family == "deberta-v2":

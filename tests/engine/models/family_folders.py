@@ -16,6 +16,7 @@ from engine.spec.model import (
     DistilBertSpec,
     ElectraSpec,
     EncoderSpec,
+    ModernBertSpec,
     MpnetSpec,
     RobertaSpec,
     XlmRobertaSpec,
@@ -153,6 +154,23 @@ EXAMPLES = {
             "conv_kernel_size": 3,
             "conv_act": "gelu",
             **FAMILIES["deberta-v2"].constants,
+        },
+        ("Model", "ForMaskedLM"),
+    ),
+    "modernbert": Example(
+        "ModernBert",
+        ModernBertSpec(**SMALL, max_positions=48, window=6, all_every=2, rotary_base=100.0),
+        ModernBertSpec(vocab_size=50368, layers=22, intermediate_size=1152),
+        SIZES
+        | {
+            "max_position_embeddings": 48,
+            "local_attention": 6,
+            "global_attn_every_n_layers": 2,
+            "pad_token_id": 0,
+            "rope_parameters": {
+                "full_attention": {"rope_type": "default", "rope_theta": 160_000.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+            },
         },
         ("Model", "ForMaskedLM"),
     ),

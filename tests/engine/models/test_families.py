@@ -48,9 +48,11 @@ BASE_PARAMETERS = {
     "electra": 108_891_648,
     "mpnet": 108_895_872,
     "deberta-v2": 183_831_552,
+    "modernbert": 149_014_272,
 }
 STILL = {name: {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0} for name in OTHERS}
 STILL["albert"] |= {"classifier_dropout_prob": 0.0}
+STILL["modernbert"] = {}
 STILL["distilbert"] = {"dropout": 0.0, "attention_dropout": 0.0}
 CASES = [(f, s) for f in OTHERS for s in (*EXAMPLES[f].suffixes, *ADDED)]
 
@@ -62,6 +64,16 @@ def drawn(family: str, sequences: int = 3, tokens: int = 11) -> tuple[Tensor, Te
     pad = example.spec.fixed_pad_id or 0
     ids[ids == pad] = pad + 5
     return torch.where(real, ids, pad), segments, real
+
+
+def apart(tensors: dict[str, Tensor], family: str) -> dict[str, Tensor]:
+    """Tensors of transformers with what is fused there in its parts."""
+    found = dict(tensors)
+    for stem, count in FAMILIES[family].fused.items():
+        for whole in [name for name in found if stem in name]:
+            for number, part in enumerate(found.pop(whole).chunk(count)):
+                found[whole.replace(stem, f"{stem}{number}.")] = part
+    return found
 
 
 @torch.no_grad()
@@ -150,10 +162,12 @@ def test_a_network_of_base_size_gives_the_same_numbers(family):
     assert spec_of(config) == spec
     torch.manual_seed(2)
     classes = EXAMPLES[family].classes
-    read = getattr(transformers, f"{classes}Config")(**config, attn_implementation="eager")
+    read = getattr(transformers, f"{classes}Config")(
+        **{"pad_token_id": 0, **config}, attn_implementation="eager"
+    )
     model = getattr(transformers, f"{classes}ForMaskedLM")(read).eval()
     ours = shell(spec, heads)
-    stored = model.state_dict()
+    stored = apart(model.state_dict(), family)
     for name in dict(ours.named_parameters()):
         module, _, leaf = name.rpartition(".")
         value = torch.nn.Parameter(stored[published_name(name, FAMILIES[family], heads)])
@@ -169,7 +183,9 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
     folder, model = published_folder(
         family, "ForTokenClassification", tmp_path / "theirs", num_labels=3, **STILL[family]
     )
-    ours, model = load(folder).network.double().train(), model.double().train()
+    ours, model, close = load(folder).network.train(), model.train(), 1e-6
+    if family != "modernbert":  # whose angles and softmax are float32 in transformers
+        ours, model, close = ours.double(), model.double(), 1e-9
     ids, segments, real = drawn(family)
     wanted = (ids % 3)[real]
     told = {"token_type_ids": segments} if EXAMPLES[family].has_segments else {}
@@ -177,16 +193,18 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
     torch.nn.functional.cross_entropy(said, wanted).backward()
     logits = ours.task(ours.encode(ids, segments, real).last)[real]
     torch.nn.functional.cross_entropy(logits, wanted).backward()
-    theirs_by_name = dict(model.named_parameters())
+    gradients = apart(
+        {n: p.grad for n, p in model.named_parameters() if p.grad is not None}, family
+    )
     compared = 0
     for name, parameter in ours.named_parameters():
-        other = theirs_by_name.get(published_name(name, FAMILIES[family], ours.heads))
-        if other is None or other.grad is None:  # a pooler that only theirs, or only ours, has
+        other = gradients.get(published_name(name, FAMILIES[family], ours.heads))
+        if other is None:  # a pooler that only theirs, or only ours, has
             assert parameter.grad is None or not parameter.grad.any(), name
             continue
         compared += 1
-        assert torch.allclose(parameter.grad, other.grad, atol=1e-9), name
-    assert compared > 12 * ours.spec.stored_layers
+        assert torch.allclose(parameter.grad, other, atol=close), name
+    assert compared > 8 * ours.spec.stored_layers
 
 
 @pytest.mark.parametrize("family", OTHERS)
@@ -242,7 +260,8 @@ def test_a_head_that_is_not_there_is_newly_made_and_named(family, tmp_path):
     folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
     loaded = load(folder, Heads(outputs=3), LABELS)
     made = {name.rpartition(".")[0] for name in loaded.report.missing}
-    assert made == {"encoder.pooler.dense", "task.dense"}
+    shared = {"encoder.pooler.dense"} if family == "modernbert" else set()  # with masked words
+    assert made == {"encoder.pooler.dense", "task.dense"} - shared
     assert loaded.report.unexpected  # the head for masked words
     assert loaded.labels == LABELS
 
@@ -420,6 +439,15 @@ def spoiled(folder: Path, **values: object) -> Path:
         ("deberta-v2", {"position_buckets": 10**9}, "position_buckets: must be at most"),
         ("deberta-v2", {"conv_kernel_size": 5}, "[24, 24, 3] in the file, but [24, 24, 5]"),
         ("deberta-v2", {"conv_act": "xielu"}, "conv_act: must be"),
+        ("modernbert", {"norm_bias": True}, "norm_bias to “True”"),
+        ("modernbert", {"layer_types": ["sliding_attention"] * 3}, "irregular_layers"),
+        ("modernbert", {"global_attn_every_n_layers": 0, "layer_types": None}, "must be at least"),
+        ("modernbert", {"intermediate_size": 41}, "[40, 24] in the file, but [41, 24]"),
+        (
+            "modernbert",
+            {"rope_parameters": {"full_attention": {"rope_type": "yarn", "rope_theta": 1e4}}},
+            "rope_type to “yarn”",
+        ),
         ("mpnet", {"relative_attention_num_buckets": 64}, "relative_attention_num_buckets"),
         ("mpnet", {"pad_token_id": 0}, "pad_token_id to “0”"),
         ("electra", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
@@ -449,7 +477,8 @@ def test_a_config_that_cannot_be_right_is_refused(family, values, says, tmp_path
 def test_a_missing_or_damaged_tensor_of_the_encoder_is_refused(family, tmp_path):
     folder, _ = published_folder(family, "Model", tmp_path / "theirs")
     tensors = load_file(folder / "model.safetensors")
-    name = next(name for name in tensors if "LayerNorm.bias" in name or "layer_norm.bias" in name)
+    norms = ("LayerNorm.bias", "layer_norm.bias", "mlp_norm.weight")
+    name = next(name for name in tensors if name.endswith(norms))
     save_file({n: t for n, t in tensors.items() if n != name}, folder / "model.safetensors")
     with pytest.raises(BadCheckpoint, match="1 encoder tensors are missing"):
         load(folder)

@@ -1,7 +1,7 @@
 """The parts that layers are made of, held against ModernBERT with weights drawn at random.
 
-ModernBERT is no family of the program; its layers have every part that ours do not: norms of what
-is read, positions as angles, a gate, windows, and no biases.
+Its layers have every part that BERT's do not: norms of what is read, positions as angles, a gate,
+windows, and no biases; here they are put together without the family.
 """
 
 import numpy as np

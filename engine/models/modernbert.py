@@ -1,0 +1,27 @@
+"""ModernBERT (Warner et al. 2024): norms before, angles for positions, gates, and near windows."""
+
+from torch import Tensor, nn
+
+from engine.models.embeddings import TokenPositionEmbeddings
+from engine.models.encoder import Encoder, Layer
+from engine.models.heads import Transform
+from engine.spec.model import ModernBertSpec
+
+
+class ModernPooler(Transform):
+    """The vector of [CLS] after one more layer and its norm: [B, T, D] → [B, D]."""
+
+    def forward(self, last: Tensor) -> Tensor:
+        return super().forward(last[:, 0])
+
+
+class ModernBert(Encoder):
+    """Words, and L layers of which most attend to a window alone."""
+
+    def __init__(self, spec: ModernBertSpec, pooler: bool = True) -> None:
+        super().__init__(
+            TokenPositionEmbeddings(spec, spec.hidden_size),
+            (Layer(spec, number) for number in range(spec.layers)),
+            ModernPooler(spec) if pooler else None,
+            norm=nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps, bias=False),
+        )
