@@ -17,6 +17,7 @@ import transformers
 from torch import Tensor
 
 from engine.checkpoints.families import FAMILIES
+from engine.models.fused import joined
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.published import architecture, config_of, published_name
@@ -74,12 +75,13 @@ def sides(family: str) -> tuple[Callable[[Given], Tensor], Callable[[Given], Ten
     network = Network(spec, heads).train()
     config = config_of(spec, heads, ("bad", "good"), "float32")
     classes = FAMILIES[family].classes
-    read = getattr(transformers, f"{classes}Config")(**config)
+    read = getattr(transformers, f"{classes}Config")(**{"pad_token_id": 1, **config})
     model = getattr(transformers, architecture(heads, family))(read).train()
-    named = dict(model.named_parameters())
-    with torch.no_grad():
-        for name, parameter in network.named_parameters():
-            named[published_name(name, FAMILIES[family], heads)].copy_(parameter)
+    entry = FAMILIES[family]
+    named = {published_name(n, entry, heads): p for n, p in network.state_dict().items()}
+    found = model.load_state_dict(joined(named, entry.fused), strict=False)
+    if found.unexpected_keys:
+        raise SystemExit(f"{family}: transformers has no {found.unexpected_keys[0]}")
     has_segments = spec.segment_rows > 1
     ours_step, theirs_step = stepper(network), stepper(model)
 
