@@ -123,8 +123,14 @@ def _check(wanted: Export) -> None:
 
 
 def _check_head(loaded: Checkpoint, form: Form) -> None:
-    """Refuse a probe where a form has no place for it."""
-    probe = loaded.network.heads.features
+    """Refuse a probe, or what pools, where a form has no place for it."""
+    heads = loaded.network.heads
+    if heads.pools and form == "tf1":
+        raise StudioError(
+            phrase("The TensorFlow 1 format cannot store how a sentence encoder pools."),
+            phrase("Choose the Hugging Face layout, which sentence-transformers reads."),
+        )
+    probe = heads.features
     if probe is not None and form == "tf1":
         raise StudioError(
             phrase("The TensorFlow 1 format cannot store a probe on a frozen encoder."),

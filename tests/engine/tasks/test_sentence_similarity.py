@@ -18,7 +18,9 @@ from engine.applying.apply import apply
 from engine.checkpoints.info import checkpoint_info
 from engine.data.datasets.store import Rows
 from engine.errors import BadCheckpoint, StudioError
+from engine.export.exporting import export
 from engine.messages.applying import Apply, FileInput
+from engine.messages.exporting import Export
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import Heads
@@ -363,3 +365,11 @@ def test_npy_holds_vectors_and_nothing_else(tmp_path: Path, tokenizer: Tokenizer
     wanted = Apply(checkpoint=folder, given=given, out=tmp_path / "out.npy")
     with pytest.raises(StudioError, match="No vectors are predicted"):
         apply(wanted, Predictor(folder))
+
+
+def test_an_export_to_tensorflow_is_refused_for_it_has_no_place_for_pooling(
+    tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    folder = made(tmp_path / "model", tokenizer, SentenceSpec())
+    with pytest.raises(StudioError, match="cannot store how a sentence encoder pools"):
+        export(Export(checkpoint=folder, into=tmp_path / "out", form="tf1"))
