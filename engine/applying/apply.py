@@ -22,6 +22,7 @@ from engine.applying.conll import WRITERS, write
 from engine.data.datasets.store import Rows
 from engine.data.formats.reading import TableReader, read
 from engine.errors import BadFile, StudioError
+from engine.heap import give_back_memory
 from engine.messages.applying import Applied, Apply, FirstPredicted, PredictFirst
 from engine.messages.question import Working
 from engine.phrases import phrase
@@ -59,6 +60,7 @@ def apply(wanted: Apply, predictor: Predictor, tell: Tell = lambda _: None) -> A
         chunk = chunk_of(stretch.cells, predictor.predict(rows, progress.predicted))
         check_threshold(chunk, wanted.threshold)
         chunks.add(chunk)
+        give_back_memory()
     if not chunks.rows:
         raise _no_rows(wanted.given.path)
     tell(Working(to=wanted.number, stage=phrase("Writing the result")))
