@@ -50,6 +50,7 @@ def test_other_labels_are_others(labels):
         (["0", "1", "2"], ("1", "2", "3"), ["1", "2"], ["0"]),  # names are no ids
         (["good", "new"], ("bad", "good"), ["good"], ["new"]),
         (["a", "A"], ("a", "A"), ["a", "A"], []),
+        (["Good", "1", "bad"], ("good", "bad"), ["good", "bad"], ["1"]),  # most decide
     ],
 )
 def test_labels_of_a_file_are_found_among_those_of_a_model(found, known, same, strangers):
