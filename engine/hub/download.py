@@ -27,6 +27,7 @@ from engine.hub import client, token
 from engine.messages.hub import HubFile, Planned, Source
 from engine.messages.question import Working
 from engine.phrases import phrase
+from engine.regular_file import open_regular
 from engine.untrusted import shown
 
 PART = ".part"  # the end of the name of what is not whole yet
@@ -260,7 +261,7 @@ def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _
             raise _not_as_listed(planned, file, part)
         hf_raise_for_status(response)
         goes_on = response.status_code == 206 and _begins_at(response, done)
-        with open(part, "ab" if goes_on else "wb") as out:
+        with part.open("ab" if goes_on else "wb") as out:
             for block in response.iter_bytes():
                 out.write(block)
                 progress.at(out.tell())
@@ -284,7 +285,7 @@ def _is_right(path: Path, file: HubFile) -> bool:
     digest = hashlib.sha256() if kind == "sha256" else hashlib.sha1(usedforsecurity=False)
     if kind == "git":
         digest.update(b"blob %d\0" % size)
-    with open(path, "rb") as content:
+    with open_regular(path) as content:
         while block := content.read(BLOCK):
             digest.update(block)
     return digest.hexdigest() == expected

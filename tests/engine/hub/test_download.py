@@ -21,6 +21,7 @@ NAME = "somebody/tiny-bert"
 PAUSES = (0.0, 0.0, 0.0)
 WEIGHTS = "model.safetensors"
 CUT = 65_536  # bytes
+MODULES = "sentence_transformers.models"
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +37,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
         "README.md": b"# Tiny\n",
         "LICENSE": b"Apache",
         **dict.fromkeys(other, b"something else"),
-        "1_Pooling/config.json": b"{}",
-        "modules.json": b"[]",
+        "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}',
+        "modules.json": json.dumps(
+            [
+                {"idx": 0, "name": "0", "path": "", "type": f"{MODULES}.Transformer"},
+                {"idx": 1, "name": "1", "path": "1_Pooling", "type": f"{MODULES}.Pooling"},
+            ]
+        ).encode(),
     }
 
 
@@ -242,7 +248,7 @@ def test_another_network_is_refused_before_anything_is_fetched(
     hub: Hub, repo: Repo, tmp_path: Path
 ) -> None:
     repo.config = {"model_type": "gpt2"}
-    with pytest.raises(StudioError, match="gpt2"):
+    with pytest.raises(StudioError, match="GPT-2"):
         plan(NAME, "", tmp_path)
     repo.config, repo.files = {}, {"config.json": b"{}", "vocab.txt": b""}
     with pytest.raises(StudioError, match="no weights"):

@@ -108,7 +108,7 @@ class ModelView(Page):
     def _add_actions(self, model: ModelEntry, why_not_delete: str) -> None:
         self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
         self.export = buttons.plain(self.tr("Ex&port…"), self.exported.emit, "upload")
-        self.send = buttons.plain(self.tr("&Send…"), self.sent.emit, "arrow-right")
+        self.send = buttons.plain(self.tr("Se&nd…"), self.sent.emit, "arrow-right")
         self.send.setAccessibleDescription(self.tr("Send the model to the Hugging Face Hub"))
         self.tune = buttons.plain(self.tr("Fine-t&une…"), self.tuned.emit, "sliders-horizontal")
         self.explore = buttons.primary(
