@@ -1,0 +1,42 @@
+"""Where distances between tokens add to an attention score, its parts are named."""
+
+from types import SimpleNamespace
+
+from app.pages.explore.panels.attention.pair import PairView
+from engine.messages.explore.attention import QueryKeyShown, ScorePart
+
+SHOWN = QueryKeyShown(
+    to=1,
+    layer=0,
+    head=0,
+    query_token=0,
+    key_token=1,
+    query=(1.0, 2.0),
+    key=(0.5, 0.25),
+    products=(0.5, 0.5),
+    score=1.75,
+    scores=(0.25, 1.75, None),
+    weight=0.8,
+    parts=(
+        ScorePart(term="content", value=1.0),
+        ScorePart(term="content to position", value=0.5),
+        ScorePart(term="position to content", value=0.25),
+    ),
+)
+
+
+def told(shown: QueryKeyShown) -> str:
+    part = SimpleNamespace(tr=str, _terms=lambda: PairView._terms(part))
+    return PairView._told(part, shown)
+
+
+def test_the_three_parts_of_a_score_are_named_and_summed() -> None:
+    text = told(SHOWN)
+    places = [text.index(n) for n in ("content–content", "content–position", "position–content")]
+    assert places == sorted(places)
+    assert "rank 1 of 2" in text and "products" not in text
+
+
+def test_a_score_of_content_alone_is_the_sum_of_its_products() -> None:
+    text = told(SHOWN.model_copy(update={"parts": ()}))
+    assert text.startswith("The products sum to the attention score")
