@@ -202,10 +202,6 @@ SHELF = (
         sizes=_vocabulary(21128),
     ),
     ShelfEntry(
-        "sbintuitions/modernbert-ja-130m", "ModernBERT Japanese", "languages", ("ja",), "mit", 530,
-        phrase("Japanese texts, also long ones"), "modernbert",
-    ),
-    ShelfEntry(
         "klue/bert-base", "KLUE BERT", "languages", ("ko",), "cc-by-sa-4.0", 445,
         phrase("Korean texts"), sizes=_vocabulary(32000),
     ),
