@@ -84,6 +84,7 @@ class Banner(QFrame):
         if self.details is None:
             self.details = QPlainTextEdit()
             self.details.setReadOnly(True)
+            self.details.setTabChangesFocus(True)
             self.details.setFont(resources.mono_font())
             self.details.setPlainText(self.notice.details[:20_000])
             self.details.setAccessibleName(self.tr("Details"))

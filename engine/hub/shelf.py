@@ -14,6 +14,7 @@ from engine.phrases import Phrase, phrase
 from engine.spec.model import EncoderSpec
 
 MB = 1_000_000  # bytes
+MOST_NAMED = 3  # languages of a model; more are counted
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,20 @@ GROUPS: dict[str, Phrase] = {
     "languages": phrase("One language"),
     "fields": phrase("One field"),
     "sentences": phrase("Sentences and search"),
+}
+
+
+LANGUAGES: dict[str, Phrase] = {
+    "ar": phrase("Arabic"),
+    "de": phrase("German"),
+    "en": phrase("English"),
+    "es": phrase("Spanish"),
+    "fr": phrase("French"),
+    "it": phrase("Italian"),
+    "ko": phrase("Korean"),
+    "pt": phrase("Portuguese"),
+    "tr": phrase("Turkish"),
+    "zh": phrase("Chinese"),
 }
 
 

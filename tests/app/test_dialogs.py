@@ -137,12 +137,17 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/widgets/help.py HelpWindow": help_page,
     "app/palette.py Palette": find,
 }
-# dialogs that need results or edits behind them, and the tests that open them
+# dialogs that need results, edits or a hub behind them, and the tests that open them
 ELSEWHERE = {
     "app/results/view.py _on_test": "app/results/test_view.py",
     "app/results/filter_bar.py _ask_name": "app/results/test_view.py",
     "app/results/comparison.py _on_others": "app/results/test_view.py",
     "app/widgets/results/slices.py _ask_name": "app/results/test_view.py",
+    "app/pages/models/getting/consent.py ask_first": "app/pages/models/getting/test_view.py",
+    "app/pages/models/getting/view.py _ask_to_fetch": "app/pages/models/getting/test_view.py",
+    "app/pages/models/sending.py ask": "app/pages/models/getting/test_view.py",
+    "app/pages/models/sending.py _confirm": "app/pages/models/getting/test_view.py",
+    "app/pages/settings/elsewhere.py _ask_for_token": "app/pages/test_settings.py",
     "app/using/elsewhere_view.py ElsewhereDialog": "app/using/test_tab.py",
     "app/using/applying_view.py ApplyingDialog": "app/using/test_tab.py",
     "app/pages/data/dataset/view.py _ask_to_cure": "app/pages/data/dataset/test_checks.py",

@@ -26,7 +26,10 @@ from app.sample import sample_entry
 from app.studio import Studio
 from app.window import MainWindow
 from engine.cores import processor_and_cores
+from engine.data.formats import FORMATS
 from engine.home import Home
+from engine.hub.shelf import SHELF
+from engine.phrases import Phrase
 from engine.results.predictions import CELL, read_predictions
 from engine.results.token_columns import TEXT as AROUND
 from engine.runs import launch
@@ -60,13 +63,11 @@ NAMES = (  # what no language translates
         "PyTorch",
         "CUDA",
         "Ctrl",
-        "CSV",
-        "TSV",
         "JSONL",
-        "JSON",
-        "CoNLL",
-        "SQuAD",
     ),
+    *(form.title for form in FORMATS.values() if not isinstance(form.title, Phrase)),
+    *(name for entry in SHELF for name in (entry.name, entry.title, entry.licence)),
+    *("Scroll Left", "Scroll Right"),  # buttons of Qt, which brings its own translations
     *(
         "WordPiece",
         "SHA-256",

@@ -120,6 +120,7 @@ class About(Card):
         if self.texts is None:
             self.texts = QPlainTextEdit()
             self.texts.setReadOnly(True)
+            self.texts.setTabChangesFocus(True)
             self.texts.setAccessibleName(self.tr("Licences"))
             self.texts.setFont(resources.mono_font())
             self.texts.setFixedHeight(320)

@@ -8,7 +8,15 @@ import pytest
 from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.outline import outline, parameters
 from engine.hub.cost import cost_of, operations, rate_of, verdict
-from engine.hub.shelf import GROUPS, OFFERED, SHELF, ShelfEntry, entry_of
+from engine.hub.shelf import (
+    GROUPS,
+    LANGUAGES,
+    MOST_NAMED,
+    OFFERED,
+    SHELF,
+    ShelfEntry,
+    entry_of,
+)
 from engine.precision import Pace, Speeds
 from engine.spec.model import bert
 
@@ -26,6 +34,8 @@ def test_an_entry_agrees_with_itself(entry: ShelfEntry) -> None:
     assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.name)
     assert entry.group in GROUPS and entry.licence in LICENCES
     assert entry.languages and all(LANGUAGE.fullmatch(code) for code in entry.languages)
+    named = entry.languages if len(entry.languages) <= MOST_NAMED else ()
+    assert {*named} <= {*LANGUAGES, "mul"}
     assert entry.title and entry.good_for and entry.family in FAMILIES
     heads = ("pooler",) if entry.pooled else ()
     least = 4 * parameters(outline(entry.spec, heads))

@@ -139,7 +139,7 @@ for name, values, says in (
         {"hidden_size": "16"},
         "does not describe a valid model: hidden_size",
     ),
-    ("kind_other", {"model_type": "electra"}, "“electra” is not"),
+    ("kind_other", {"model_type": "longformer"}, "Longformer"),
     ("labels_other", {"id2label": {"0": "a", "1": "b"}}, "bert_config.json names 2 labels"),
 ):
     CASES[f"config_{name}"] = (_config(**values), says)

@@ -1,7 +1,5 @@
 """What is said of a model that is not here yet."""
 
-from PySide6.QtCore import QLocale
-
 from app.pages.models.getting.state import GettingState
 from app.pages.models.texts import family_title
 from app.translation import tr, translated
@@ -9,7 +7,7 @@ from app.widgets import numbers
 from app.widgets.entries import Entry
 from app.widgets.text import TextStyle
 from engine.hub.cost import Verdict, verdict
-from engine.hub.shelf import ShelfEntry
+from engine.hub.shelf import LANGUAGES, MOST_NAMED, ShelfEntry
 from engine.messages.hub import HubModel
 
 ICONS = {
@@ -83,9 +81,9 @@ def languages_of(codes: tuple[str, ...]) -> str:
     """Languages in words; many of them as a number."""
     if "mul" in codes:
         return tr("many languages")
-    if len(codes) > 3:
+    if len(codes) > MOST_NAMED:
         return tr("%Ln language(s)", len(codes))
-    return ", ".join(QLocale.languageToString(QLocale(code).language()) for code in codes)
+    return ", ".join(translated(LANGUAGES[code]) for code in codes)
 
 
 def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:

@@ -4,6 +4,7 @@ from app.pages.train.choices import Goal
 
 SENTENCE = Goal("text_classification")
 PAIR = Goal("pair_classification")
+SIMILAR = Goal("sentence_similarity")
 LABELS = Goal("multi_label")
 NUMBER = Goal("regression")
 TAGS = Goal("token_classification")

@@ -7,7 +7,16 @@ from app.pages.train.goals import Goal
 from engine.messages.estimating import Estimated
 from engine.messages.reports import CheckpointInfo
 from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
-from tests.app.pages.train.cards import CHOICES, LABELS, NUMBER, PAIR, QUESTIONS, SENTENCE, TAGS
+from tests.app.pages.train.cards import (
+    CHOICES,
+    LABELS,
+    NUMBER,
+    PAIR,
+    QUESTIONS,
+    SENTENCE,
+    SIMILAR,
+    TAGS,
+)
 
 GB = 1_000_000_000
 
@@ -26,6 +35,7 @@ MODEL = Model("little", Path("/models/little"), INFO)
 
 MAPPINGS = {  # what the rows of a kind need, where it is not a text and a label
     PAIR: Mapping(text="text", pair="other", label="label"),
+    SIMILAR: Mapping(text="text", pair="other"),
     TAGS: Mapping(text="text", tags="other"),
     CHOICES: Mapping(text="text", endings=("other", "another"), label="label"),
     QUESTIONS: Mapping(text="text", pair="other", answers="label"),

@@ -139,7 +139,7 @@ def test_a_wrong_file_is_told_on_the_page_and_stays(qtbot, page, write) -> None:
     assert view.unread.isVisible()
     assert not view.side.isVisible()
     assert not view.start.isEnabled()
-    assert "Excel" in view.start.accessibleDescription()
+    assert "table.xlsx" in view.start.accessibleDescription()
 
 
 def test_a_wrong_line_is_listed_and_the_button_says_why(qtbot, page, write) -> None:
