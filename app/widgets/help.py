@@ -88,6 +88,7 @@ class HelpView(QWidget):
         self.nothing = Text(self.tr("No results."), "muted")
         self.nothing.hide()
         self.page = QTextBrowser()
+        self.page.setTabChangesFocus(True)
         self.page.setAccessibleName(self.tr("Page"))
         self.page.setOpenLinks(False)
         self.page.setFont(font())

@@ -27,7 +27,8 @@ STEPS = """
     expect "push button:Fine-tune on this…" 60
     key ctrl+3
     window Models
-    key Tab Tab Tab
+    click "text:Search the models"
+    key Tab
     key Down
     key Return
     expect "Network structure" 30

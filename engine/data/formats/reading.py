@@ -9,7 +9,7 @@ from typing import NamedTuple
 from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats import FORMATS
-from engine.data.formats.archives import name_of
+from engine.data.formats.archives import name_of, place_of
 from engine.data.formats.brat import BRAT
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, check_texts, has_annotations
@@ -158,6 +158,13 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     binary = (one.recognise for one in FORMATS.values() if one.recognise is not None)
     if (found := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:
         return found, ()
+    file, _, part = place_of(path)
+    if part:
+        raise BadFile(
+            file,
+            phrase("it is a file without parts, so there is no “{name}” in it.", name=part[:100]),
+            phrase("Choose the file itself."),
+        )
     encoding, note = (encoding, "") if encoding else recognise_encoding(path)
     lines, whole = _first_lines(path, encoding)
     if not any(line.strip() for line in lines):

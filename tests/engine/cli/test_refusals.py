@@ -51,6 +51,12 @@ READING = {
     "fill": [["a [MASK]", "--model", "IN"]],
     "attention": [["a text", "--model", "IN", "--out", "NEW.npy"]],
     "export": [["IN", "--to", "NEW"], ["MODEL", "--to", "NEW", "--texts", "IN"]],
+    "push": [["IN", "me/model", "--dry-run"]],
+    "get": [],
+    "similarity": [["a text", "another", "--model", "IN"]],
+    "vectors": [["IN", "--out", "NEW.npy"], ["DATA", "--model", "IN", "--out", "NEW.npy"]],
+    "nearest": [["a text", "IN"], ["a text", "DATA", "--model", "IN"]],
+    "queue": [["IN"]],
     "tour": [],
     "rebuild": [],
     "report": [["IN", "--out", "NEW.html"]],
@@ -63,6 +69,7 @@ WRITING = {
     "predict": [["DATA", "--model", "MODEL", "--out", "OUT.csv"]],
     "attention": [["a text", "--model", "MODEL", "--out", "OUT.npy"]],
     "export": [["MODEL", "--to", "OUT"]],
+    "vectors": [["DATA", "--out", "OUT.npy"]],
     "report": [["RUN", "--out", "OUT.html"]],
     "tour": [["--into", "OUT"]],
 }
@@ -161,7 +168,7 @@ def refused(
 
 def test_the_tables_name_every_command() -> None:
     names = {command.name for command in commands.registered_commands}
-    assert names | {"rebuild", "report"} == set(READING)
+    assert names | {"queue", "rebuild", "report"} == set(READING)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)

@@ -179,7 +179,7 @@ def test_a_damaged_record_is_said_and_its_runs_are_listed(
 def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None:
     run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
-
+    until(lambda: not window.run(run_id).run_folder().has_worker())
     with window.record.session() as session:
         set_name(session, run_id, "Mine")
         set_notes(session, run_id, "Keep this.")
