@@ -27,8 +27,7 @@ STEPS = """
     expect "push button:Fine-tune on this…" 60
     key ctrl+3
     window Models
-    click "text:Search the models"
-    key Tab
+    key Tab Tab Tab
     key Down
     key Return
     expect "Network structure" 30

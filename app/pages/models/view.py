@@ -37,7 +37,6 @@ class ModelsPage(QWidget):
         self.list = ModelList(self.stack)
         self.importing = ImportPage(self.state, self.stack)
         self.getting = GettingPage(GettingState(studio, self), self.stack)
-        self.stack.addWidget(self.getting)
         self.sending = Sending(studio, self)
         self._fetched: Path | None = None  # what is imported from among the downloads
         self.getting.left.connect(self.show_list)
@@ -45,8 +44,8 @@ class ModelsPage(QWidget):
         self.list.get_asked.connect(self.show_getting)
         self.state.importing_changed.connect(self._on_importing)
         self.importing.tuned.connect(lambda path: studio.go.emit("train", {"model": path}))
-        self.stack.addWidget(self.list)
-        self.stack.addWidget(self.importing)
+        for each in (self.list, self.importing, self.getting):
+            self.stack.addWidget(each)
         self.list.import_asked.connect(self.choose_folder)
         self.list.opened.connect(self.open_model)
         self.importing.import_asked.connect(self.choose_folder)

@@ -431,3 +431,7 @@ def test_a_model_without_a_task_has_no_results(qtbot, studio, little) -> None:
     qtbot.addWidget(view)
     assert view.results is None
     qtbot.waitUntil(lambda: view.state.contents is not None)
+
+
+def test_the_page_begins_with_the_list(page) -> None:
+    assert page.stack.currentWidget() is page.list
