@@ -43,6 +43,7 @@ from tools.pictures import (
     LIVE,
     SCENES,
     SECOND,
+    STATES,
     STOPPED,
     TEXT,
     WORDS,
@@ -111,6 +112,7 @@ THEIRS = (  # what belongs to the user, or comes with the sample
         WORDS,
         FIRST,
         SECOND,
+        *STATES,
     ),
 )
 HERE = (  # what this machine and its libraries are called
