@@ -1,9 +1,9 @@
 """Open the record, bring it to the present version, and give sessions on it.
 
-One process writes (the window), and others may read or write beside it for a moment: there is a
-write-ahead log, a writer takes the write lock at the start of its transaction, and everyone waits
-for the others. On a network drive, where the log's shared memory does not work, the older way of
-SQLite is taken: a journal that is rolled back.
+One process writes (the window, or else the queue runner), and others may read or write beside it
+for a moment: there is a write-ahead log, a writer takes the write lock at the start of its
+transaction, and everyone waits for the others. On a network drive, where the log's shared memory
+does not work, the older way of SQLite is taken: a journal that is rolled back.
 """
 
 import os

@@ -200,6 +200,8 @@ def test_a_text_that_was_made_harmless_is_known_again(
     file = tmp_path / "new.csv"
     file.write_text("row,text,new_label\n7,'=a fine and lovely film,bad\n")
     output(capsys, "relabel", str(data.folder), str(file))
+    newest = str(data.folder.parent / "2")
+    assert json.loads(output(capsys, "changes", newest, "--json"))["changed"] == 1
 
 
 def made_of(capsys: pytest.CaptureFixture[str], *given: str) -> dict[str, Any]:
