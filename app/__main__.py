@@ -5,7 +5,9 @@ Nothing heavy is imported here before it is known what is asked for.
 
 import os
 import sys
+from functools import cache
 from importlib import import_module
+from types import ModuleType
 
 from engine.terminal import remark
 
@@ -30,14 +32,23 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def command(arguments: list[str]) -> int:
-    """A headless command; those of the engine, `rebuild` and `queue`, which open the record, and
-    `report`, which draws.
+    """A headless command; those of the engine, `rebuild`, `queue`, `export-runs` and `import-runs`,
+    which open the record, and `report`, which draws.
     """
+    return int(_commands().main(arguments))
+
+
+@cache
+def _commands() -> ModuleType:
+    """The commands of the engine, and those of the window's side."""
     cli = import_module("engine.cli")
     cli.app.command("rebuild")(import_module("app.rebuilding").rebuild)
     cli.app.command("queue")(import_module("app.queueing").queue)
+    files = import_module("app.run_files")
+    cli.app.command("export-runs")(files.export_runs)
+    cli.app.command("import-runs")(files.import_runs)
     cli.app.command("report")(import_module("app.reporting").report)
-    return int(cli.main(arguments))
+    return cli
 
 
 def has_screen() -> bool:

@@ -40,7 +40,5 @@ def _what_becomes_of(runs: Sequence[RunningRun]) -> list[str]:
         )
         said.append(goes_on)
     if queued:
-        said.append(
-            tr("%Ln queued run(s) will start one after another, without the window.", queued)
-        )
+        said.append(tr("%Ln queued run(s) will start without the window.", queued))
     return said

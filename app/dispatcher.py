@@ -130,6 +130,14 @@ class Dispatcher(QObject):
         """Move waiting runs to the front of the queue."""
         self._request("", lambda: self._manager.start_next(run_ids))
 
+    def order(self, run_ids: Sequence[str]) -> None:
+        """Give the waiting runs this order."""
+        self._request("", lambda: self._manager.order(run_ids))
+
+    def start_after(self, run_ids: Sequence[str], before_id: str) -> None:
+        """Start waiting runs only when another one has finished; “”: at any time."""
+        self._request("", lambda: self._manager.start_after(run_ids, before_id))
+
     def force_stop(self, run_id: str) -> None:
         """Kill the worker of a run that does not stop."""
         self._request(run_id, lambda: self._manager.force_stop(run_id))

@@ -10,6 +10,7 @@ from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
 from engine.errors import BadFile
 from engine.regular_file import read_json
+from engine.runs.bundle import is_bundle
 
 MODEL_FILES = {
     "config.json",
@@ -50,6 +51,8 @@ def _kind(path: Path) -> str:
         if holds_texts(path):
             return "data"
         return "models" if folder_of_model(path) is not None else ""
+    if path.suffix.lower() == ARCHIVE_SUFFIX and is_bundle(path):
+        return "runs"
     if _is_job(path):
         return "train"
     if path.name in MODEL_FILES or holds_model(path):

@@ -293,9 +293,12 @@ class OneTimeWorker(QObject):
         working: Callable[[Working], object] | None = None,
         owner: QObject | None = None,
         parent: QObject | None = None,
+        partly: Callable[[Answer], object] = lambda _: None,
     ) -> None:
+        """`partly` is told of answers of which more is to come."""
         super().__init__(parent)
         self._done, self._refused, self._working, self._owner = done, refused, working, owner
+        self._partly = partly
         self._process: WorkerProcess | None = WorkerProcess(
             scratch, settings, self, question.worker
         )
@@ -329,6 +332,8 @@ class OneTimeWorker(QObject):
                 self._refused(answer)
             else:
                 self._done(answer)
+        else:
+            self._partly(answer)
 
     def _on_ended(self, how: str, last_words: str) -> None:
         self._on_told(

@@ -9,6 +9,7 @@ from app.studio import Studio
 from app.translation import translated
 from app.widgets.run_texts import metric_title, metric_value
 from engine.record.run_watch import RunEnd, Trashed
+from engine.runs.searching import is_by_search
 
 log = logging.getLogger("studio")
 
@@ -30,10 +31,14 @@ class RunNews(QObject):
             self._studio.notices.say(text)
 
     def _on_ended(self, end: RunEnd) -> None:
-        if end.by_user or end.state == "stopped":
+        if end.by_user or is_by_search(end.problem):
             return
         notices, show = self._studio.notices, self.tr("Show the run")
         go = lambda: self._studio.go.emit("runs", {"run": end.run_id})  # noqa: E731
+        if end.state == "stopped":
+            said = self.tr("The run “{0}” stopped.").format(end.name)
+            notices.say(f"{said} {translated(end.problem)}".strip(), show, go)
+            return
         if end.state != "finished":
             template = self.tr("The run “{0}” failed. {1}")
             problem = template.format(end.name, translated(end.problem))

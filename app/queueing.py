@@ -14,10 +14,13 @@ from engine.home import Home
 from engine.phrases import phrase
 from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
+from engine.record.runner import has_work
 from engine.record.runs import WORKING, Run, all_runs, runs_in
+from engine.record.searches import group_of, has_open
 from engine.record.workers import QueueRunner
 from engine.runs.job_file import given_job
 from engine.runs.lock import is_held
+from engine.runs.searching import is_by_search
 from engine.spec.job import JobSpec
 from engine.terminal import say
 from engine.visible import visible
@@ -29,6 +32,12 @@ FINISHED = "finished"
 def queue(
     jobs: Annotated[
         list[Path] | None, typer.Argument(help="Files of jobs that are added to the queue.")
+    ] = None,
+    after: Annotated[
+        str | None,
+        typer.Option(
+            help="Start the added runs only when this run has finished: its name, or its folder’s."
+        ),
     ] = None,
     wait: Annotated[
         bool,
@@ -45,7 +54,7 @@ def queue(
     home.make()
     record = open_record(home.record, home.backups)
     try:
-        ids = _begin(record, home, asked)
+        ids = _begin(record, home, asked, _run_called(record, after) if after else "")
         with record.read() as session:
             listed = [run for run in all_runs(session) if run.id in ids]
         _list(listed, as_json)
@@ -58,14 +67,29 @@ def queue(
         record.close()
 
 
-def _begin(record: Record, home: Home, jobs: Sequence[JobSpec]) -> set[str]:
-    """Add jobs, and let a runner start them where no window does; the ids of what is unfinished."""
+def _run_called(record: Record, name: str) -> str:
+    """The id of the newest run with this name or id. Raises StudioError where there is none."""
+    with record.read() as session:
+        found = next((run for run in all_runs(session) if name in (run.id, run.name)), None)
+    if found is None:
+        raise StudioError(
+            phrase("There is no run {given}.", given=name[-200:]),
+            phrase("Name a run as `bert-studio queue` lists it."),
+        )
+    return found.id
+
+
+def _begin(record: Record, home: Home, jobs: Sequence[JobSpec], after: str) -> set[str]:
+    """Add jobs, and let a runner start them where no window does; the ids of what is unfinished.
+
+    `after`: the run after which those that are added start; “”: at any time.
+    """
     manager = RunManager(record, home)
     for job in jobs:
-        manager.add(job)
+        manager.add(job, after)
     with record.read() as session:
         ids = {run.id for run in runs_in(session, ("queued", *WORKING))}
-    if ids and not is_held(home.lock):
+    if has_work(record) and not is_held(home.lock):
         runner = QueueRunner(home)
         runner.ensure()
         runner.leave()
@@ -87,10 +111,15 @@ def _list(runs: Sequence[Run], as_json: bool) -> None:
 
 
 def _all_finished(record: Record, ids: set[str]) -> bool:
-    """Wait until these runs have ended; whether all finished."""
+    """Wait until these runs have ended, and what follows in their searches; whether all finished.
+
+    A run that its search has stopped has done what it should.
+    """
     while True:
         with record.read() as session:
-            states = {run.id: run.state for run in all_runs(session) if run.id in ids}
-        if not {*states.values()} & {"queued", *WORKING}:
-            return all(state == FINISHED for state in states.values())
+            runs = all_runs(session)
+        groups = {group_of(run) for run in runs if run.id in ids} - {None}
+        meant = [run for run in runs if run.id in ids or group_of(run) in groups]
+        if not {run.state for run in meant} & {"queued", *WORKING} and not has_open(record):
+            return all(run.state == FINISHED or is_by_search(run.problem) for run in meant)
         time.sleep(LOOK)

@@ -9,6 +9,7 @@ import typer
 
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
 from engine.terminal import say
 
@@ -17,12 +18,18 @@ if TYPE_CHECKING:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The run folder.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="The run folder; of several, a comparison is written.")
+    ],
     out: Annotated[Path, typer.Option(help="The file to write: .html or .pdf.")],
 ) -> None:
-    """Write the report of a run with its pictures: scores, slices, mistakes, how to repeat it."""
-    folder = RunFolder(run.absolute())
-    folder.job()  # says what is wrong with the folder before Qt is loaded
+    """Write the report of a run with its pictures: scores, slices, mistakes, how to repeat it.
+
+    Of several runs: their settings, curves, scores with intervals and tests against the first one,
+    environments.
+    """
+    folders = [RunFolder(run.absolute()) for run in runs]
+    jobs = [folder.job() for folder in folders]  # says what is wrong before Qt is loaded
     try:
         _make_application()
     except ImportError as error:  # a system library that Qt needs
@@ -30,9 +37,16 @@ def report(
             phrase("The pictures of a report cannot be drawn here: {error}.", error=error),
             phrase("Install the library, or save the report in the window of another machine."),
         ) from error
-    from app.using.report import write_report
+    from app.using.report import gather, gather_comparison, write_report
 
-    write_report(folder, out.absolute())
+    compared = [
+        Candidate(str(folder.path), job.name, folder.path)
+        for folder, job in zip(folders, jobs, strict=True)
+    ]
+    several = len(folders) > 1
+    write_report(
+        lambda: gather_comparison(compared) if several else gather(folders[0]), out.absolute()
+    )
     say(f"Saved as {out}.")
 
 

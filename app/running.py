@@ -74,6 +74,7 @@ class Running(QObject):
         self._record = record
         self._checkpoints: frozenset[str] | None = None
         self._reading: background.Job | None = None
+        self._is_closed = False
         self._delay = QTimer(self)
         self._delay.setSingleShot(True)
         self._delay.setInterval(REFRESH_DELAY_MS)
@@ -85,8 +86,15 @@ class Running(QObject):
         """Read now."""
         self._on_changed()
 
+    def close(self) -> None:
+        """Read no more: the record is being closed."""
+        self._is_closed = True
+        self._delay.stop()
+        if self._reading is not None:
+            self._reading.cancel()
+
     def _on_changed(self, _run: str = "") -> None:
-        if not self._delay.isActive():
+        if not self._delay.isActive() and not self._is_closed:
             self._delay.start()
 
     def _read(self) -> None:

@@ -12,24 +12,24 @@ from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from PySide6.QtCore import QByteArray, QObject, QTimer, Signal
 from PySide6.QtWidgets import QHeaderView, QMainWindow, QSplitter, QWidget
 
 from app import background
 from engine.atomic_write import write_file
+from engine.preferences import LARGEST, RunPreferences
 from engine.regular_file import read_json
 
 log = logging.getLogger("studio")
 
-LARGEST = 4_000_000  # bytes of a settings file that is read at all
 SAVE_DELAY_MS = 400  # ms between a change and the file
 
 
-class Preferences(BaseModel):
-    """What can be chosen; unknown fields of a newer version are kept out of the way."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
+class Preferences(RunPreferences):
+    """What can be chosen, with what counts for runs without a window; unknown fields of a newer
+    version are kept out of the way.
+    """
 
     theme: Literal["light", "dark", "system"] = "system"
     language: str = Field("", max_length=20)  # the code of a known one; empty: that of the system
@@ -108,11 +108,12 @@ class Settings(QObject):
     def keep_geometry(self, window: QMainWindow, key: str) -> None:
         self.keep(key, _text(window.saveGeometry()))
 
-    def flush(self) -> None:
-        """Write now what still waits; for the end of the program."""
+    def close(self) -> None:
+        """Write now what still waits; what changes afterwards is not kept."""
         if self._timer.isActive():
             self._timer.stop()
             write_file(self._file, self._content())
+        self._timer.blockSignals(True)
 
     def _bytes(self, key: str) -> QByteArray | None:
         kept = self._places.get(key)

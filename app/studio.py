@@ -34,14 +34,16 @@ class Studio(QObject):
         datasets_changed: a data set was added or removed; whoever did it emits this.
         models_changed: likewise for models, also when a run has saved a checkpoint.
         go: show the page with this key; its `arrive` gets the argument. Arguments are None for the
-            page as it was, a folder (data, models, explore), {"run": id} (runs), {"import": True}
-            (data, models), {"get": True} (models), {"model": folder}, {"data": folder} or
-            {"preset": "first"} (train).
+            page as it was, a folder (data, models, explore), {"run": id} or {"lineage": key}
+            (runs), {"import": True} (data, models), {"get": True} (models), {"model": folder},
+            {"data": folder} or {"preset": "first"} (train).
+        closing: nothing may be asked of the record any more.
     """
 
     datasets_changed = Signal()
     models_changed = Signal()
     go = Signal(str, object)
+    closing = Signal()
 
     def __init__(
         self,
@@ -98,10 +100,12 @@ class Studio(QObject):
 
     def close(self) -> None:
         """End what belongs to the window; runs train on. Nothing may be asked afterwards."""
+        self.closing.emit()
         self.explorer.close()
+        self.running.close()
         self.dispatcher.close()
         background.finish()
-        self.settings.flush()
+        self.settings.close()
         self.record.close()
 
     def datasets(self) -> list[DataEntry]:
@@ -124,10 +128,19 @@ class Studio(QObject):
         refused: Callable[[Refused], object],
         working: Callable[[Working], object] | None = None,
         owner: QObject | None = None,
+        partly: Callable[[Answer], object] = lambda _: None,
     ) -> OneTimeWorker:
         """Ask one question in a process of its own, which ends with the answer."""
         return OneTimeWorker(
-            question, self.explorer.scratch, self.settings, done, refused, working, owner, self
+            question,
+            self.explorer.scratch,
+            self.settings,
+            done,
+            refused,
+            working,
+            owner,
+            self,
+            partly,
         )
 
     def _models_of_runs(self) -> list[ModelEntry]:

@@ -66,6 +66,13 @@ SEGMENTS = (Role.CHART_1, Role.CHART_3)  # the first and the second text
 SIDES = (Role.CHART_1, Role.CHART_4)  # the first and the second model
 SIGNS = (Role.CHART_1, Role.CHART_2)  # above zero and below
 OUTCOMES = (Role.CHART_1, Role.CHART_2)  # right and wrong
+THINGS = {  # of a lineage, by what they are
+    "files": Role.CHART_8,
+    "data": Role.CHART_3,
+    "model": Role.CHART_6,
+    "run": Role.CHART_1,
+    "export": Role.CHART_4,
+}
 PICKED = Role.TEXT  # the frame of what is selected or pointed at
 
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3))

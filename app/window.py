@@ -32,7 +32,7 @@ from app.running import RunningRun
 from app.running_texts import activity_of
 from app.studio import Studio
 from app.translation import in_language, marked
-from app.widgets.banners import Banners
+from app.widgets.banners import WithBanners
 from app.widgets.drop_overlay import DropOverlay
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
@@ -146,7 +146,7 @@ LOWER: list[PageEntry] = [
 
 
 class MainWindow(QMainWindow):
-    """Navigation at the left, the page with banners over it, status below."""
+    """Navigation at the left, the page with banners below it, then the status."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
@@ -164,7 +164,8 @@ class MainWindow(QMainWindow):
         )
         self.navigation.asked.connect(self.go)
         self.stack = PageStack()
-        self.banners = Banners(studio.notices, self.stack)
+        self._area = WithBanners(self.stack, studio.notices)
+        self.banners = self._area.banners
         self._news = RunNews(studio, self)
         self.early = EarlyPages(EARLY, self._make_early, self)
         self.status = StatusBar()
@@ -174,7 +175,7 @@ class MainWindow(QMainWindow):
         upper = QHBoxLayout()
         upper.setSpacing(0)
         upper.addWidget(self.navigation)
-        upper.addWidget(self.stack, 1)
+        upper.addWidget(self._area, 1)
         whole = QWidget()
         column = QVBoxLayout(whole)
         column.setContentsMargins(0, 0, 0, 0)

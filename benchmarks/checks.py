@@ -81,7 +81,7 @@ def measure(path: Path, rows: int) -> None:
         print(f"{name:24}{time.perf_counter() - since:8.1f} s   {counts}")
     print(f"{'all':24}{time.perf_counter() - began:8.1f} s", end=", ")
     print(f"{time.process_time() - processor:.1f} s of processor,", end=" ")
-    print(f"{(memory() - before) / 2**30:.2f} GiB more at the peak")
+    print(f"{(memory() - before) / 2**30:.2f} GiB more at the peak; bar 60 s for 1,000,000 rows")
 
 
 def memory() -> int:

@@ -57,7 +57,7 @@ def sst2(folder: Path, into: Path, share: float) -> Part:
         return [(text.strip(), label) for text, label in (x.rsplit("\t", 1) for x in lines)]
 
     train, validation = drawn(rows("train.tsv"), 2_000 * share), drawn(rows("dev.tsv"), 600 * share)
-    return labelled(into, train, validation, drawn(rows("test.tsv"), 900 * share), epochs=2)
+    return labelled(into, train, validation, drawn(rows("test.tsv"), 900 * share))
 
 
 def trec(folder: Path, into: Path, share: float) -> Part:
@@ -69,7 +69,7 @@ def trec(folder: Path, into: Path, share: float) -> Part:
 
     every, held = drawn(rows("train.txt"), 2_500 * share), round(500 * share)
     test = drawn(rows("test.txt"), 500 * share)
-    return labelled(into, every[held:], every[:held], test, epochs=3)
+    return labelled(into, every[held:], every[:held], test)
 
 
 def labelled(
@@ -77,7 +77,6 @@ def labelled(
     train: list[tuple[str, str]],
     validation: list[tuple[str, str]],
     test: list[tuple[str, str]],
-    epochs: int,
 ) -> Part:
     """Texts and labels as JSON lines; each wrong label is another one at random."""
     names, truth, random_ = sorted({label for _, label in train}), dict[str, str](), chance()
@@ -94,7 +93,7 @@ def labelled(
         "test": json_lines(into / "test.jsonl", _pairs(test)),
         "new": json_lines(into / "new.jsonl", ({"text": text} for text, _ in test)),
     }
-    return Part(files, truth, ("text",), job=(f"--epochs={epochs}",))
+    return Part(files, truth, ("text",))
 
 
 def stsb(folder: Path, into: Path, share: float) -> Part:
@@ -105,7 +104,7 @@ def stsb(folder: Path, into: Path, share: float) -> Part:
         return [{"first": c[5], "second": c[6], "similarity": float(c[4])} for c in cells]
 
     train, truth = drawn(rows("sts-train.csv"), 1_600 * share), dict[str, str]()
-    part = Part({}, truth, ("first", "second"), job=("--epochs=2", "--task=regression"))
+    part = Part({}, truth, ("first", "second"), job=("--task=regression",))
     for row in train[: round(CHANGED * len(train))]:
         truth[part.of(row)] = str(row["similarity"])
         row["similarity"] = 5.0 if row["similarity"] < 2.5 else 0.0
@@ -127,12 +126,10 @@ def wnut17(folder: Path, into: Path, share: float) -> Part:
     """Tweets with their names; from a wrong one the tags are gone."""
 
     def sentences(name: str) -> list[str]:
-        found = (folder / name).read_text("utf-8").replace("\r", "").split("\n\n")
-        lines = (
-            [x.split("\t")[:2] for x in one.splitlines() if x.count("\t") and x.split("\t")[0]]
-            for one in found
-        )
-        return ["\n".join("\t".join(pair) for pair in one) for one in lines if one]
+        """Most lines between two sentences hold a tab."""
+        lines = (x.split("\t") for x in (folder / name).read_text("utf-8").splitlines())
+        pairs = (f"{x[0]}\t{x[1]}" if len(x) > 1 and x[0].strip() else "" for x in lines)
+        return [one.strip("\n") for one in "\n".join(pairs).split("\n\n") if one.strip()]
 
     train = list(dict.fromkeys(drawn(sentences("wnut17train.conll"), 1_600 * share)))
     validation = drawn(sentences("emerging.dev.conll"), 600 * share)
@@ -149,14 +146,15 @@ def wnut17(folder: Path, into: Path, share: float) -> Part:
         "test": conll(into / "test.conll", test),
         "new": conll(into / "new.conll", test),
     }
-    return Part(files, truth, ("text",), job=("--epochs=4",))
+    return Part(files, truth, ("text",))
 
 
 def squad2(folder: Path, into: Path, share: float) -> Part:
     """Questions about passages, of which half have no answer; a wrong one has lost its answer."""
     whole = json.loads((folder / "dev-v2.0.json").read_text("utf-8"))
     passages = drawn([p for one in whole["data"] for p in one["paragraphs"]], 75 * share)
-    held, learned = passages[: len(passages) // 5], passages[len(passages) // 5 :]
+    count = max(len(passages) // 5, 1)
+    held, learned = passages[:count], passages[count:]
     truth = dict[str, str]()
     asked = [one for p in learned for one in p["qas"]]
     for one in drawn([one for one in asked if one["answers"]], round(CHANGED * len(asked))):
@@ -170,7 +168,7 @@ def squad2(folder: Path, into: Path, share: float) -> Part:
         "validation": squad(into / "validation.json", held),
         "new": json_lines(into / "new.jsonl", rows),
     }
-    return Part(files, truth, ("id",), job=("--epochs=2", "--max-length=256"))
+    return Part(files, truth, ("id",), job=("--max-length=256",))
 
 
 SETS: dict[str, Callable[[Path, Path, float], Part]] = {
@@ -308,8 +306,8 @@ def trained(name: str, number: int, part: Part, home: Path, work: Path, run: Run
 def correct(name: str, part: Part, trained: Path, work: Path, run: Run) -> int:
     """Correct what a person would see to be wrong in the first 10 % of a list, and count it.
 
-    The list is that of likely label errors; where there is none, the training rows with the
-    highest loss.
+    The list is that of likely label errors; where there is none, the training rows in which a tag
+    is predicted that the row lacks, and then those with the highest loss.
     """
     task = json.loads((trained / "spec.json").read_text("utf-8"))["task"]["kind"]
     if task in CONFIDENT:
@@ -318,7 +316,7 @@ def correct(name: str, part: Part, trained: Path, work: Path, run: Run) -> int:
     else:
         best, out = max((trained / "checkpoints").iterdir()), work / "learned.jsonl"
         run("evaluate", "--data", name, "--part=train", "--model", best, "--predictions", out)
-        rows, by_part = sorted(read_lines(out), key=lambda row: -row["loss"]), ["--part=train"]
+        rows, by_part = sorted(read_lines(out), key=_doubt, reverse=True), ["--part=train"]
     looked_at = rows[: round(LISTED / CHANGED * len(part.truth))]
     wrong = [
         {"row": row["row"], "new_label": part.truth[part.of(row)]}
@@ -328,6 +326,12 @@ def correct(name: str, part: Part, trained: Path, work: Path, run: Run) -> int:
     if wrong:
         run("relabel", name, json_lines(work / "corrected.jsonl", wrong), *by_part)
     return len(wrong)
+
+
+def _doubt(row: Row) -> tuple[bool, float]:
+    """How much a row is doubted: a name that is not tagged is forgotten, one tagged is there."""
+    pairs = zip(str(row["gold"]).split(), str(row["predicted"]).split(), strict=False)
+    return any(gold == "O" != predicted for gold, predicted in pairs), row["loss"]
 
 
 class Commands:

@@ -1,6 +1,6 @@
 """How fluent Explore is: BERT-base with random weights, in a real window on a virtual screen.
 
-    python benchmarks/explore.py [--inputs 50] [--work FOLDER]
+    python benchmarks/explore.py [--inputs 50] [--work FOLDER] [--texts]
 
 Prints a table with medians. Keys and mouse moves are events of the window; times end when what they
 lead to has been painted. The checkpoint is made once and kept in the work folder. Needs Xvfb, or a
@@ -23,6 +23,8 @@ from typing import Any
 PROJECT = Path(__file__).parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from benchmarks.explore_texts import over_texts  # noqa: E402
+
 SIZE = (1400, 900)
 PATIENCE = 120  # s for one answer
 FRAME = 1000 / 60  # ms
@@ -36,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--inputs", type=int, default=50, help="of which the medians are")
     parser.add_argument("--work", type=Path, help="a folder that keeps the checkpoint")
+    parser.add_argument("--texts", action="store_true", help="the rows over many texts, minutes")
     parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.make:
@@ -48,7 +51,7 @@ def main() -> None:
             made = [sys.executable, __file__, "--make", str(base)]
             subprocess.run(made, check=True)
         with screen():
-            measure(base, Path(temporary) / "home", arguments.inputs)
+            measure(base, Path(temporary) / "home", arguments.inputs, arguments.texts)
 
 
 def make_base(folder: Path) -> None:
@@ -62,7 +65,7 @@ def make_base(folder: Path) -> None:
     from engine.models.heads import Heads
     from engine.models.network import Network
     from engine.shipped import starter_model
-    from engine.spec.model import BertSpec
+    from engine.spec.families.bert import BertSpec
     from engine.tokenizers.tokenizer import Tokenizer
 
     spec = BertSpec()
@@ -173,20 +176,27 @@ def _watcher(painted: dict[Any, int]) -> Any:
     return Watcher()
 
 
-def measure(base: Path, home: Path, inputs: int) -> None:
+def measure(base: Path, home: Path, inputs: int, texts: bool) -> None:
     bench = Bench(base, home)
-    for tokens, aim in ((16, 250), (128, 400)):
-        words(bench, tokens, inputs, aim)
-    for tokens, aim in ((128, 500), (512, 3000)):
-        attention(bench, tokens, inputs, aim)
-    switching(bench, inputs)
-    moving(bench)
+    if texts:
+        over_texts(bench)
+    else:
+        typing(bench, inputs)
     memory(bench)
     bench.end()
     print("| what | measured | aim |")
     print("| --- | --- | --- |")
     for row in bench.rows:
         print(f"| {' | '.join(row)} |")
+
+
+def typing(bench: Bench, inputs: int) -> None:
+    for tokens, aim in ((16, 250), (128, 400)):
+        words(bench, tokens, inputs, aim)
+    for tokens, aim in ((128, 500), (512, 3000)):
+        attention(bench, tokens, inputs, aim)
+    switching(bench, inputs)
+    moving(bench)
 
 
 def sentence(bench: Bench, tokens: int, number: int = 0) -> None:

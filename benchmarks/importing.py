@@ -1,14 +1,16 @@
 """How long the import of a large table takes, beside pyarrow alone, and what memory.
 
-    python benchmarks/importing.py WORK [--rows 1000000]
+    python benchmarks/importing.py WORK [--rows 1000000] [--form csv|jsonl|jsonl.gz]
 
-Writes a CSV of so many rows (a number, a quoted text of 15 to 45 words, one of three labels), and
-in a process each: reads it with pyarrow and writes it as Parquet (zstd), which is what pyarrow
-alone needs; imports it as the program does. Prints seconds of processor time and by the clock, the
-peak of memory, and how long a page, a search and a filter take in the result.
+Writes a CSV, or JSON Lines, of so many rows (a number, a text of 15 to 45 words, one of three
+labels), and in a process each: reads it with pyarrow and writes it as Parquet (zstd), which is what
+pyarrow alone needs; imports it as the program does. Prints seconds of processor time and by the
+clock, the peak of memory, and how long a page, a search and a filter take in the result.
 """
 
 import argparse
+import gzip
+import json
 import random
 import resource
 import shutil
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 LABELS = ("positive", "negative", "neutral")
 
@@ -23,22 +26,32 @@ LABELS = ("positive", "negative", "neutral")
 def write_rows(file: Path, rows: int) -> None:
     chance = random.Random(1)
     words = [f"word{number}" for number in range(3_000)]
-    with open(file, "w", encoding="utf-8") as out:
-        out.write("id,text,label\n")
+    packed = file.suffix == ".gz"
+    with gzip.open(file, "wt", 6, "utf-8") if packed else open(file, "w", encoding="utf-8") as out:
+        if file.suffix == ".csv":
+            out.write("id,text,label\n")
         for number in range(rows):
-            text = " ".join(chance.choices(words, k=chance.randint(15, 45)))
-            out.write(f'{number},"{text}, and so on",{chance.choice(LABELS)}\n')
+            text = " ".join(chance.choices(words, k=chance.randint(15, 45))) + ", and so on"
+            label = chance.choice(LABELS)
+            row = {"id": number, "text": text, "label": label}
+            line = f'{number},"{text}",{label}' if file.suffix == ".csv" else json.dumps(row)
+            out.write(f"{line}\n")
 
 
 def by_pyarrow(file: Path, into: Path) -> None:
     import pyarrow as pa
     import pyarrow.csv as csv
+    import pyarrow.json
     import pyarrow.parquet as pq
 
-    kinds = dict.fromkeys(("id", "text", "label"), pa.string())
-    options = csv.ConvertOptions(column_types=kinds)
-    quotes = csv.ParseOptions(newlines_in_values=True)
-    reader = csv.open_csv(file, parse_options=quotes, convert_options=options)
+    reader: Any
+    if file.suffix == ".csv":
+        kinds = dict.fromkeys(("id", "text", "label"), pa.string())
+        options = csv.ConvertOptions(column_types=kinds)
+        quotes = csv.ParseOptions(newlines_in_values=True)
+        reader = csv.open_csv(file, parse_options=quotes, convert_options=options)
+    else:
+        reader = pyarrow.json.open_json(pa.input_stream(str(file)))
     with pq.ParquetWriter(into / "rows.parquet", reader.schema, compression="zstd") as writer:
         for batch in reader:
             writer.write_batch(batch)
@@ -91,10 +104,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("work", type=Path)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--form", choices=("csv", "jsonl", "jsonl.gz"), default="csv")
     parser.add_argument("--way", choices=WAYS)
     asked = parser.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
-    file = asked.work / f"rows-{asked.rows}.csv"
+    file = asked.work / f"rows-{asked.rows}.{asked.form}"
     if not file.exists():
         write_rows(file, asked.rows)
     if asked.way:
@@ -106,7 +120,7 @@ def main() -> None:
     print(f"{asked.rows:,} rows, {file.stat().st_size / 1e6:.0f} MB")
     for way in (*WAYS, *WAYS):
         command = [sys.executable, __file__, str(asked.work), "--rows", str(asked.rows)]
-        subprocess.run([*command, "--way", way], check=True)
+        subprocess.run([*command, "--form", asked.form, "--way", way], check=True)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from engine.messages.estimating import Estimated
     from engine.spec.dataset import StoredData
+    from engine.spec.families.bert import BertSpec
     from engine.spec.job import JobSpec
-    from engine.spec.model import BertSpec
 
 PROJECT = Path(__file__).parents[1]
 sys.path[:0] = [str(PROJECT), str(PROJECT / "benchmarks" / "peers")]
@@ -96,8 +96,8 @@ def synthetic_data(folder: Path) -> "dict[bool, StoredData]":
 
 def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace) -> "JobSpec":
     """Classes are learned from a checkpoint, and words from nothing, as is usual."""
+    from engine.spec.families.bert import BertSpec
     from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-    from engine.spec.model import BertSpec
     from engine.spec.tasks.pretraining import Pretraining
     from engine.spec.tasks.text_classification import TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec

@@ -104,7 +104,7 @@ def base(work: Path) -> Path:
     from engine.models import checkpoint
     from engine.models.heads import Heads
     from engine.models.network import Network
-    from engine.spec.model import PRESETS
+    from engine.spec.families.bert import PRESETS
     from engine.tokenizers.tokenizer import Tokenizer
 
     folder = work / "base"

@@ -3,6 +3,8 @@
     python benchmarks/training.py                        everything; half an hour on two cores
     python benchmarks/training.py --rows small --threads 1 --pairs 5 --clock cpu
     python benchmarks/training.py --device cuda          base and large on a GPU
+    python benchmarks/training.py --device cuda --dry    the same with tiny networks on a simulated
+                                                         one: does it run to its end?
 
 Prints one table. Every figure is made by a fresh process; all sides take turns in every round, and
 see the same text, threads, precision, OpenMP policy and number of warm-up steps. Ratios are taken
@@ -23,12 +25,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 PEERS = Path(__file__).parent / "peers"
 sys.path[:0] = [str(PEERS.parents[1]), str(PEERS)]
+
+import dry  # noqa: E402 (it stands beside the peers)
 
 SIZES = {"large": (24, 1024), "base": (12, 768), "small": (4, 256)}  # layers and width
 OURS = ("studio.py",)
@@ -91,16 +95,18 @@ def main() -> None:
         return
     every = ROWS if given.device == "cpu" else ON_GPU
     rows = [row for row in every if any(part in row.name for part in given.rows.split(","))]
+    if given.dry:
+        rows = [replace(row, batch=dry.BATCH, warm=1, steps=1) for row in rows]
     precision = given.precision if given.precision != "auto" else _precision(given)
     print(_conditions(given, precision), flush=True)
     with tempfile.TemporaryDirectory(prefix="bert-studio-benchmark-") as folder:
         from synthetic import write
 
-        write(Path(folder))
+        write(Path(folder), *((0, dry.ROWS, dry.DOCUMENTS) if given.dry else ()))
         bench = Bench(Path(folder), given, precision)
         for row in rows:
             print(*bench.compare(row), sep="\n", flush=True)
-        if "cores" in given.rows and given.device == "cpu":
+        if "cores" in given.rows and given.device == "cpu" and not given.dry:
             for row in CORES:
                 print(*bench.cores(row), sep="\n", flush=True)
 
@@ -114,18 +120,19 @@ class Bench:
     def compare(self, row: Row) -> Iterator[str]:
         """A table of all sides, the best peer first after ours."""
         rounds = list[dict[str, dict[str, float]]]()
+        sides = {n: side for n, side in row.sides.items() if not self._is_left_out(side)}
         for number in range(self._given.pairs):
-            names = list(row.sides) if number % 2 == 0 else list(reversed(row.sides))
-            found = {name: self._side(row, row.sides[name]) for name in names}
+            names = list(sides) if number % 2 == 0 else list(reversed(sides))
+            found = {name: self._side(row, sides[name]) for name in names}
             peak = self._peak(self._given.threads)
             rounds.append({name: one | {"peak": peak} for name, one in found.items()})
         speeds = {
-            name: statistics.median(self._speed(one[name]) for one in rounds) for name in row.sides
+            name: statistics.median(self._speed(one[name]) for one in rounds) for name in sides
         }
         yield f"\n### {row.name}: batches of {row.batch}, {row.warm} + {row.steps} steps\n"
         yield "| | real tokens/s | ours is × as fast (range) | share of the limit | memory | load |"
         yield "| --- | --- | --- | --- | --- | --- |"
-        for name in sorted(row.sides, key=lambda n: (row.sides[n] is not OURS, -speeds[n])):
+        for name in sorted(sides, key=lambda n: (sides[n] is not OURS, -speeds[n])):
             own = [one[name] for one in rounds]
             ratios = [self._speed(one["BERT Studio"]) / self._speed(one[name]) for one in rounds]
             share = statistics.median(
@@ -133,13 +140,22 @@ class Bench:
             )
             memory = statistics.median(one["memory"] for one in own) / 1e9
             load = max(one["load"] for one in own)
-            times = "" if row.sides[name] is OURS else _spread(ratios)
+            times = "" if sides[name] is OURS else _spread(ratios)
             yield (
                 f"| {name} | {speeds[name]:,.0f} | {times} | {share:.0%} | {memory:.2f} GB "
                 f"| {load:.1f} |"
             )
         limit = statistics.median(one["BERT Studio"]["peak"] for one in rounds)
         yield f"\nThe limit: {limit / 1e9:,.0f} GFLOP/s in {self._precision}."
+        if left_out := [name for name in row.sides if name not in sides]:
+            why = "the simulated device has fp32 alone for it" if dry.has_accelerate() else ""
+            why = why or "accelerate is not installed"
+            yield f"\nLeft out, for {why}: {'; '.join(left_out)}."
+
+    def _is_left_out(self, side: tuple[str, ...]) -> bool:
+        """A dry run does without what cannot run here; a real one needs all."""
+        given = self._given
+        return bool(given.dry) and not dry.can_run(side, given.device, self._precision)
 
     def cores(self, row: Row) -> Iterator[str]:
         """All cores against one, and all cores beside a process that never rests."""
@@ -163,7 +179,7 @@ class Bench:
         yield f"| beside a busy process, against without | {_spread(kept)} |"
 
     def _side(self, row: Row, side: tuple[str, ...], threads: int = 0) -> dict[str, float]:
-        layers, width = SIZES[row.size]
+        layers, width = (dry.SIZES if self._given.dry else SIZES)[row.size]
         script, *settings = side
         found = self._run(
             script,
@@ -188,6 +204,8 @@ class Bench:
         return peak
 
     def _run(self, script: str, *options: str) -> dict[str, Any]:
+        if self._given.dry:
+            return dry.run(script, options)
         done = subprocess.run(
             [sys.executable, str(PEERS / script), *options],
             env=_environment(self._given.openmp),
@@ -225,9 +243,11 @@ def _precision(given: argparse.Namespace) -> str:
 
     rates = {}
     for name in ("fp32", "bf16") if given.device == "cpu" else ("fp32", "bf16", "fp16"):
-        command = [sys.executable, str(PEERS / "gemm.py")]
-        command += [f"--threads={given.threads}", f"--precision={name}"]
-        command += [f"--device={given.device}"]
+        options = (f"--threads={given.threads}", f"--precision={name}", f"--device={given.device}")
+        if given.dry:
+            rates[name] = dry.run("gemm.py", options)["peak"]
+            continue
+        command = [sys.executable, str(PEERS / "gemm.py"), *options]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         rates[name] = json.loads(done.stdout)["peak"]
     return Speeds("", **rates).fastest
@@ -236,18 +256,21 @@ def _precision(given: argparse.Namespace) -> str:
 def _conditions(given: argparse.Namespace, precision: str) -> str:
     from importlib.metadata import version
 
-    names = ("torch", "transformers", "accelerate")
+    names = ["torch", "transformers", *(["accelerate"] if dry.has_accelerate() else [])]
     versions = ", ".join(f"{name} {version(name)}" for name in names)
+    warning = "Dry run, no figure counts. " if given.dry else ""
     return (
-        f"{_device(given)}, {given.threads} of {os.cpu_count()} cores, {precision}; {versions}; "
-        f"Python {platform.python_version()}; OpenMP {given.openmp}; {given.pairs} rounds; clock: "
-        f"{given.clock}; load at the start {os.getloadavg()[0]:.1f}"
+        f"{warning}{_device(given)}, {given.threads} of {os.cpu_count()} cores, {precision}; "
+        f"{versions}; Python {platform.python_version()}; OpenMP {given.openmp}; "
+        f"{given.pairs} rounds; clock: {given.clock}; load at the start {os.getloadavg()[0]:.1f}"
     )
 
 
 def _device(given: argparse.Namespace) -> str:
     if given.device == "cpu":
         return _processor()
+    if given.dry:
+        return "Simulated device"
     import torch
 
     return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}"
@@ -281,6 +304,9 @@ def _arguments() -> argparse.Namespace:
         choices=("studio", "default", "passive"),
         default="studio",
         help="how threads wait: as in our workers, as OpenMP has it, or asleep",
+    )
+    parser.add_argument(
+        "--dry", action="store_true", help="tiny networks, a GPU simulated: does it run?"
     )
     parser.add_argument("--verbose", action="store_true", help="print every measurement too")
     return parser.parse_args()

@@ -59,6 +59,8 @@ def disk_errors_for(path: Path) -> Iterator[None]:
     """
     try:
         yield
+    except DiskFull:
+        raise  # which names what was in the way, maybe on another disk
     except Exception as error:  # libraries report a full disk by many types
         if not is_full(error):
             if isinstance(error, OSError) and error.filename is None:

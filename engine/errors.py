@@ -52,7 +52,7 @@ class BadFile(StudioError):
     def __init__(
         self, path: Path, problem: str, advice: str = "", line: int = 0, column: int = 0
     ) -> None:
-        name = path.name
+        name = path.name or str(path)
         where: str = phrase("{name}, line {line}", name=name, line=line) if line else name
         where = phrase("{where}, column {column}", where=where, column=column) if column else where
         super().__init__(phrase("{where}: {problem}", where=where, problem=problem), advice)
@@ -73,7 +73,9 @@ class DiskFull(StudioError):
         self.place, self.needed = place, needed
 
 
-OUT_OF_MEMORY = ("not enough memory", "can't allocate memory", "out of memory")  # as torch says it
+OUT_OF_MEMORY = (  # as torch says it, the last on a Mac
+    *("not enough memory", "can't allocate memory", "out of memory", "Invalid buffer size"),
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:

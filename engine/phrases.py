@@ -106,10 +106,12 @@ def filled(template: str, args: Mapping[str, Argument]) -> str:
 
 
 def _formatted(value: Argument, spec: str) -> str:
+    """As `format`, with a space before the sign of a percentage, as in all of the window."""
     try:
-        return format(value, spec) if SPEC.fullmatch(spec) else str(value)
+        said = format(value, spec) if SPEC.fullmatch(spec) else str(value)
     except ValueError:  # a format for numbers, and no number
         return str(value)
+    return f"{said[:-1]} %" if spec.endswith("%") else said
 
 
 def _argument(value: object) -> Argument:

@@ -1,4 +1,4 @@
-"""Which precision and how many threads train fastest on this machine.
+"""Which precision, how many threads and which way of attention train fastest on this machine.
 
 Measured once, and kept in the cache of the home.
 """
@@ -6,7 +6,7 @@ Measured once, and kept in the cache of the home.
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from engine.atomic_write import write_file
 from engine.home import Home
@@ -55,7 +55,25 @@ class Pace:
         return int(best) if self.rates[best] > 1.1 * self.rates[str(self.usual)] else self.usual
 
 
-Found = TypeVar("Found", Speeds, Pace)
+WAYS = ("rectangles", "nested")
+
+
+@dataclass(frozen=True)
+class AttentionTimes:
+    """How long attention takes over a batch without padding on a GPU, there and back."""
+
+    of: str  # device, heads, precision and torch
+    seconds: dict[str, float]  # by its way, of `WAYS`; 0: the device has no kernel for it
+
+    @property
+    def fastest(self) -> str:
+        """Rectangles, which every device has, unless the other way is clearly faster."""
+        nested = self.seconds["nested"]
+        return "nested" if 0 < 1.1 * nested < self.seconds["rectangles"] else "rectangles"
+
+
+Measured = Speeds | Pace | AttentionTimes
+Found = TypeVar("Found", Speeds, Pace, AttentionTimes)
 
 
 def kept(kind: type[Found], of: str) -> Found | None:
@@ -68,7 +86,7 @@ def last(kind: type[Found], home: Path) -> Found | None:
     return next((one for one in _read(_file(Home(home))) if isinstance(one, kind)), None)
 
 
-def keep(found: Speeds | Pace) -> None:
+def keep(found: Measured) -> None:
     """Write it down in place of what was measured with the same.
 
     Raises StudioError or OSError where there is no room, or no right to.
@@ -79,13 +97,19 @@ def keep(found: Speeds | Pace) -> None:
     write_file(file, json.dumps([asdict(found), *others], indent=1).encode())
 
 
-def _read(file: Path | None = None) -> list[Speeds | Pace]:
+def _read(file: Path | None = None) -> list[Measured]:
     """The newest first; a file that cannot be read is none, and is made again."""
     try:
         entries = read_json(file or _file())
-        return [Pace(**entry) if "rates" in entry else Speeds(**entry) for entry in entries]
+        return [_measured(entry) for entry in entries]
     except (OSError, ValueError, TypeError):
         return []
+
+
+def _measured(entry: dict[str, Any]) -> Measured:
+    if "rates" in entry:
+        return Pace(**entry)
+    return AttentionTimes(**entry) if "seconds" in entry else Speeds(**entry)
 
 
 def _file(home: Home | None = None) -> Path:

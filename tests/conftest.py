@@ -3,6 +3,8 @@
 import gc
 import os
 import re
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +24,20 @@ import pytest
 
 from engine.home import Home
 
+MEMORY = Path("/dev/shm")  # where a file that is made safe costs nothing; a run makes safe some 70
+ROOM = 4_000_000_000  # bytes that have to be free there, and as much again in the machine
+
+
+def keep_files_in_memory() -> None:
+    """Let temporary files lie in memory where there is room, for the processes of tests as well."""
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
+        return
+    if min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available - ROOM) > ROOM:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+
+keep_files_in_memory()
+
 REPOSITORY = Path(__file__).resolve().parents[1]
 ARTIFACTS = Path(os.environ.get("TEST_ARTIFACTS", REPOSITORY / "test-artifacts"))
 STUCK = 15_000  # ms after which a dialog that nothing closes is closed
@@ -40,6 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all is loaded: a third of the time would go into looking for garbage
     if config.getoption("--long"):
         os.environ[LONG] = "1"
 
@@ -61,6 +78,7 @@ def pytest_collection_finish() -> None:
     """What is loaded stays until the end: whoever looks for garbage need not look there."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -12,15 +12,21 @@ DRIVE = Path(__file__).resolve().parents[1] / "tools" / "drive.py"
 NEEDED = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")
 PROGRAM = """
 import sys
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import *
 app = QApplication(sys.argv)
-window, name, greet, answer = QWidget(), QLineEdit(), QPushButton("Greet"), QLabel("nothing")
+page, name, greet, answer = QWidget(), QLineEdit(), QPushButton("Greet"), QLabel("nothing")
+window = QScrollArea()  # in which the button is out of sight
+window.resize(200, 150)
+window.setWidget(page)
+window.setWidgetResizable(True)
 window.setWindowTitle("Small thing")
 name.setAccessibleName("Name")
 greet.clicked.connect(lambda: answer.setText("Hello " + name.text()))
-column = QVBoxLayout(window)
-for widget in (name, greet, answer):
-    column.addWidget(widget)
+column = QVBoxLayout(page)
+column.addWidget(name)
+column.addSpacing(900)
+column.addWidget(greet)
+column.addWidget(answer)
 window.show()
 sys.exit(app.exec())
 """

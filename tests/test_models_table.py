@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from engine.checkpoints.families import FAMILIES
-from engine.checkpoints.family import Family
 from engine.checkpoints.other_networks import ENCODERS
+from engine.spec.families import FAMILIES
+from engine.spec.families.family import Family
 from tests.engine.models.family_folders import EXAMPLES
 
 DOCUMENT = Path(__file__).parents[1] / "docs/MODELS.md"

@@ -31,6 +31,17 @@ def test_a_click_that_blocks_is_named(qtbot, monkeypatch, watchdog):
     watchdog.blocked.clear()
 
 
+def test_what_another_thread_waited_for_a_processor_is_taken_off(qtbot, monkeypatch, watchdog):
+    """It may have held what the window's thread needed."""
+    start = time.perf_counter()
+    monkeypatch.setattr("tests.watchdog.waits", lambda: {"1": time.perf_counter() - start})
+    with on_guard(monkeypatch) as dog:
+        QTimer.singleShot(0, block)
+        qtbot.wait(50)
+    assert dog.blocked == []
+    watchdog.blocked.clear()
+
+
 def test_a_quiet_loop_and_a_slow_test_are_let_be(qtbot, monkeypatch):
     with on_guard(monkeypatch) as dog:
         qtbot.wait(10)

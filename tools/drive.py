@@ -13,7 +13,9 @@ must be twice as large, too.
 
 Steps, one to a line, quoted as in a shell; # begins a comment. NAME is what a screen reader would
 say, the accessible name; “role:NAME” narrows it (push button:Start, menu item:Quit, text:Model),
-and “NAME#2” is the second match. X,Y are pixels inside the current window.
+“NAME#2” is the second match, and a * at the end of NAME stands for anything. What lies outside of
+the part of a page that is scrolled is brought into sight with the wheel before it is clicked. X,Y
+are pixels inside the current window.
 
     window TITLE [SECONDS]   wait for a window whose title has TITLE in it; it becomes the current
     resize W H               resize the current window
@@ -56,6 +58,9 @@ except ImportError:
 Place = tuple[int, int, int, int]  # left, top, width, height, in pixels of the screen
 TOOLS = ("Xvfb", "xdotool", "import", "openbox")
 WIDEST = 400  # children of one widget that are looked at
+NOTCHES = 40  # of the wheel, until something is in sight
+# roles at which a search for what must be scrolled ends
+ENDS = ("frame", "window", "dialog", "popup menu", "combo box", "application")
 BUS_TIMEOUT = 10_000  # ms for one reply
 PATIENCE = "30"  # s for what a step waits for, on a machine that does other things beside it
 STARTING = 60.0  # s for a window, on a machine where all is started first
@@ -126,7 +131,7 @@ def _call(bus: Any, *method: str) -> Any:
 def shown_at(node: Any) -> Place | None:
     """Where a widget is, or None where it is not shown or has just gone."""
     try:
-        if not node.getState().contains(pyatspi.STATE_SHOWING):
+        if not is_showing(node):
             return None
         box = node.queryComponent().getExtents(pyatspi.DESKTOP_COORDS)
     except Exception:  # noqa: BLE001 - whatever the bus says of a widget that went away
@@ -134,16 +139,27 @@ def shown_at(node: Any) -> Place | None:
     return (box.x, box.y, box.width, box.height) if box.width > 0 and box.height > 0 else None
 
 
-def walk(node: Any = None, depth: int = 0) -> Iterator[tuple[Any, str, str, int]]:
-    """Every widget of every program: node, role, name, depth."""
+def is_showing(node: Any) -> bool:
+    return bool(node.getState().contains(pyatspi.STATE_SHOWING))
+
+
+def walk(
+    node: Any = None, depth: int = 0, only_shown: bool = False
+) -> Iterator[tuple[Any, str, str, int]]:
+    """Every widget of every program: node, role, name, depth.
+
+    Each takes a few questions over the bus, so what stands on hidden pages is left out if wished.
+    """
     if pyatspi is None:
         raise Failed("steps by name need the package python3-pyatspi")
     if node is None:
         for program in pyatspi.Registry.getDesktop(0):
             if program is not None:
-                yield from walk(program)
+                yield from walk(program, only_shown=only_shown)
         return
     try:
+        if only_shown and depth and not is_showing(node):
+            return
         found = (node, node.getRoleName(), node.name, depth)
         children = [node[i] for i in range(min(node.childCount, WIDEST))]
     except Exception:  # noqa: BLE001 - it went away while it was being read
@@ -151,11 +167,17 @@ def walk(node: Any = None, depth: int = 0) -> Iterator[tuple[Any, str, str, int]
     yield found
     for child in children:
         if child is not None:
-            yield from walk(child, depth + 1)
+            yield from walk(child, depth + 1, only_shown)
 
 
 def find(wanted: str) -> Place | None:
     """Where the widget is that a step names."""
+    hit = find_node(wanted)
+    return hit[1] if hit else None
+
+
+def find_node(wanted: str) -> tuple[Any, Place] | None:
+    """The widget that a step names, and where it is."""
     name, _, count = wanted.rpartition("#")
     if not (name and count.isdigit()):
         name, count = wanted, "1"
@@ -164,16 +186,54 @@ def find(wanted: str) -> Place | None:
         name = rest
     else:
         role = ""
-    hits = [
-        (its_role in ("label", "filler", "panel"), place)
-        for node, its_role, its_name, _ in walk()
-        if its_name.rstrip(":") == name.rstrip(":")
-        and role in ("", its_role)
-        and (place := shown_at(node))
-    ]
+    hits = found_in_tree(role, name)
+    if len(hits) < int(count):  # what was hidden at first is not told of when it is shown
+        forget_tree()
+        hits = found_in_tree(role, name)
     if not role:  # the field is meant rather than its label
         hits.sort(key=lambda hit: hit[0])
-    return hits[int(count) - 1][1] if len(hits) >= int(count) else None
+    return hits[int(count) - 1][1:] if len(hits) >= int(count) else None
+
+
+def hidden_behind(node: Any) -> Place | None:
+    """The part of the page that must be scrolled before the middle of a widget is in sight."""
+    place = shown_at(node)
+    if place is None:
+        return None
+    x, y = place[0] + place[2] / 2, place[1] + place[3] / 2
+    try:
+        while (node := node.parent) is not None and node.getRoleName() not in ENDS:
+            around = shown_at(node)
+            if around is not None and not (
+                around[0] <= x < around[0] + around[2] and around[1] <= y < around[1] + around[3]
+            ):
+                return around
+    except Exception:  # noqa: BLE001 - it went away while it was being read
+        return None
+    return None
+
+
+def found_in_tree(role: str, name: str) -> list[tuple[bool, Any, Place]]:
+    """Widgets of this name, where they are, and whether each is one that stands for another."""
+    return [
+        (its_role in ("label", "filler", "panel"), node, place)
+        for node, its_role, its_name, _ in walk(only_shown=True)
+        if is_named(its_name, name) and role in ("", its_role) and (place := shown_at(node))
+    ]
+
+
+def forget_tree() -> None:
+    """Ask for everything anew from here on."""
+    for program in pyatspi.Registry.getDesktop(0):
+        if program is not None:
+            program.clearCache()
+
+
+def is_named(its_name: str, wanted: str) -> bool:
+    """Whether a widget has the name of a step; a * at its end stands for anything."""
+    if wanted.endswith("*"):
+        return its_name.startswith(wanted[:-1])
+    return its_name.rstrip(":") == wanted.rstrip(":")
 
 
 def tree() -> str:
@@ -284,10 +344,21 @@ class Person:
             self._x("mousemove", "--window", self._window, *where.split(","))
         else:
             what = f"something shown named {where!r}"
-            left, top, width, height = self._until(lambda: find(where), float(PATIENCE), what)
-            middle = left + width / 2, top + height / 2
-            self._x("mousemove", *(int(at * self._factor) for at in middle))
+            node, place = self._until(lambda: find_node(where), float(PATIENCE), what)
+            for _ in range(NOTCHES):
+                if (around := hidden_behind(node)) is None:
+                    break
+                self._x("mousemove", *self._middle(around))
+                self._x("click", 4 if place[1] < around[1] else 5)
+                time.sleep(0.1)
+                node, place = self._until(lambda: find_node(where), float(PATIENCE), what)
+            self._x("mousemove", *self._middle(place))
         time.sleep(0.08)
+
+    def _middle(self, place: Place) -> tuple[int, int]:
+        """The middle of a place, in pixels of the screen."""
+        left, top, width, height = place
+        return int((left + width / 2) * self._factor), int((top + height / 2) * self._factor)
 
     def step_window(self, title: str, seconds: str = str(STARTING)) -> None:
         def found() -> list[str]:
@@ -306,8 +377,9 @@ class Person:
             self._factor = int(geometry["WIDTH"]) / place[2]
 
     def _frame(self, title: str) -> Place | None:
-        frames = (shown_at(node) for node, _, name, depth in walk() if depth == 1 and title in name)
-        return next(filter(None, frames), None)
+        frames = walk(only_shown=True)
+        places = (shown_at(node) for node, _, name, depth in frames if depth == 1 and title in name)
+        return next(filter(None, places), None)
 
     def step_resize(self, width: str, height: str) -> None:
         self._x("windowsize", self._window, width, height)

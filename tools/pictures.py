@@ -38,8 +38,11 @@ from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.shipped import FIRST_TRAINING, minilm, sample_data, starter_model
 from engine.spec.dataset import StoredData
+from engine.spec.families.bert import bert
+from engine.spec.families.deberta import DebertaSpec
+from engine.spec.families.modernbert import ModernBertSpec
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.model import bert
+from engine.spec.model import EncoderSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -57,8 +60,22 @@ STATES = (  # a word with two meanings
 )
 WORDS = "The unbelievable president spoke to the [MASK] of the United States."
 FIRST, SECOND = "The president spoke to the people.", "They listened to him for an hour."
+VALIDATION_ROWS = 98  # of the sample
 PSEUDO_PERPLEXITY = 3  # the part of the Words panel that is computed when asked for
 MEASURING = 2  # the first step of the wizard that shows time and memory
+DEBERTA, MODERNBERT = "DeBERTa (random weights)", "ModernBERT (random weights)"
+SMALL: dict[str, Any] = {
+    "hidden_size": 64,
+    "layers": 4,
+    "heads": 4,
+    "intermediate_size": 128,
+    "max_positions": 128,
+    "initializer_range": 0.3,  # so that heads differ
+}
+RANDOM: dict[str, EncoderSpec] = {
+    DEBERTA: DebertaSpec(**SMALL, absolute_positions=False, position_buckets=16),
+    MODERNBERT: ModernBertSpec(**SMALL, window=8),
+}
 QUIET = 500  # ms in which nothing happens before a picture is taken
 PATIENCE = 30_000  # ms after which it is taken all the same
 LIVE_PATIENCE = 3_000  # ms after which threads no longer count: a live run never lets them rest
@@ -78,7 +95,10 @@ class Stage:
     def show(self, page: str, argument: object = None) -> QWidget:
         self.window.go(page, argument)
         settle()
-        return self.window.pages[page]
+        shown: Any = self.window.pages[page]
+        if page == "explore":
+            shown.bench.close_panel("history")  # which another scene has opened
+        return shown  # type: ignore[no-any-return]
 
     def best_checkpoint(self) -> Path:
         run = RunFolder(Path(self.runs[FINISHED].folder))
@@ -115,6 +135,21 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
     return arrange
 
 
+def training_steps(stage: Stage) -> None:
+    """What a run had learned by one of its snapshots, with the bar that moves through them."""
+    run = RunFolder(Path(stage.runs[LIVE].folder))
+    best = run.best_step()  # which stays, while it trains on
+    model = run.checkpoint(best) if best is not None else run.checkpoint_folders()[-1]
+    page: Any = stage.show("explore", {"model": model, "text": TEXT})
+    until(lambda: page.study.checkpoint == model and page.study.is_settled, 60, "the checkpoint")
+    page.bench.show_panel("words")
+    page.panels["words"].show_part(0)
+    bar = page.training_bar
+    until(bar.isVisible, 60, "the bar of the training")
+    bar.state.go(len(bar.state.moments.folders) - 2)
+    until(lambda: bar.state.is_at_snapshot and bar.state.is_answered, 60, "a snapshot")
+
+
 def attributions(stage: Stage) -> None:
     """Integrated gradients of a prediction, with their faithfulness and some edits."""
     explore("attribution", fine_tuned=True)(stage)
@@ -136,6 +171,57 @@ def vectors(stage: Stage) -> None:
     page.bench.show_panel("vectors")
     page.panels["vectors"].word.setText("state")
     page.panels["vectors"].texts.setPlainText("\n".join(STATES[1:]))
+
+
+def templates(stage: Stage) -> None:
+    """The templates that stand there at first."""
+    explore("templates")(stage)
+    page: Any = stage.window.pages["explore"]
+    until(lambda: page.panels["templates"]._state.is_complete, 120, "the grid")
+
+
+def pruning(stage: Stage) -> None:
+    """Heads of the sample's classifier that can go."""
+    over_texts("texts")(stage)
+    page: Any = stage.window.pages["explore"]
+    page.bench.show_panel("heads")
+    heads = page.panels["heads"]
+    heads.method.setCurrentIndex(heads.method.findData("prune"))
+    heads.method.activated.emit(heads.method.currentIndex())
+    heads.bar.run.click()
+    until(heads.bar.run.isVisible, 600, "the rounds")
+
+
+def over_texts(panel: str) -> Callable[[Stage], None]:
+    """A panel that works on the validation rows of the sample."""
+
+    def arrange(stage: Stage) -> None:
+        explore("texts", fine_tuned=True)(stage)
+        page: Any = stage.window.pages["explore"]
+        texts = page.panels["texts"]
+        until(lambda: texts.source.count() > 1, 60, "the data sets")
+        texts.source.setCurrentIndex(1)
+        texts.source.activated.emit(1)
+        until(lambda: len(texts.rows.order) == VALIDATION_ROWS, 60, "the validation rows")
+        other = None
+        if panel == "difference":
+            folder = RunFolder(Path(stage.runs[STOPPED].folder)).checkpoint_folders()[-1]
+            other = describe_model(STOPPED, folder, "run")
+        page.study.compare(other)
+        page.bench.show_panel(panel)
+        bar = page.panels[panel].bar
+        until(bar.run.isEnabled, 60, f"the button of {panel}")
+        bar.run.click()
+        until(bar.run.isVisible, 600, f"the numbers of {panel}")
+
+    return arrange
+
+
+def runs_compared(stage: Stage) -> None:
+    """The run that finished beside the slower one that was stopped."""
+    page: Any = stage.show("runs")
+    wanted = [page.state.rows[stage.runs[name].id] for name in (FINISHED, STOPPED)]
+    page.compare(wanted)
 
 
 def tokens(stage: Stage) -> None:
@@ -198,6 +284,24 @@ def attention(measure: int = 0, form: int = 0) -> Callable[[Stage], None]:
     return arrange
 
 
+def of_family(name: str, form: int) -> Callable[[Stage], None]:
+    """A form of the Attention panel with a small random model of another family."""
+
+    def arrange(stage: Stage) -> None:
+        model = random_model(stage.home, name)
+        page: Any = stage.show("explore", {"model": model, "text": FIRST, "pair": SECOND})
+        until(lambda: page.study.checkpoint == model and page.study.is_settled, 60, "tokens")
+        page.bench.show_panel("attention")
+        page.panels["attention"].show_form(form)
+        settle()
+        page.study.pick_head(1, 1)
+        page.study.pick(2)
+        page.study.pick_target(3)
+        settle()
+
+    return arrange
+
+
 def palette(stage: Stage) -> None:
     stage.show("home")
     stage.window.open_palette()
@@ -214,6 +318,17 @@ def tab_of_run(name: str, tab: str) -> Callable[[Stage], object]:
         settle()
 
     return arrange
+
+
+def results(stage: Stage) -> None:
+    """The score of the finished run beside its baselines."""
+    page: Any = stage.show("runs", {"run": stage.runs[FINISHED].id})
+    page.run.tabs.setCurrentWidget(page.run.results)
+    until(page.run.results.made.baselines.isVisible, 60, "the results")
+    line = page.run.results.made.baselines
+    if line.fit.isVisible():
+        line.fit.click()
+        until(line.said.isVisible, 120, "the baselines")
 
 
 def trying(stage: Stage) -> None:
@@ -240,8 +355,9 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "train-settings": wizard(3),
     "train-review": wizard(4),
     "runs": lambda stage: stage.show("runs"),
+    "runs-compare": runs_compared,
     "run-finished": tab_of_run(FINISHED, "charts"),
-    "run-results": tab_of_run(FINISHED, "results"),
+    "run-results": results,
     "run-checkpoints": tab_of_run(FINISHED, "checkpoints"),
     "run-use": trying,
     "run-batch": tab_of_run(STOPPED, "batch"),
@@ -256,9 +372,18 @@ SCENES: dict[str, Callable[[Stage], object]] = {
     "explore-pseudo-perplexity": words(PSEUDO_PERPLEXITY),
     "explore-norms": attention(measure=1),
     "explore-query-key": attention(form=2),
+    "explore-deberta": of_family(DEBERTA, 2),
+    "explore-modernbert": of_family(MODERNBERT, 0),
     "explore-task-predictions": explore("predictions", fine_tuned=True),
     "explore-attributions": attributions,
+    "explore-training-steps": training_steps,
     "explore-vectors": vectors,
+    "explore-templates": templates,
+    "explore-texts": over_texts("texts"),
+    "explore-heads": over_texts("heads"),
+    "explore-pruning": pruning,
+    "explore-difference": over_texts("difference"),
+    "explore-map": over_texts("map"),
     "explore-compare": compare,
     "help": lambda stage: stage.show("help", "settings"),
     "settings": lambda stage: stage.show("settings"),
@@ -353,11 +478,34 @@ def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
             base_model=fresh,
             data=sample,
             training=TrainingSpec(
-                steps=20_000, learning_rate=1e-3, max_length=64, evaluate_every=100
+                steps=60_000,
+                learning_rate=1e-3,
+                max_length=64,
+                evaluate_every=100,
+                snapshot_every=10_000,
             ),
             hardware=one_thread,
         ),
     }
+
+
+def random_model(home: Home, name: str) -> Path:
+    """A model of a family that no asset of the program is of, with random weights; made once."""
+    folder = home.cache / "pictures" / name
+    if folder.exists():
+        return folder
+    import torch
+
+    from engine.models.checkpoint import save
+    from engine.models.heads import Heads
+    from engine.models.network import Network
+    from engine.tokenizers.tokenizer import Tokenizer
+
+    tokenizer = Tokenizer.from_folder(starter_model())
+    spec = RANDOM[name].model_copy(update={"vocab_size": tokenizer.size})
+    torch.manual_seed(1)
+    save(folder, Network(spec, Heads(mlm=True)), tokenizer)
+    return folder
 
 
 def prepare(home: Home, app: QApplication) -> None:

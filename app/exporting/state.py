@@ -10,8 +10,10 @@ from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.atomic_write import clear_leftovers_of
 from engine.home import folder_name, free_folder
+from engine.messages import now
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Answer, Refused, Working
+from engine.runs.exports import ExportNote, note_export
 from engine.spec.export import PRECISIONS, Form, Precision
 
 
@@ -127,7 +129,20 @@ class ExportState(QObject):
         self._worker, self.working = None, None
         if isinstance(answer, Exported):
             self.exported = answer
+            self._note(answer)
         self.changed.emit()
+
+    def _note(self, exported: Exported) -> None:
+        """Let the lineage know of it."""
+        home, notices = self._studio.home, self._studio.notices
+        note = ExportNote(
+            at=now(),
+            checkpoint=self._checkpoint,
+            folder=exported.folder,
+            form=exported.report.form,
+            precision=exported.report.precision,
+        )
+        background.run(self, lambda: note_export(home, note), lambda _: None, notices.show)
 
     def _on_refused(self, refusal: Refused) -> None:
         self._worker, self.working, self.problem = None, None, refusal

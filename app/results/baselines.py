@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app import background
 from app.notices import Notices
+from app.results.headline import value_text
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons
 from app.widgets.text import Text
 from engine.results.comparing import compare
 from engine.results.measures import measures
@@ -80,7 +81,7 @@ class BaselineLine(QWidget):
         self.show()
         if not found:
             return
-        shown = numbers.percent if metric_of(of).unit == "share" else numbers.decimal
+        shown = partial(value_text, metric_of(of))
         scores = ", ".join(f"{translated(one.name)} {shown(one.score)}" for one in found)
         unbeaten = [translated(one.name) for one in found if not one.is_beaten]
         if not unbeaten:

@@ -27,6 +27,8 @@ from engine.results.seeds import SeedsComparison, compare_runs
 from engine.results.store import Kept, kept_in, root_of
 from engine.runs.folder import RunFolder
 from engine.runs.groups import Aggregate, but_the_seed
+from engine.spec.dataset import StoredData
+from engine.spec.job import JobSpec
 
 SOURCE = "comparison"
 
@@ -77,7 +79,7 @@ class ComparisonCard(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(card)
-        state.opened.connect(self.end)
+        state.opened.connect(self._on_opened)
         self.hide()
 
     def ask_with_what(self) -> None:
@@ -111,6 +113,24 @@ class ComparisonCard(QWidget):
             self.hide()
             if self._state.chosen_by(SOURCE):
                 self._state.choose(SOURCE, ())
+
+    def _on_opened(self) -> None:
+        """Compare at once with the same training on an earlier version of the data set."""
+        self.end()
+        shown, record, folder = self._state.predictions, self._studio.record, self._folder
+        if shown is None:
+            return
+
+        def show(other: Other | None) -> None:
+            if other is not None and self._state.predictions is shown and self.found is None:
+                self.compare_with(other)
+
+        background.run(
+            self,
+            lambda: earlier(record, folder, shown.facts),
+            show,
+            self._studio.notices.show,
+        )
 
     def _on_others(self, found: list[Other]) -> None:
         file = Choice("file", self.tr("Choose a &file…"))
@@ -222,6 +242,45 @@ def others(record: Record, folder: Path, facts: PredictionFacts) -> list[Other]:
     ]
     found.sort(key=lambda pair: _distance(pair[1].facts, facts))
     return [Other(_said(name, one), one.file) for name, one in found]
+
+
+def earlier(record: Record, folder: Path, facts: PredictionFacts) -> Other | None:
+    """The result of the same training on the last version of the data set before this one.
+
+    None where there is none, or `folder` has the results of no run or of other rows than its own.
+    """
+    with record.read() as session:
+        runs = [(run.name, RunFolder(run.folder), run.readable_job()) for run in all_runs(session)]
+    jobs = {run.results: job for _, run, job in runs}
+    asked = jobs.get(folder)
+    if asked is None or facts.part == "file" or not isinstance(asked.data, StoredData):
+        return None
+    version = _version_of(asked)
+    same = [
+        (_version_of(job), name, run)
+        for name, run, job in runs
+        if job is not None and _version_of(job) < version and _but_the_data(job, asked) == asked
+    ]
+    for _, name, run in sorted(same, key=lambda one: one[0], reverse=True):
+        for kept in kept_in(run.results):
+            if kept.facts.part == facts.part:
+                return Other(_said(name, kept), kept.file)
+    return None
+
+
+def _version_of(job: JobSpec) -> int:
+    """The number of the version of a stored data set; 0 for all else."""
+    name = job.data.folder.name if isinstance(job.data, StoredData) else ""
+    return int(name) if name.isdecimal() else 0
+
+
+def _but_the_data(job: JobSpec, other: JobSpec) -> JobSpec:
+    """A job as it were with the name, the group and the version of the data of another one."""
+    if not isinstance(job.data, StoredData) or not isinstance(other.data, StoredData):
+        return job
+    if job.data.folder.parent != other.data.folder.parent:
+        return job
+    return job.model_copy(update={"name": other.name, "group": other.group, "data": other.data})
 
 
 def measured(other: Other, shown: Predictions, record: Record, folder: Path) -> Compared:

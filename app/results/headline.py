@@ -1,6 +1,7 @@
 """The score of a result with its interval, and what it was measured on."""
 
 import math
+from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -9,7 +10,8 @@ from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import numbers
 from app.widgets.data_texts import split_title
-from app.widgets.text import OneLine, Text
+from app.widgets.results.intervals import ends_text
+from app.widgets.text import OneLine, Text, tooltip
 from engine.results.intervals import Interval
 from engine.results.predictions import Predictions
 from engine.results.scores import metric_of, score_of
@@ -48,6 +50,17 @@ class Headline(QWidget):
         else:
             self.score.setText(self.tr("These rows have no labels"))
         self.about.setText(" · ".join(self._about(predictions)))
+        is_exact = predictions.facts.precision in ("", "fp32")
+        self.about.setToolTip(
+            ""
+            if is_exact
+            else tooltip(
+                self.tr(
+                    "A run is evaluated in the precision that it trains in. Explore says in which "
+                    "it computes; in another one the last digits differ."
+                )
+            )
+        )
 
     def _about(self, predictions: Predictions) -> list[str]:
         facts, score = predictions.facts, score_of(predictions)
@@ -56,16 +69,18 @@ class Headline(QWidget):
             said.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
         if facts.task == "pretraining":
             said += other_metrics(predictions)
-        rows = numbers.count(len(predictions))
+        rows = len(predictions)
         if facts.part == "file":
-            said.append(self.tr("{0} rows of {1}").format(rows, facts.source))
+            said.append(self.tr("%Ln row(s) of {0}", "", rows).format(facts.source))
         else:
-            text = self.tr("{0} rows of “{1}”, {2}")
-            said.append(text.format(rows, facts.source, split_title(facts.part).lower()))
+            text = self.tr("%Ln row(s) of “{0}”, {1}", "", rows)
+            said.append(text.format(facts.source, split_title(facts.part).lower()))
         if facts.part == "test":
             said.append(self.tr("scored %Ln time(s)", "", self._times_tested))
         if facts.step is not None:
             said.append(self.tr("checkpoint of step {0}").format(numbers.count(facts.step)))
+        if facts.precision not in ("", "fp32"):
+            said.append(self.tr("computed in {0}").format(facts.precision))
         return said
 
 
@@ -88,8 +103,7 @@ def score_text(metric: Metric, score: Interval) -> str:
 
 def range_text(predictions: Predictions, score: Interval) -> str:
     """“84.1 % to 88.0 %”."""
-    metric = metric_of(predictions)
-    return f"{value_text(metric, score.low)} – {value_text(metric, score.high)}"
+    return ends_text(score, partial(value_text, metric_of(predictions)))
 
 
 def value_text(metric: Metric, value: float) -> str:

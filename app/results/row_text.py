@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QCoreApplication
 
-from app.results.rows_model import Column
+from app.results.rows_model import Column, shown
 from app.widgets import numbers
 from app.widgets.text import visible
 from engine.results.answers import best_answers
@@ -23,6 +23,8 @@ def row_lines(predictions: Predictions, columns: list[Column], place: int) -> It
     words.sort(key=lambda column: not column.key.startswith(CELL))
     for column in words:
         cell = predictions.table[column.key][place].as_py()
+        if column.is_measure:
+            cell = shown(cell, column)
         if task == "token_classification" and column.key in ("gold", "predicted") and cell:
             spans = row_spans(predictions, place)
             cell = bracketed(spans, 0 if column.key == "gold" else 1)

@@ -12,12 +12,15 @@ from app.widgets import numbers
 from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 from engine.results.predictions import CELL, Predictions
+from engine.results.row_figures import holds_numbers
 from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
 
+MEASURE_CHARACTERS = 5  # of a number that stands as it is: 3, 4.25
 PAINTED_CHARACTERS = 300  # of a cell; the row below has all of it
 RIGHT, WRONG = "✓", "✗"
 SHARES = ("probability", "score")
 NUMBERS = (*SHARES, "loss", "row")
+MEASURES = ("gold", "predicted")  # of a regression
 
 translate = QCoreApplication.translate
 
@@ -28,6 +31,7 @@ class Column:
 
     key: str
     title: str
+    is_measure: bool = False  # a text of the table that is a number of the model or of the data
 
     @property
     def is_number(self) -> bool:
@@ -43,7 +47,9 @@ def columns_of(predictions: Predictions) -> list[Column]:
         "probability": translate("ResultRows", "Probability"),
     }
     table = predictions.table
-    said = [Column(k, t) for k, t in titles.items() if table[k].null_count < len(predictions)]
+    measured = MEASURES if holds_numbers(predictions.facts) else ()
+    known = (key for key in titles if table[key].null_count < len(predictions))
+    said = [Column(key, titles[key], key in measured) for key in known]
     texts = [name for name in predictions.facts.mapping.texts if name in predictions.columns]
     others = [name for name in predictions.columns if name not in texts]
     cells = [Column(CELL + name, _title(name, predictions)) for name in (*texts, *others)]
@@ -89,13 +95,13 @@ class RowsModel(QAbstractTableModel):
         column = self.columns[index.column()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return shown(self._value(index), column.key)
+                return shown(self._value(index), column)
             case Qt.ItemDataRole.EditRole:
                 value = self._value(index)
                 return "" if value is None else str(value)
             case Qt.ItemDataRole.ToolTipRole if not column.is_number:
                 return tooltip(str(self._value(index) or ""))
-            case Qt.ItemDataRole.TextAlignmentRole if column.is_number:
+            case Qt.ItemDataRole.TextAlignmentRole if column.is_number or column.is_measure:
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             case Qt.ItemDataRole.ForegroundRole if column.key == "score":
                 value = self._value(index)
@@ -113,7 +119,7 @@ class RowsModel(QAbstractTableModel):
                 return column.title
             case Qt.ItemDataRole.ToolTipRole:
                 return tooltip(column.title)
-            case Qt.ItemDataRole.TextAlignmentRole if column.is_number:
+            case Qt.ItemDataRole.TextAlignmentRole if column.is_number or column.is_measure:
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
 
@@ -144,17 +150,19 @@ class RowsModel(QAbstractTableModel):
         self.endResetModel()
 
 
-def shown(value: Any, column: str) -> str:
+def shown(value: Any, column: Column) -> str:
     """A value as one line of the list."""
     if value is None:
         return ""
-    if column == "score" and value in (0, 1):
+    if column.key == "score" and value in (0, 1):
         return RIGHT if value else WRONG
-    if column in SHARES:
+    if column.key in SHARES:
         return numbers.percent(value)
-    if column == "loss":
+    if column.key == "loss":
         return numbers.decimal(value, 3)
-    if column == "row":
+    if column.key == "row":
         return numbers.count(value + 1)
+    if column.is_measure and len(value) > MEASURE_CHARACTERS:
+        return numbers.decimal(float(value), 3)
     text = visible(str(value)[:PAINTED_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
     return f"{text}…" if len(str(value)) > PAINTED_CHARACTERS else text

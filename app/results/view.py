@@ -1,8 +1,10 @@
 """What a model predicted: its score, pictures of it, and the rows behind them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -19,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from app import background
 from app.results.baselines import BaselineLine
-from app.results.comparison import ComparisonCard
+from app.results.comparison import ComparisonCard, Other
 from app.results.evaluating import Evaluating, ResultsOf, times_tested
 from app.results.headline import Headline
 from app.results.model_settings import ModelSettings, SettingsChange
@@ -54,6 +56,7 @@ class ResultsView(QWidget):
         self._studio, self._of = studio, of
         self.kept: list[Kept] = []
         self._wanted: Path | None = None  # to be shown once it is listed
+        self._other: Other | None = None  # to be compared with once that is shown
         self.times_tested = 0
         self.state = ResultsState(studio.notices, self)
         self.evaluating = Evaluating(studio, self)
@@ -63,9 +66,9 @@ class ResultsView(QWidget):
         self.rows = RowsView(self.state, studio.notices)
         self.choice = QComboBox()
         self.choice.setAccessibleName(self.tr("Predictions of which rows"))
-        self.menu_button = self._make_menu()
         self.baselines = BaselineLine(self.state, studio.notices, of.folder)
         self.comparison = ComparisonCard(studio, self.state, of.folder)
+        self.menu_button = self._make_menu()
         self.progress = ProgressLine(self.tr("Evaluation"))
         self.problem = EmptyState("triangle-alert", self.tr("The results cannot be shown"), "")
         self.stack = Stack()
@@ -159,17 +162,27 @@ class ResultsView(QWidget):
 
     def _make_menu(self) -> QPushButton:
         button = buttons.plain(self.tr("Evalua&te"))
-        menu = QMenu(button)
-        self.test_action = menu.addAction("")
+        menu = self._menu = QMenu(button)
+        self.test_action = self._action("", self._on_test)
         self.test_action.setVisible(self._of.has_data)
-        self.test_action.triggered.connect(lambda _=False: self._on_test())
-        self.file_action = menu.addAction(self.tr("Evaluate on a &file…"))
-        self.file_action.triggered.connect(lambda _=False: self._ask_for_file())
+        self.file_action = self._action(self.tr("Evaluate on a &file…"), self._ask_for_file)
+        compare = self.tr("&Compare with…")
+        self.compare_action = self._action(compare, self.comparison.ask_with_what)
+        menu.addActions([self.test_action, self.file_action])
         menu.addSeparator()
-        self.compare_action = menu.addAction(self.tr("&Compare with…"))
-        self.compare_action.triggered.connect(lambda _=False: self.comparison.ask_with_what())
+        menu.addAction(self.compare_action)
         button.setMenu(menu)
         return button
+
+    def _action(self, text: str, act: Callable[[], object]) -> QAction:
+        """An entry of the menu that belongs to this view.
+
+        PySide loses its hold on those that a menu makes, sooner or later, where a screen reader
+        listens; `test_action` changes its text long after.
+        """
+        action = QAction(text, self)
+        action.triggered.connect(lambda _=False: act())
+        return action
 
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
@@ -192,10 +205,18 @@ class ResultsView(QWidget):
         self.choice.setCurrentIndex(number)
         self.state.open(kept[number].file)
 
+    def compare(self, file: Path, other: Other) -> None:
+        """Show these predictions of the model beside another result, once both are read."""
+        self._wanted, self._other = file, other
+        self.show_results()
+
     def _on_opened(self) -> None:
         error = self.state.problem
         if error is None:
             self.stack.setCurrentIndex(CONTENT)
+            other, self._other = self._other, None
+            if other is not None:
+                self.comparison.compare_with(other)
             return
         if not isinstance(error, StudioError):
             raise error

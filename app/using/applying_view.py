@@ -62,6 +62,7 @@ class ApplyingDialog(StagesDialog):
         state.changed.connect(self._show)
         resize_within(self, SIZE)
         self._show()
+        self.choices.choose_file.setFocus()
 
     def stop(self) -> None:
         self.state.stop()

@@ -1,4 +1,4 @@
-"""The report of a run with its pictures, written as HTML or PDF.
+"""The report of a run, or of a comparison of several, with its pictures, as HTML or PDF.
 
 Three steps, since widgets draw the pictures: `gather` and `write` read, measure and write, on any
 thread; `drawn` makes one picture in between, on the window's.
@@ -18,16 +18,20 @@ from app.tasks import part_of
 from app.theme import CHART
 from app.translation import Translator, in_language, tr, translated
 from app.widgets import figure
+from app.widgets import lines as lines_widget
 from app.widgets.figure import Figure
 from app.widgets.results.chart import Chart
 from app.widgets.results.chart import Series as Line
 from app.widgets.results.chart_picture import figure_of
 from app.widgets.results.picture import ResultPicture
-from app.widgets.run_texts import VALIDATION
+from app.widgets.run_texts import VALIDATION, metric_heading
 from app.widgets.series import Series
 from engine.atomic_write import write_file
+from engine.documents.comparison import CURVES, comparison_report
 from engine.documents.report import TRAINED, Picture, Report, html, report_of
 from engine.messages.events import Measured
+from engine.progress import ProgressCallback, no_progress
+from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import SplitName
 from engine.table_files import known_suffix
@@ -64,13 +68,16 @@ class Material(NamedTuple):
     to_draw: tuple[ToDraw, ...]
 
 
-def write_report(run: RunFolder, path: Path) -> None:
-    """All three steps at once, in English, where no window has to stay fluent."""
+def write_report(gathered: Callable[[], Material], path: Path) -> None:
+    """All three steps at once, in English, where no window has to stay fluent.
+
+    `gathered` is the first one: `gather` of a run, or `gather_comparison` of several.
+    """
     known_suffix(path, FORMS)
     translator = Translator()
     QCoreApplication.installTranslator(translator)
     try:
-        found = gather(run)
+        found = gathered()
         pictures = [one for one in map(drawn, found.to_draw) if one is not None]
         write(path, found.report, (*found.curves, *pictures))
     finally:
@@ -90,6 +97,17 @@ def gather(run: RunFolder) -> Material:
         for kind in part_of(predictions.facts.task).pictures
     )
     return Material(report, tuple(_curves(run)), to_draw)
+
+
+def gather_comparison(
+    runs: Sequence[Candidate], progress: ProgressCallback = no_progress
+) -> Material:
+    """Read several runs and compare their predictions; takes seconds for each.
+
+    Raises StudioError as `comparison_report` does.
+    """
+    report = comparison_report(runs, progress)
+    return Material(report, tuple(_curves_of(runs)), ())
 
 
 def drawn(one: ToDraw) -> Placed | None:
@@ -186,6 +204,29 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
     if (chart := _chart(lines, tr("Score"), (0.0, 1.0))) is not None:
         title = tr("Validation metrics")
         yield Placed(TRAINED, figure_of("metrics", title, tr("Of all validation rows."), chart))
+
+
+def _curves_of(runs: Sequence[Candidate]) -> Iterator[Placed]:
+    """The training loss of several runs, and each metric of the validation rows."""
+    found = [_series(RunFolder(run.folder)) for run in runs]
+    names = dict.fromkeys(name for one in found for name in one if name.startswith(VALIDATION))
+    for name in ("loss", *names):
+        smoothed = SMOOTHED if name == "loss" else 1
+        lines = []
+        for number, (run, series) in enumerate(zip(runs, found, strict=True)):
+            one = _line(series, name, run.name, smoothed)
+            if one is not None:
+                x, y = one.x.astype(np.float64), one.y.astype(np.float64)
+                lines.append(lines_widget.Line(run.name, x, y, number, number))
+        if not lines:
+            continue
+        title = metric_heading(name)
+        chart = lines_widget.LineChart(title, tr("Step"), title, tuple(lines))
+        caption = tr("Smoothed over {0} points.").format(SMOOTHED) if smoothed > 1 else ""
+        picture = lines_widget.figure_of_lines(
+            f"compare-{name}".replace("_", "-"), caption, chart, lines_widget.whole_span(chart)
+        )
+        yield Placed(CURVES, picture)
 
 
 def _series(run: RunFolder) -> dict[str, Series]:

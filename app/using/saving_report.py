@@ -1,14 +1,16 @@
-"""Saving the report of a run while the window stays fluent. No widgets that are seen."""
+"""Saving a report while the window stays fluent. No widgets that are seen."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QPushButton
 
 from app import background
 from app.studio import Studio
-from app.translation import language_of
-from app.using.report import Material, Placed, ToDraw, drawn, gather, write
-from engine.runs.folder import RunFolder
+from app.translation import language_of, tr
+from app.using.report import Material, Placed, ToDraw, drawn, write
+from app.widgets import buttons
 
 
 class SavingReport(QObject):
@@ -28,15 +30,16 @@ class SavingReport(QObject):
         self._drawn: list[Placed] = []
         self.is_at_work = False
 
-    def save(self, run: RunFolder, path: Path) -> None:
-        """Write the report of a run to a file, and say so, or what was wrong."""
+    def save(self, gathered: Callable[[], Material], path: Path) -> None:
+        """Write a report to a file, and say so, or what was wrong.
+
+        `gathered` reads what it is made of, off the window's thread.
+        """
         if self.is_at_work:
             return
         self.is_at_work = True
         self.changed.emit()
-        background.run(
-            self, lambda: gather(run), lambda found: self._on_gathered(found, path), self._fail
-        )
+        background.run(self, gathered, lambda found: self._on_gathered(found, path), self._fail)
 
     def _on_gathered(self, found: Material, path: Path) -> None:
         self._to_draw, self._drawn = list(found.to_draw), list(found.curves)
@@ -69,3 +72,10 @@ class SavingReport(QObject):
         self._to_draw, self._drawn = [], []
         self.is_at_work = False
         self.changed.emit()
+
+
+def dress_report_button(button: QPushButton, saving: SavingReport) -> None:
+    """The button that asks where to save a report; it says so while one is being saved."""
+    text = tr("Saving the report…") if saving.is_at_work else tr("Save the rep&ort…")
+    buttons.set_text(button, text)
+    button.setEnabled(not saving.is_at_work)

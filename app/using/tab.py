@@ -1,5 +1,6 @@
 """The tab “Use it” of a run and of a model: try it, apply it to a file, take it elsewhere."""
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -11,8 +12,10 @@ from app.theme import SPACE
 from app.using import applying_view
 from app.using.applying_state import ApplyingState
 from app.using.elsewhere_view import ElsewhereDialog
-from app.using.report import FORMS
-from app.using.saving_report import SavingReport
+from app.using.nearest_state import NearestState
+from app.using.nearest_view import NearestView
+from app.using.report import FORMS, gather
+from app.using.saving_report import SavingReport, dress_report_button
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
 from app.widgets import buttons
@@ -40,6 +43,7 @@ class UseTab(QWidget):
         self.name = ""
         self.info: CheckpointInfo | None = None
         self.trying: TryingView | None = None
+        self.nearest: NearestView | None = None
         self.run: RunFolder | None = None  # that the checkpoint is of
         self._file: Path | None = None  # dropped before it was known what the model is
         self.none = Text("", "muted")
@@ -119,14 +123,11 @@ class UseTab(QWidget):
             return
         name = f"{folder_name(self.name)}-report.html"
         title = self.tr("Save the report")
-        ask_where(self, title, name, list(FORMS), lambda path: self.saving.save(run, path))
+        ask_where(self, title, name, list(FORMS), partial(self.saving.save, partial(gather, run)))
 
     def _show_saving(self) -> None:
         """The button for the report: there for a run, and said to be at work."""
-        at_work = self.saving.is_at_work
-        text = self.tr("Saving the report…") if at_work else self.tr("Save the rep&ort…")
-        buttons.set_text(self.report, text)
-        self.report.setEnabled(not at_work)
+        dress_report_button(self.report, self.saving)
         self.report.setVisible(self.run is not None and self.apply.isEnabled())
 
     def _on_read(
@@ -142,7 +143,7 @@ class UseTab(QWidget):
     def _show(self, info: CheckpointInfo | None) -> None:
         self.info = info
         clear(self._place)
-        self.trying = None
+        self.trying = self.nearest = None
         task = info.task if info else None
         self.apply.setEnabled(task is not None)
         self.elsewhere.setEnabled(task is not None)
@@ -159,3 +160,15 @@ class UseTab(QWidget):
             self.trying = TryingView(state, info.labels)
             state.setParent(self.trying)
             self._place.addWidget(self.trying)
+            if state.compares:
+                self.nearest = self._nearest_to(self.trying)
+                self._place.addWidget(self.nearest)
+
+    def _nearest_to(self, trying: TryingView) -> NearestView:
+        """The rows of a data set that are nearest to the first text."""
+        assert self.checkpoint is not None
+        state = NearestState(self._studio, self.checkpoint)
+        view = NearestView(state)
+        state.setParent(view)
+        trying.settled.connect(state.type_in)
+        return view

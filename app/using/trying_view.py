@@ -1,6 +1,6 @@
 """A text box, the prediction while typing, and the words that decided below it."""
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.tasks import view_of
@@ -16,7 +16,13 @@ BOX_LINES = 3  # of a text box; a longer text scrolls
 
 
 class TryingView(QWidget):
-    """What a model predicts for what is typed here."""
+    """What a model predicts for what is typed here.
+
+    Signals:
+        settled: the first text, after a pause of typing.
+    """
+
+    settled = Signal(str)
 
     def __init__(self, state: TryingState, labels: tuple[str, ...]) -> None:
         super().__init__()
@@ -71,6 +77,7 @@ class TryingView(QWidget):
 
     def _settle(self) -> None:
         self._state.type_in(self.text.toPlainText(), self.pair.toPlainText())
+        self.settled.emit(self._state.text)
 
     def show_state(self) -> None:
         """Bring everything in line with the state."""

@@ -1,6 +1,6 @@
-"""The banners above a page: what the user is told, with Details, Copy and a way to close each."""
+"""The banners below a page: what the user is told, with Details, Copy and a way to close each."""
 
-from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -13,6 +13,8 @@ from app.widgets.text import Text
 
 STAYS = 9000  # ms that a notice, not an error, is shown
 MOST_WIDTH = 720  # px
+BELOW = 2 * SPACE  # px between the last banner and the end of the area
+MOST_TAKEN = 0.5  # of the height, so that a page is left when many messages or details are opened
 MAX_BANNERS = 3  # banners shown at once; the older ones wait behind a button
 
 
@@ -111,7 +113,13 @@ class Banner(QFrame):
 
 
 class Banners(QWidget):
-    """All banners, the newest on top, over the lower left of the parent, which they never move."""
+    """All banners, the newest on top, at the lower left of the parent.
+
+    Signals:
+        taken: the px at the lower end of the parent that they take; 0 where there are none.
+    """
+
+    taken = Signal(int)
 
     def __init__(self, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -137,24 +145,28 @@ class Banners(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:
-            self._place()
+            self.place()
         return super().eventFilter(watched, event)
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
-            self._place()
+            self.place()
         return super().event(event)
 
-    def _place(self) -> None:
+    def place(self) -> None:
         area = self.parentWidget()
-        if area is None or self.isHidden():
+        if area is None:
+            return
+        if self.isHidden():
+            self.taken.emit(0)
             return
         width = min(MOST_WIDTH, area.width() - 2 * MARGIN)
         has = self._column.hasHeightForWidth()
         wanted = self._column.totalHeightForWidth(width) if has else self.sizeHint().height()
         height = min(wanted, area.height() - 2 * MARGIN)
-        self.setGeometry(MARGIN, area.height() - height - 4 * SPACE, width, height)
+        self.setGeometry(MARGIN, area.height() - height - BELOW, width, height)
         self.raise_()
+        self.taken.emit(height + BELOW)
 
     def _on_added(self, notice: Notice) -> None:
         banner = Banner(notice, self._notices)
@@ -194,4 +206,24 @@ class Banners(QWidget):
             self.older.setText(text)
             self.older.setAccessibleName(text)
         self.setVisible(bool(newest_first))
-        self._place()
+        self.place()
+
+
+class WithBanners(QWidget):
+    """A page, and the banners below it: the page gets the room that they leave, so that nothing of
+    it is covered.
+
+    Only its lower end moves; what the user opens beyond half of the height lies over the page.
+    """
+
+    def __init__(self, page: QWidget, notices: Notices, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.addWidget(page)
+        self.banners = Banners(notices, self)
+        self.banners.taken.connect(self._on_taken)
+        self.banners.place()
+
+    def _on_taken(self, height: int) -> None:
+        self._column.setContentsMargins(0, 0, 0, min(height, round(MOST_TAKEN * self.height())))

@@ -15,6 +15,8 @@ from app.theme import Role
 from app.widgets.keys import sideways
 from app.widgets.text import tooltip
 
+BESIDE_TEXT = QSize(22, 16)  # of an icon, with 6 px between it and the text
+
 
 def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -> QPushButton:
     button = QPushButton(text)
@@ -26,7 +28,7 @@ def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -
             kind, Role.TEXT
         )
         button.setIcon(resources.icon(icon, role))
-        button.setIconSize(QSize(22, 16))  # 6 px between the picture and the text
+        button.setIconSize(BESIDE_TEXT)
     if act is not None:
         button.clicked.connect(lambda _=False: act())
     return button

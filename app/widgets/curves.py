@@ -21,11 +21,15 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from app import theme
+from app.notices import Notices
 from app.theme import SPACE
 from app.widgets import numbers
 from app.widgets.curve_texts import sentence
+from app.widgets.figure import Figure
+from app.widgets.figure_menu import FigureButton
 from app.widgets.keys import sideways, within
 from app.widgets.legend import Legend
+from app.widgets.lines import Line, LineChart, figure_of_lines, whole_span
 from app.widgets.plot import Plot
 from app.widgets.series import Floats, Series
 from app.widgets.sparkline import Sparkline, paint_sparkline
@@ -74,6 +78,8 @@ class Curve(QWidget):
         head.setContentsMargins(2 * SPACE, 0, 2 * SPACE, 0)
         head.addWidget(self.heading)
         head.addWidget(self.readout, 1)
+        self._head = head
+        self.keep: FigureButton | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE)
@@ -189,6 +195,33 @@ class Curve(QWidget):
         self._pause.stop()
         self._draw()
 
+    def offer_figure(self, name: str, notices: Notices) -> None:
+        """Offer the curve as a picture and its points as a table; `name` is that of the file."""
+        self._file = name
+        self.keep = FigureButton(self.figure, notices)
+        show_all = self.keep.menu().addAction(self.tr("Show &all"))
+        show_all.triggered.connect(lambda _=False: self.reset_view())
+        self._head.addWidget(self.keep)
+
+    def figure(self) -> Figure | None:
+        """The curve as it is drawn, all of it or the stretch that is zoomed in on."""
+        lines = []
+        for number, (name, series) in enumerate(self._series.items()):
+            smooths = self._smoothing > 1 and len(series) > 2 and name not in self._sharp
+            values = series.smoothed(self._smoothing) if smooths else series.values.copy()
+            if len(series):
+                lines.append(Line(name, series.steps.copy(), values, number))
+        if not lines:
+            return None
+        axis = self._unit or self._title
+        chart = LineChart(self._title, self.tr("Step"), axis, tuple(lines), self._log)
+        span = None
+        if self._plot is not None and self._plot.is_free():
+            left, right = self._plot.getViewBox().viewRange()[0]
+            span = whole_span(chart, left, right)
+        smoothed = self.tr("Smoothed over {0} steps.").format(self._smoothing)
+        return figure_of_lines(self._file, smoothed if self._smoothing > 1 else "", chart, span)
+
     # ── how ──────────────────────────────────────────────────────────────────────────────────
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -201,6 +234,9 @@ class Curve(QWidget):
             self._dress()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if self.keep is not None:
+            self.keep.menu().popup(event.globalPos())
+            return
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         entries: list[tuple[str, Callable[[], None]]] = [

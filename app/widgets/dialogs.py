@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons
-from app.widgets.screen import Fitting, resize_within, room
+from app.widgets.screen import EDGE, Fitting, resize_within
 from app.widgets.text import Text, visible
 
 FIELDS = (QLineEdit, QPlainTextEdit, QComboBox, QAbstractSpinBox)
@@ -147,11 +147,10 @@ class Question(Dialog):
             row.addWidget(button)
             self.buttons[choice.key] = button
         area = Fitting(asked)
-        least = max(LEAST_WIDTH, inside.minimumSize().width())
-        asked.setMinimumWidth(min(least, room(self).width() - 12 * SPACE))
+        asked.setMinimumWidth(max(LEAST_WIDTH, inside.minimumSize().width()))
         asked.setMaximumWidth(MOST_WIDTH)
         column = QVBoxLayout(self)
-        column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
+        column.setContentsMargins(EDGE, EDGE, EDGE, 5 * SPACE)
         column.setSpacing(5 * SPACE)
         column.addWidget(area, 1)
         column.addLayout(row)

@@ -77,6 +77,10 @@ class FigureButton(QToolButton):
                 lambda at, widget=widget: self._open(widget, at)
             )
 
+    def figure(self) -> Figure | None:
+        """What would be saved now."""
+        return self._make()
+
     def refresh(self) -> None:
         """What there was not when the menu opened may be there now, as an exact answer is."""
         if self._figure is None and self.menu().isVisible():
@@ -88,14 +92,15 @@ class FigureButton(QToolButton):
         told = self.tr("Saved as {0}.").format(path)
         background.run(
             self,
-            lambda: _write(path, content(shown)),
+            lambda: write_picture(path, content(shown)),
             lambda _: self._notices.say(told),
             self._notices.show,
         )
 
     def _add(self, menu: QMenu, key: str, text: str, act: Callable[[], object]) -> None:
-        action = menu.addAction(text)
+        action = QAction(text, self)  # of its own, or PySide may lose it where a menu makes it
         action.triggered.connect(lambda _=False: act())
+        menu.addAction(action)
         self.actions_by_key[key] = action
 
     def _open(self, widget: QWidget, at: QPoint) -> None:
@@ -161,8 +166,8 @@ class FigureButton(QToolButton):
         self._notices.say(self.tr("Numbers copied to the clipboard as a table."))
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Raises StudioError where the file cannot be written."""
+def write_picture(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all. Raises StudioError where the file cannot be written."""
     try:
         write_file(path, content, shared=True)
     except OSError as error:

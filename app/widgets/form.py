@@ -18,11 +18,13 @@ from app.widgets.field import Field
 from app.widgets.fields import NumberOf, field_for
 from app.widgets.help import set_help
 from app.widgets.help_topics import setting_key
-from app.widgets.spec_texts import help_of, problem_text, title_of
+from app.widgets.several import SeveralValues, can_vary, ends_of
+from app.widgets.spec_texts import help_of, problem_text, title_of, value_text
 from app.widgets.text import Text, tooltip
 from engine.spec.problems import Problem
 from engine.validation import problems_in
 
+NEVER_VARIED = ("seeds",)  # the seed itself may have several values
 LABEL_WIDTH = 45 * SPACE  # px, of the titles: the same in all forms, so that they are in line
 
 
@@ -30,7 +32,7 @@ class SpecForm(QWidget):
     """Fields of one pydantic model, each with its title, control, help and what is wrong with it.
 
     Fields that are not shown keep their defaults, or what `others` says, while the whole is
-    validated.
+    validated. With `varies` there is a “+” beside each field that can have several values.
 
     Signals:
         changed: the user or `set_value` has changed something.
@@ -45,9 +47,11 @@ class SpecForm(QWidget):
         values: Mapping[str, object] | None = None,
         others: Mapping[str, object] | None = None,
         parent: QWidget | None = None,
+        varies: bool = False,
     ) -> None:
         super().__init__(parent)
-        self._model = model
+        self._model, self._varies = model, varies
+        self.several: dict[str, SeveralValues] = {}
         self._others = dict(others or {})
         self._setting = False
         self.fields: dict[str, Field] = {}
@@ -82,6 +86,18 @@ class SpecForm(QWidget):
         self._setting = False
         self._on_changed()
 
+    def varied(self) -> dict[str, tuple[Any, ...]]:
+        """The fields that have several values, with these."""
+        return {name: one.values() for name, one in self.several.items() if one.is_open}
+
+    def set_varied(self, values: Mapping[str, Sequence[object]]) -> None:
+        """Show several values for these fields, and one for all others."""
+        self._setting = True
+        for name, one in self.several.items():
+            one.put(values.get(name, ()))
+        self._setting = False
+        self._check()
+
     def recommend(self, values: Mapping[str, float], reasons: Mapping[str, str]) -> None:
         """Mark these values as recommended, and say why; other fields have no recommendation."""
         for name, value in values.items():
@@ -96,16 +112,32 @@ class SpecForm(QWidget):
         """Show all fields but these, which mean nothing at present; they keep their values."""
         self._hidden = set(names)
         for name, field in self.fields.items():
-            for part in (field, *self._besides[name]):
-                part.setVisible(name not in self._hidden)
+            shown, several = name not in self._hidden, self.several.get(name)
+            for part in (several or field, *self._besides[name]):
+                part.setVisible(shown)
+            if several is not None:
+                field.setVisible(shown and not several.is_open)
             reason = self._reasons[name]
             reason.setVisible(bool(reason.text()) and name not in self._hidden)
         self._check()
 
     def problems(self) -> dict[str, str]:
         """What is wrong, by field; under “” what is wrong with several. Empty: all is well."""
+        values = {name: one.values() for name, one in self.several.items() if one.is_open}
+        first = {name: ends_of(several)[0] for name, several in values.items() if several}
+        found = self._wrong(first)
+        for name, several in values.items():
+            if wrong := self.several[name].problem():
+                found[name] = wrong
+            for value in ends_of(several)[1:]:
+                if (wrong := self._wrong(first | {name: value}).get(name, "")) != "":
+                    found.setdefault(name, f"{value_text(value)}: {wrong}")
+        return found
+
+    def _wrong(self, others: Mapping[str, object]) -> dict[str, str]:
+        """What is wrong where these fields have other values than their controls."""
         try:
-            self._model.model_validate({**self._others, **self.value()})
+            self._model.model_validate({**self._others, **self.value(), **others})
         except ValidationError as error:
             found: dict[str, str] = {}
             for problem in problems_in(error):
@@ -135,7 +167,11 @@ class SpecForm(QWidget):
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
         right = QVBoxLayout()
         right.setSpacing(SPACE)
-        right.addWidget(field, 0, Qt.AlignmentFlag.AlignLeft)
+        shown: QWidget = field
+        if self._varies and name not in NEVER_VARIED and can_vary(field):
+            shown = self.several[name] = SeveralValues(field, info, title)
+            self.several[name].changed.connect(self._on_changed)
+        right.addWidget(shown, 0, Qt.AlignmentFlag.AlignLeft)
         self._besides[name] = [label]
         if description:
             self._besides[name].append(Text(description, "small"))

@@ -16,12 +16,13 @@ from pydantic.fields import FieldInfo
 from app.translation import in_language, marked, tr, translated_page
 from app.widgets.number_field import written
 from app.widgets.spec_texts import help_of, title_of, value_text
-from engine.checkpoints.families import FAMILIES
 from engine.shipped import resources
 from engine.spec.dataset import Mapping, Reading, Split
+from engine.spec.families import FAMILIES
 from engine.spec.features import Features
 from engine.spec.fields import settings_of, ticks_of
 from engine.spec.job import FromScratch
+from engine.spec.search import SearchSpec
 from engine.spec.task import Metric
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -35,6 +36,7 @@ SECTIONS: tuple[tuple[str, tuple[type[BaseModel], ...]], ...] = (
     *((task.facts.title, (task,)) for task in TASKS.values()),
     (marked("From scratch"), (FromScratch, *(family.spec for family in FAMILIES.values()))),
     (marked("Hardware"), (HardwareSpec,)),
+    (marked("Several values"), (SearchSpec,)),
     (marked("Data set"), (Reading, Mapping, Split)),
 )
 
@@ -121,8 +123,10 @@ def _parsed(key: str, page: str) -> Concept:
 
 
 def setting_key(spec: type[BaseModel], name: str) -> str:
-    """The key of the page of a setting."""
-    return f"{SETTING}{spec.__name__}.{name}"
+    """The key of the page of a setting, which a spec may have from the one that it extends."""
+    known = {one for _, specs in SECTIONS for one in specs}
+    owner = next((one for one in spec.__mro__ if one in known), spec)
+    return f"{SETTING}{owner.__name__}.{name}"
 
 
 def _settings() -> dict[str, Concept]:

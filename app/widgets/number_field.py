@@ -33,7 +33,7 @@ class NumberField(QAbstractSpinBox):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._stepping, self._whole = stepping, whole
+        self._stepping, self.whole = stepping, whole
         self._low, self._high = low, high
         self.setAlignment(Qt.AlignmentFlag.AlignLeft)
         self.setAccelerated(True)
@@ -43,7 +43,7 @@ class NumberField(QAbstractSpinBox):
 
     def number(self) -> float | int | None:
         """What is typed, or None where it is no number; it may be out of range."""
-        return parse(self.text(), self._whole)
+        return parse(self.text(), self.whole)
 
     def set_number(self, value: float | None) -> None:
         self.lineEdit().setText("" if value is None else written(value))
@@ -54,7 +54,7 @@ class NumberField(QAbstractSpinBox):
         for _ in range(abs(steps)):
             now = self._next(now, 1 if steps > 0 else -1)
         now = min(max(now, self._low), self._high)
-        self.set_number(round(now) if self._whole else now)
+        self.set_number(round(now) if self.whole else now)
         self.lineEdit().selectAll()
 
     def stepEnabled(self) -> QAbstractSpinBox.StepEnabledFlag:
@@ -85,7 +85,7 @@ class NumberField(QAbstractSpinBox):
             up = math.floor(power + 1e-9) + 1 if direction > 0 else math.ceil(power - 1e-9) - 1
             return float(2.0**up)
         if self._stepping == "decades":
-            return _next_mark(value, direction, self._whole)
+            return _next_mark(value, direction, self.whole)
         raw = (value / float(self._stepping) + direction) * float(self._stepping)
         return float(f"{raw:.10g}")
 

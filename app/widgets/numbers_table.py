@@ -17,7 +17,7 @@ class Rows(QAbstractTableModel):
         super().__init__(parent)
         self.header: tuple[str, ...] = ()
         self.rows: tuple[tuple[str, ...], ...] = ()
-        self._first_numeric = min(numeric, default=99)
+        self.first_numeric = min(numeric, default=99)
 
     def show_rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         new = tuple(header), tuple(tuple(row) for row in rows)
@@ -54,7 +54,7 @@ class Rows(QAbstractTableModel):
 
     def _side(self, column: int) -> Qt.AlignmentFlag:
         side = Qt.AlignmentFlag.AlignLeft
-        if column >= self._first_numeric:
+        if column >= self.first_numeric:
             side = Qt.AlignmentFlag.AlignRight
         return side | Qt.AlignmentFlag.AlignVCenter
 
@@ -74,9 +74,16 @@ class NumbersTable(QTableView):
         self.verticalHeader().hide()
         self.selectionModel().currentRowChanged.connect(self._on_current)
 
-    def show_rows(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Show these; the row that is current stays."""
+    def show_rows(
+        self,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        numeric_from: int | None = None,
+    ) -> None:
+        """Show these; the row that is current stays. `numeric_from`: another one from now on."""
         current = self.currentIndex().row()
+        if numeric_from is not None:
+            self.rows.first_numeric = numeric_from
         self.rows.show_rows(header, rows)
         line = self.horizontalHeader()
         line.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)

@@ -4,8 +4,11 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 
+from app.theme import SPACE
+
 FRAME_HEIGHT = 40  # px that the title bar of a desktop may take; it is known once a window is shown
 LEAST_HEIGHT = 72  # px of what scrolls
+EDGE = 6 * SPACE  # px around what a dialog shows
 
 
 def room(widget: QWidget) -> QRect:
@@ -55,7 +58,8 @@ class Flow(QWidget):
 class Fitting(QScrollArea):
     """As high as its content where there is room, and scrolling where there is not.
 
-    The width is that of the content at least.
+    The width is that of the content and of the scroll bar, so that nothing stands under the bar; on
+    a screen without that room it scrolls sideways, too.
     """
 
     def __init__(self, inner: QWidget) -> None:
@@ -63,7 +67,6 @@ class Fitting(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setAutoFillBackground(False)
         self._flow = Flow(inner)
         self.setWidget(self._flow)
@@ -76,8 +79,12 @@ class Fitting(QScrollArea):
         return self._flow.heightForWidth(width) if has else self._flow.sizeHint().height()
 
     def sizeHint(self) -> QSize:
-        return self._flow.sizeHint()
+        return self._within(self._flow.sizeHint())
 
     def minimumSizeHint(self) -> QSize:
         smallest = self._flow.column.minimumSize()
-        return QSize(smallest.width(), min(smallest.height(), LEAST_HEIGHT))
+        return self._within(QSize(smallest.width(), min(smallest.height(), LEAST_HEIGHT)))
+
+    def _within(self, size: QSize) -> QSize:
+        width = size.width() + self.verticalScrollBar().sizeHint().width()
+        return QSize(min(width, room(self).width() - 2 * EDGE), size.height())

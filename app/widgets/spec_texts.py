@@ -57,6 +57,14 @@ NAMES: dict[str, Callable[[], str]] = {
     "linear": lambda: tr("Linear layer"),
     "mean": lambda: tr("Mean of the tokens"),
     "first": lambda: tr("[CLS] token"),
+    "cls": lambda: tr("[CLS] token"),
+    "max": lambda: tr("Maximum of the tokens"),
+    "cosine": lambda: tr("Cosine (pairs with a number)"),
+    "in_batch_negatives": lambda: tr("In-batch negatives (pairs that belong together)"),
+    "grid": lambda: tr("Grid search"),
+    "random": lambda: tr("Random search"),
+    "tpe": lambda: tr("TPE (Optuna)"),
+    "triplets": lambda: tr("Triplets (with a negative text)"),
 }
 
 

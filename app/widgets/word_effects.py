@@ -50,17 +50,18 @@ class Words(QWidget):
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.shown: tuple[WordEffect, ...] = ()
         self.chosen = -1  # the word that is framed
+        self.most = 0.0  # the effect with the strongest tint; 0: the largest that is shown
         self._boxes: list[QRectF] = []
         self.setAccessibleName(name)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
-    def show_words(self, words: Sequence[WordEffect], chosen: int = -1) -> None:
+    def show_words(self, words: Sequence[WordEffect], chosen: int = -1, most: float = 0.0) -> None:
         shown = tuple(words[:MOST_WORDS])
-        if (shown, chosen) == (self.shown, self.chosen):
+        if (shown, chosen, most) == (self.shown, self.chosen, self.most):
             return
-        self.shown, self.chosen = shown, chosen
+        self.shown, self.chosen, self.most = shown, chosen, most
         said = ", ".join(f"{_painted(word)} {_number(word)}" for word in self.shown)
         self.setAccessibleDescription(said)
         self._boxes = self._place(self.width())
@@ -99,7 +100,7 @@ class Words(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         fonts = mono_font(), font("small")
-        paint_words(painter, self.shown, self._boxes, colour, fonts)
+        paint_words(painter, self.shown, self._boxes, colour, fonts, self.most)
         if 0 <= self.chosen < len(self._boxes):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(PICKED), 1.5))
@@ -127,10 +128,11 @@ def paint_words(
     boxes: Sequence[QRectF],
     ink: Callable[[Role, float], QColor],
     fonts: tuple[QFont, QFont],
+    most: float = 0.0,
 ) -> None:
     """Draw words into their boxes, with the fonts of a word and of its number."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    most = max((abs(word.effect) for word in words), default=0) or 1
+    most = most or max((abs(word.effect) for word in words), default=0) or 1
     height = _line_heights(fonts)[0]
     for word, box in zip(words, boxes, strict=True):
         tint = ink(FOR if word.effect > 0 else AGAINST, STRONGEST * abs(word.effect) / most)

@@ -30,9 +30,9 @@ from engine.messages.events import Event, Measured, Noted, Prepared  # noqa: E40
 from engine.runs.folder import RunFolder  # noqa: E402
 from engine.shipped import starter_model  # noqa: E402
 from engine.spec.dataset import FileData, Mapping  # noqa: E402
+from engine.spec.families.bert import PRESETS  # noqa: E402
 from engine.spec.features import Features  # noqa: E402
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec  # noqa: E402
-from engine.spec.model import PRESETS  # noqa: E402
 from engine.spec.tasks import TASKS  # noqa: E402
 from engine.spec.training import HardwareSpec, TrainingSpec  # noqa: E402
 from settings import data_folder  # noqa: E402
@@ -100,8 +100,8 @@ def _made(run: Run, work: Path, models: dict[str, Path]) -> dict[str, Any]:
         "parameters": prepared.parameters,
         "steps": prepared.steps,
         "metric": name,
-        "usual_answer": prepared.usual_answer,
-        "usual_share": round(prepared.usual_share, 4),
+        "usual_answer": prepared.majority,
+        "usual_share": round(prepared.majority_score, 4),
         "best": round(best, 4),
         "last": round(scores[-1], 4),
         "seconds": round(seconds, 1),

@@ -21,8 +21,8 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parents[1])]
 
+from engine.spec.families.bert import BertSpec, bert  # noqa: E402
 from engine.spec.features import Features  # noqa: E402
-from engine.spec.model import BertSpec, bert  # noqa: E402
 from engine.spec.recommended import PROBE_RATES, Situation, recommended  # noqa: E402
 from engine.spec.tasks import TASKS  # noqa: E402
 from engine.spec.training import TrainingSpec  # noqa: E402
@@ -139,7 +139,12 @@ def table(every: Iterable[Grid]) -> Iterator[str]:
 
 
 def _said(cell: Cell) -> str:
-    return f"{cell[0]:g}, {cell[1]:g} epochs"
+    rate, epochs, warmup, batch = cell
+    usual = TrainingSpec()
+    said = [f"{rate:g}, {epochs:g} epochs"]
+    said += [f"warm-up {warmup:g}"] if warmup != usual.warmup_ratio else []
+    said += [f"batches of {batch}"] if batch != usual.batch_size else []
+    return ", ".join(said)
 
 
 def _score(grid: Grid, cell: Cell) -> str:

@@ -48,6 +48,7 @@ def main() -> None:
     try:
         loop.train(job, run, tell)
     except Enough:
+        start.set_up = set_up
         size = Size(given.layers, given.width, made[0].network.spec.vocab_size)
         batches = [made[0].data.batch(step) for step in range(given.warm, given.warm + given.steps)]
         predicted = [0 if batch.positions is None else len(batch.positions) for batch in batches]
@@ -57,8 +58,8 @@ def main() -> None:
 
 def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not loaded before)
     from engine.spec.dataset import FileData, Mapping, Reading, Split
+    from engine.spec.families.bert import BertSpec
     from engine.spec.job import FromScratch, JobSpec
-    from engine.spec.model import BertSpec
     from engine.spec.tasks.pretraining import Pretraining
     from engine.spec.tasks.text_classification import TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec
@@ -119,6 +120,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--warm", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--dry", action="store_true", help="see dry.py, which has set it up")
     return parser.parse_args()
 
 

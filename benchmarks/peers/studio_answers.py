@@ -23,7 +23,7 @@ from engine.models.network import Network
 from engine.serving.network import packed_network
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from engine.tasks import evaluating, learner_of
 from engine.tasks.inputs import typed
 from engine.tokenizers.tokenizer import Tokenizer

@@ -16,18 +16,17 @@ ROWS = 3200
 DOCUMENTS, SENTENCES = 400, 40
 
 
-def write(folder: Path, seed: int = 0) -> None:
-    """Make vocab.txt, sentences.tsv (label and text) and documents.txt in `folder`."""
+def write(folder: Path, seed: int = 0, count: int = ROWS, documents: int = DOCUMENTS) -> None:
+    """Make vocab.txt, sentences.tsv (label and text) and documents.txt in `folder`, of so many
+    sentences and documents."""
     rng = random.Random(seed)
     words = _words(PIECES - len(SPECIAL))
     (folder / "vocab.txt").write_text("\n".join((*SPECIAL, *words)) + "\n", encoding="utf-8")
-    rows = [f"{rng.randrange(2)}\t{_sentence(words, rng)}" for _ in range(ROWS)]
+    rows = [f"{rng.randrange(2)}\t{_sentence(words, rng)}" for _ in range(count)]
     text = "\n".join(("label\ttext", *rows)) + "\n"
     (folder / "sentences.tsv").write_text(text, encoding="utf-8")
-    documents = [
-        "\n".join(_sentence(words, rng) for _ in range(SENTENCES)) for _ in range(DOCUMENTS)
-    ]
-    (folder / "documents.txt").write_text("\n\n".join(documents) + "\n", encoding="utf-8")
+    texts = ["\n".join(_sentence(words, rng) for _ in range(SENTENCES)) for _ in range(documents)]
+    (folder / "documents.txt").write_text("\n\n".join(texts) + "\n", encoding="utf-8")
 
 
 def _words(count: int) -> list[str]:

@@ -30,6 +30,7 @@ from transformers import (
 )
 
 from clock import Clock
+from dry import place
 from size import Size
 
 LONGEST = 128
@@ -97,7 +98,7 @@ def _train(
         bf16=given.precision == "bf16",
         fp16=given.precision == "fp16",
         use_cpu=given.device == "cpu",
-        dataloader_pin_memory=given.device != "cpu",
+        dataloader_pin_memory=given.device != "cpu" and not given.dry,
         report_to=[],
         save_strategy="no",
         logging_strategy="no",
@@ -116,17 +117,18 @@ def _train(
 
 def _pretrain_plainly(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
     """Masked words and next sentence, without the Trainer around it."""
-    model = BertForPreTraining(_config(given, tokenizer)).to(given.device).train()
+    device = place(given.device, given.dry)
+    model = BertForPreTraining(_config(given, tokenizer)).to(device).train()
     collate = DataCollatorForLanguageModeling(tokenizer)
     rows, clock = _full_rows(given, tokenizer), Clock(given.warm, given.steps)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
     dtype = torch.float16 if given.precision == "fp16" else torch.bfloat16
-    scaler = torch.amp.GradScaler(given.device, enabled=given.precision == "fp16")
+    scaler = torch.amp.GradScaler(device, enabled=given.precision == "fp16")
     for step in range(given.warm + given.steps):
         batch = dict(collate(rows[step * given.batch : (step + 1) * given.batch]))
         batch["next_sentence_label"] = torch.randint(0, 2, (given.batch,))
-        batch = {name: tensor.to(given.device) for name, tensor in batch.items()}
-        with torch.autocast(given.device, dtype, enabled=given.precision != "fp32"):
+        batch = {name: tensor.to(device) for name, tensor in batch.items()}
+        with torch.autocast(device, dtype, enabled=given.precision != "fp32"):
             loss = model(**batch).loss
         scaler.scale(loss).backward()
         scaler.unscale_(optimiser)
@@ -192,6 +194,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--warm", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--dry", action="store_true", help="see dry.py, which has set it up")
     return parser.parse_args()
 
 

@@ -5,11 +5,12 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from engine.checkpoints.families import BERT, FAMILIES
-from engine.checkpoints.family import Family
 from engine.checkpoints.other_networks import refusal
 from engine.errors import BadCheckpoint
 from engine.phrases import joined, phrase
+from engine.spec.families import FAMILIES
+from engine.spec.families.bert import FAMILY as BERT
+from engine.spec.families.family import Family
 from engine.spec.model import Activation, EncoderSpec
 from engine.untrusted import shown
 from engine.validation import problem_of
@@ -101,7 +102,7 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
     try:
         return family.spec.model_validate(values, strict=True)
     except ValidationError as error:
-        names = {ours: name for name, ours in (family.sizes | family.settings).items()}
+        names = {ours: name for name, ours in family.entries.items()}
         names["causal"] = CAUSAL
         raise _bad_config(
             file,
@@ -136,9 +137,9 @@ def _refuse_activation(named: object, file: str) -> None:
 
 def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     """What a config.json says of the fields of a spec; the values may be anything."""
-    known, said = family.sizes | family.settings, family.absent | config
+    said = family.absent | config
     values: dict[str, Any] = {
-        ours: said[theirs] for theirs, ours in known.items() if theirs in said
+        ours: said[theirs] for theirs, ours in family.entries.items() if theirs in said
     }
     if isinstance(values.get("activation"), str):
         values["activation"] = ACTIVATIONS.get(values["activation"], values["activation"])
@@ -154,9 +155,8 @@ def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
 def entries_of(spec: EncoderSpec) -> dict[str, Any]:
     """What config.json says of a network without its heads."""
     family = FAMILIES[spec.family]
-    known = family.sizes | family.settings
-    entries = {theirs: getattr(spec, ours) for theirs, ours in known.items()}
-    entries |= family.constants | {"max_position_embeddings": spec.position_rows}
+    entries = {theirs: getattr(spec, ours) for theirs, ours in family.entries.items()}
+    entries |= family.constants | {family.entry_of("max_positions"): spec.position_rows}
     return entries | family.writes(entries) if family.writes else entries
 
 

@@ -12,6 +12,8 @@ from engine.checkpoints.info import checkpoint_info
 from engine.errors import StudioError
 
 PREFIX = "models--"  # of the folder of a model in the cache, with “--” for each “/”
+DATA_PREFIX = "datasets--"  # of that of a data set
+SNAPSHOTS = "snapshots"  # in such a folder, with a folder for each commit
 MAX_FOLDERS = 2_000  # that are looked into
 
 
@@ -34,6 +36,11 @@ def models_elsewhere(folder: Path | None, cache: Path) -> dict[str, Path]:
     return found
 
 
+def datasets_elsewhere(cache: Path) -> dict[str, Path]:
+    """The data sets of the cache by name, each the folder of its newest snapshot."""
+    return dict(_in_cache(cache, DATA_PREFIX))
+
+
 def _is_usable(path: Path) -> bool:
     try:
         checkpoint_info(path)
@@ -49,15 +56,15 @@ def _in_folder(folder: Path | None) -> Iterator[tuple[str, Path]]:
                 yield path.name, path
 
 
-def _in_cache(cache: Path) -> Iterator[tuple[str, Path]]:
+def _in_cache(cache: Path, prefix: str = PREFIX) -> Iterator[tuple[str, Path]]:
     """The newest snapshot of each model; the cache keeps older ones beside it."""
     for model in _entries(cache):
-        if not model.name.startswith(PREFIX):
+        if not model.name.startswith(prefix):
             continue
-        snapshots = [path for path in _entries(model / "snapshots") if path.is_dir()]
+        snapshots = [path for path in _entries(model / SNAPSHOTS) if path.is_dir()]
         if snapshots:
             newest = max(snapshots, key=_moment)
-            yield model.name.removeprefix(PREFIX).replace("--", "/"), newest
+            yield model.name.removeprefix(prefix).replace("--", "/"), newest
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -1,8 +1,8 @@
 """Which base model fits which task: rules that need more of a checkpoint than its path."""
 
-from engine.checkpoints.family import Family
 from engine.errors import BadCheckpoint, StudioError
 from engine.phrases import phrase
+from engine.spec.families.family import Family
 from engine.spec.task import TaskSpec
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from engine.checkpoints.config import TIED, family_of
-from engine.checkpoints.family import Family
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
 from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
 from engine.checkpoints.tf1.bundle import open_bundle
@@ -21,6 +20,8 @@ from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.regular_file import open_regular, read_json
+from engine.snapshot_folder import shared_folder
+from engine.spec.families.family import Family
 from engine.spec.sentence import KIND
 from engine.spec.task import TaskSpec
 from engine.spec.tasks import head_of
@@ -71,7 +72,7 @@ def fine_tuned_task(folder: Path) -> TaskSpec | None:
     info = checkpoint_info(folder)
     if info.task is None:
         return None
-    folder = encoder_folder(folder)
+    folder = encoder_folder(shared_folder(folder))
     return kept_task(_object(folder, _config_name(folder)), info.task, info.labels)
 
 
@@ -87,15 +88,21 @@ def _stamp(folder: Path) -> Stamp:
 
 
 def _read(folder: Path) -> CheckpointInfo:
-    layout = read_sentence(folder)
-    folder = folder if layout is None else layout.encoder
+    shared = shared_folder(folder)
+    layout = read_sentence(shared)
+    inner = shared if layout is None else layout.encoder
+    files, tensors = _weights(folder / inner.relative_to(shared))
+    folder = inner
     config = _object(folder, _config_name(folder))
-    files, tensors = _weights(folder)
     family = family_of(config)
+    config = family.reads(config) if family.reads else config
     sizes = {ours: _number(folder, config, theirs) for theirs, ours in family.sizes.items()}
-    positions = _number(folder, config, "max_position_embeddings")
+    positions = _number(folder, config, family.entry_of("max_positions"))
     if family.positions_after_padding:
-        positions -= 1 + int(config.get("pad_token_id", 1))
+        padding = config.get("pad_token_id", 1)
+        if type(padding) is not int:
+            raise _bad(folder, phrase("config.json has no valid “{name}”", name="pad_token_id"))
+        positions -= 1 + padding
     kind = _head_kind(family, config, tensors) if layout is None else KIND
     decoder, bias = family.decoder
     own_decoder = config.get(TIED) is False and decoder in tensors

@@ -63,7 +63,7 @@ def is_pickled(name: str) -> bool:
     return name.endswith(".bin")
 
 
-def is_plain(name: str) -> bool:
+def is_plain(name: str, most_parts: int = 2) -> bool:
     """Whether a name that somebody else gave may be one below a folder of ours."""
     path = PurePosixPath(name)
     return (
@@ -71,7 +71,7 @@ def is_plain(name: str) -> bool:
         and name.isprintable()
         and not path.is_absolute()
         and str(path) == name
-        and len(path.parts) <= 2
+        and len(path.parts) <= most_parts
         and not any(part.startswith(".") or ":" in part or "\\" in part for part in path.parts)
     )
 

@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass
 
 from engine.phrases import phrase
-from engine.spec.model import DebertaSpec, EncoderSpec
+from engine.spec.families.deberta import DebertaSpec
+from engine.spec.model import EncoderSpec
 from engine.spec.tasks import added_layers
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -156,7 +157,7 @@ def _mlm_head(spec: EncoderSpec, own_decoder: bool) -> Block:
 
 
 def _norm(spec: EncoderSpec, size: int) -> Block:
-    return Block(phrase("Layer norm"), ((size,), (size,)) if spec.parts.biases else ((size,),))
+    return Block(phrase("Layer norm"), ((size,), (size,)) if spec.parts.norm_biases else ((size,),))
 
 
 def _linear(out: int, into: int, bias: bool = True) -> Shapes:

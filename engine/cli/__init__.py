@@ -8,6 +8,8 @@ Exit codes: 0 done; 1 a problem with what the user gave, one sentence on stderr;
 
 import sys
 import traceback
+from collections.abc import Callable
+from functools import cache
 
 import typer
 
@@ -19,12 +21,16 @@ from engine.cli import (
     check,
     cluster,
     compose,
+    curves,
+    doctor,
     evaluating,
     exporting,
+    heads,
     hub,
     importing,
     jobs,
     labels,
+    lineage,
     predicting,
     reproducibility,
     results,
@@ -55,8 +61,10 @@ app.command("cluster")(cluster.cluster)
 app.command("branch")(runs.branch)
 app.command("checkpoints")(runs.checkpoints)
 app.command("batch")(runs.batch)
+app.command("export-curves")(curves.export_curves)
 app.command("reproducibility")(reproducibility.reproducibility)
 app.command("compare")(reproducibility.compare)
+app.command("lineage")(lineage.lineage)
 app.command("compare-results")(results.compare_results)
 app.command("slices")(results.slices)
 app.command("import", cls=GroupedHelp)(importing.import_command)
@@ -70,12 +78,14 @@ app.command("evaluate", cls=GroupedHelp)(evaluating.evaluate_command)
 app.command("calibrate")(calibrating.calibrate)
 app.command("fill")(ask.fill)
 app.command("attention")(ask.attention)
+app.command("heads", cls=GroupedHelp)(heads.heads_command)
 app.command("similarity")(similarity.similarity)
 app.command("vectors", cls=GroupedHelp)(similarity.vectors_command)
 app.command("nearest", cls=GroupedHelp)(similarity.nearest_command)
 app.command("export")(exporting.export_command)
 app.command("get")(hub.get)
 app.command("push")(hub.push)
+app.command("doctor")(doctor.doctor)
 app.command("tour")(tour.tour)
 
 
@@ -84,7 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
     keep_files_private()
     share_the_machine()
     try:
-        result = app(args=arguments, standalone_mode=False)
+        result = _read(len(app.registered_commands))(args=arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as end:
         return int(end.exit_code)
@@ -107,3 +117,9 @@ def main(arguments: list[str] | None = None) -> int:
             *traceback.format_exc().splitlines(),
         )
         return BUG
+
+
+@cache
+def _read(_: int) -> Callable[..., object]:
+    """So many commands, read from their functions once for a process."""
+    return typer.main.get_command(app)

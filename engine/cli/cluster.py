@@ -44,11 +44,15 @@ def cluster(
             phrase("torchrun needs the Python of a checkout, which this packaged program has not."),
             phrase("Install BERT Studio from its sources on the machines that are to train."),
         )
-    (wanted, *others) = expand(given_job(job))
-    if others:
+    asked = given_job(job)
+    (wanted, *others) = expand(asked)
+    if others or asked.search is not None:
         raise StudioError(
             phrase("A job of several runs has a folder for each of them."),
-            phrase("Set training.seeds to 1 and features.vectors to a single choice."),
+            phrase(
+                "Set training.seeds to 1, features.vectors to a single choice, and each field to"
+                " one value."
+            ),
         )
     each = processes or wanted.hardware.processes
     if nodes * each > wanted.training.batch_size:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
 from engine.cli.recommending import take_recommended
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
+from engine.cli.searching import SEARCH, first_value, search_of, split_assignments, texts_among
 from engine.cli.stored import needed_dataset, stored_version
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
@@ -20,9 +21,10 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.shipped import usual_base_model
 from engine.spec.dataset import FileData, StoredData
+from engine.spec.families.bert import PRESETS, BertSpec
 from engine.spec.fields import settings_of
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.model import PRESETS, BertSpec
+from engine.spec.search import METHODS
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
 from engine.terminal import remark, say_json_text
@@ -45,7 +47,9 @@ Assignments = Annotated[
         metavar="<field=value>",
         help=(
             "Set any field of the job, for example training.max_grad_norm=0.5, "
-            "task.mlm_probability=0.2 or features.vectors=last; may be repeated."
+            "task.mlm_probability=0.2 or features.vectors=last; may be repeated. Several values, "
+            "as in training.learning_rate=1e-5,3e-5 or base_model=FOLDER,FOLDER, make a run for "
+            "each combination; a range, as in 1e-5..1e-4, is for --search random and tpe."
         ),
     ),
 ]
@@ -87,11 +91,20 @@ def compose(
     }
     for options in ALWAYS_OPTIONS:
         put_all(raw, options.given(given))
-    for assignment in assignments:
+    varied, single = split_assignments(assignments)
+    for assignment in single:
         assign(raw, assignment)
     if raw["base_model"]["kind"] == "scratch" and not _names_causal(assignments):
         raw["base_model"]["model"]["causal"] = raw["task"].get("objective") == "clm"
+    for text in texts_among(_validated(raw), varied):
+        varied.remove(text)
+        assign(raw, text)
+    search = search_of(_validated(raw), varied, given["search"], SEARCH.given(given))
+    if search is not None:
+        put_all(raw, {field.path: first_value(field) for field in search.fields})
     job = take_recommended(_validated(raw), raw.get("training", {}), raw.get("features", {}))
+    if search is not None:
+        job = _validated(job.model_dump() | {"search": search})
     say_json_text(job.model_dump_json(indent=1))
 
 
@@ -101,10 +114,13 @@ job_command = with_options(
         choice_option(
             "task", TASKS, None, phrase("The task to train; without it, that of the columns:")
         ),
+        choice_option(
+            "search", METHODS, None, phrase("How several values are combined; without it: grid.")
+        ),
         choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
         *(
             p
-            for options in (COLUMNS, CLEANING, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS)
+            for options in (COLUMNS, CLEANING, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS, SEARCH)
             for p in options.parameters()
         ),
     ],

@@ -85,10 +85,11 @@ def evaluate(
     max_length: Annotated[
         int | None,
         typer.Option(
+            min=8,
             help=(
                 "Max. length: longer inputs are truncated to this many tokens; without it, 512, or "
                 "that of the run."
-            )
+            ),
         ),
     ] = None,
     batch_size: BatchSize = 32,

@@ -6,8 +6,11 @@ from typing import Annotated, Any, get_args
 import typer
 
 from engine.cli.options import choice_option, with_options
+from engine.home import Home
+from engine.messages import now
 from engine.messages.exporting import Export
 from engine.phrases import phrase
+from engine.runs.exports import ExportNote, note_export
 from engine.spec.export import Form, Precision
 from engine.terminal import remark, say
 
@@ -38,6 +41,14 @@ def export(
         ),
         tell=lambda working: remark(f"{working.stage} …"),
     )
+    made = ExportNote(
+        at=now(),
+        checkpoint=checkpoint.absolute(),
+        folder=done.folder,
+        form=given["format"],
+        precision=given["precision"],
+    )
+    note_export(Home(), made)
     for note in done.report.notes:
         remark(f"note: {note}")
     for one in done.report.comparisons:

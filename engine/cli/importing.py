@@ -1,5 +1,6 @@
 """`bert-studio import`: files as a stored data set, as the Data page makes it."""
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.cli.options import Encoding, choice_option, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
@@ -16,7 +18,10 @@ from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import recognise
 from engine.data.formats.sources import format_titles
+from engine.errors import StudioError
 from engine.home import Home, folder_name, free_folder, next_version
+from engine.hub.fetched import PREFIX, Fetched
+from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.spec.dataset import Split
 from engine.spec.tasks import TASKS
@@ -24,13 +29,18 @@ from engine.terminal import remark, say, say_json
 from engine.validation import describe_validation
 
 SPLIT = Split.model_fields
+MB = 1e6  # bytes
 
 
 def import_data(
     data: Annotated[
         Path,
         typer.Argument(
-            help=phrase("A file ({formats}), or a folder of texts.", formats=format_titles())
+            help=phrase(
+                "A file ({formats}), a folder of texts, or hub:owner/name of the Hugging Face Hub; "
+                "“hub:” lists what is in its cache.",
+                formats=format_titles(),
+            )
         ),
     ],
     name: Annotated[
@@ -53,17 +63,26 @@ def import_data(
 ) -> None:
     """Import files as a stored data set, which the window and the other commands know by its name.
 
-    The files are copied and never changed.
+    The files are copied and never changed. Of the hub, hub:owner/name/subset names one of several
+    subsets and hub:owner/name@revision a branch, a tag or a commit.
     """
+    if data.as_posix() == PREFIX:
+        for known, folder in datasets_elsewhere(hub_cache()).items():
+            say(f"{known}: {folder}")
+        return
+    line = ProgressLine(sys.stderr)
+    fetched = _fetched(data, line)
+    if fetched is not None:
+        data = fetched.first
     asked = given["task"]
     found = recognise(data, None, encoding, TASKS[asked](kind=asked) if asked else None)
     mapping = needed_mapping(data, found, COLUMNS.given(given))
     split = _split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
     )
-    called = (name or data.stem).strip() or data.stem
+    usual = data.stem if fetched is None else fetched.name
+    called = (name or usual).strip() or usual
     into, version = _target(called)
-    line = ProgressLine(sys.stderr)
 
     def tell(done: int, total: int) -> None:
         if sys.stderr.isatty():
@@ -72,7 +91,7 @@ def import_data(
     try:
         spec = import_dataset(
             called,
-            _sources(data, validation, test),
+            _sources(data, validation, test) if fetched is None else fetched.sources,
             found.reading,
             mapping,
             split,
@@ -80,9 +99,12 @@ def import_data(
             version,
             tell,
             cleaning=given_cleaning(given),
+            hub=None if fetched is None else fetched.origin,
         )
     finally:
         line.end()
+    if fetched is not None:
+        shutil.rmtree(fetched.folder, ignore_errors=True)
     for note in dict.fromkeys((*found.notes, *spec.notes)):
         remark(f"note: {note}")
     if as_json:
@@ -103,6 +125,38 @@ import_command = with_options(
         *CLEANING.parameters(),
     ],
 )
+
+
+def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
+    """What `data` names on the hub, fetched with its splits; None where it names a file.
+
+    Raises StudioError where it has several subsets and none is named.
+    """
+    named = data.as_posix()
+    if not named.startswith(PREFIX):
+        return None
+    from engine.hub import client, datasets, download
+
+    remark(f"Asking {client.host()} …")
+    place = Home().downloads
+    planned = datasets.plan(datasets.address_in(named), place)
+    if not planned.files:
+        raise StudioError(
+            phrase("{name} has several subsets.", name=planned.model),
+            phrase("Choose one of: {names}.", names=", ".join(planned.subsets)),
+        )
+    for file in planned.files:
+        say(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
+    for note in planned.notes:
+        remark(f"note: {note}")
+    say(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
+
+    def tell(working: Working) -> None:
+        said = f"{working.done / MB:,.1f} of {planned.bytes / MB:,.1f} MB"
+        line.draw(f"{working.stage}: {said}")
+
+    folder, _ = download.download(planned, place, tell)
+    return Fetched.of(planned, folder)
 
 
 def _sources(data: Path, validation: Path | None, test: Path | None) -> Sources:

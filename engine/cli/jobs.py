@@ -20,12 +20,12 @@ def train(
 ) -> int:
     """Train a job in a new run folder. Ctrl+C stops it and saves; `resume` resumes it.
 
-    A job with several seeds, or a layer probing sweep, gets a folder for each run in it, and a
-    summary.json of all.
+    A job with several seeds, several values or a layer probing sweep gets a folder for each run in
+    it, and a summary.json of all.
     """
     wanted = given_job(job)
     (one, *others) = expand(wanted)
-    if others:
+    if others or wanted.search is not None:
         return several.begin(wanted, into.absolute())
     return _work(RunFolder.create(into.absolute(), one))
 

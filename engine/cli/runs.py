@@ -13,8 +13,9 @@ from engine.messages.batch import Target
 from engine.messages.events import Measured
 from engine.phrases import phrase
 from engine.runs.branching import branch as make_branch
-from engine.runs.folder import RunFolder
+from engine.runs.folder import RunFolder, step_of
 from engine.runs.retention import check_removal, retained_checkpoints
+from engine.runs.snapshots import snapshot_folders, snapshots_size
 from engine.spec.changes import changes
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from engine.terminal import say, say_json_text
@@ -55,7 +56,7 @@ def checkpoints(
         bool, typer.Option("--force", help="Even if the run can then no longer be resumed.")
     ] = False,
 ) -> None:
-    """List the checkpoints of a run: step, size, and why each is kept."""
+    """List the checkpoints of a run (step, size, why each is kept) and its snapshots."""
     run = RunFolder(folder.absolute())
     run.job()
     if delete is not None:
@@ -67,6 +68,10 @@ def checkpoints(
     for kept in retained_checkpoints(run):
         total += kept.bytes
         say(f"step {kept.step}: {kept.bytes / 1e6:.1f} MB, {', '.join(kept.reasons) or 'kept'}")
+    if snapshots := snapshot_folders(run):
+        steps = f"{step_of(snapshots[0])} to {step_of(snapshots[-1])}"
+        total += (taken := snapshots_size(run))
+        say(f"{len(snapshots)} snapshots of steps {steps}: {taken / 1e6:.1f} MB")
     say(f"all: {total / 1e6:.1f} MB")
 
 

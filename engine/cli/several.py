@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
+from engine.messages.events import Event
 from engine.phrases import phrase
 from engine.regular_file import read_json
 from engine.results.significance import seeds_interval
@@ -21,9 +23,21 @@ from engine.runs.groups import (
     expand,
     folder_of,
     outcome_of,
+    runs_of_setting,
 )
+from engine.runs.search_folders import pruning, search_run
+from engine.runs.searching import (
+    SearchRun,
+    best_trial,
+    end_of,
+    next_question,
+    trials_of,
+    values_of,
+)
+from engine.spec.changes import shown
 from engine.spec.job import JobSpec
 from engine.terminal import remark, say
+from engine.worker import FAILED
 
 VECTORS = "vectors"  # the folder in which a layer sweep keeps its vectors until it is done
 
@@ -40,41 +54,129 @@ def begin(job: JobSpec, into: Path) -> int:
             phrase("{into} already exists.", into=into),
             phrase("Choose a folder that does not exist yet."),
         )
-    names = []
-    for part in expand(job, into / VECTORS):
-        names.append(folder_of(part, job.training.seeds))
-        RunFolder.create(into / names[-1], part)
+    names = _make(into, expand(job, into / VECTORS), job.training.seeds)
     _write(into, {"name": job.name, "runs": [{"folder": name} for name in names]})
     return resume(into)
 
 
+def _make(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
+    """A folder for each run; their names."""
+    names = []
+    for one in jobs:
+        names.append(folder_of(one, seeds))
+        RunFolder.create(into / names[-1], one)
+    return names
+
+
 def resume(into: Path) -> int:
-    """Train what is not finished yet; ends where a run was stopped or failed."""
+    """Train what is not finished yet; ends where a run was stopped, or failed outside a search."""
+    name, names = _members(into)
+    is_search = _is_search(RunFolder(into / names[0]))
+    code = _train_search(into, names) if is_search else _train_each(into, names)
+    if code is None:
+        shutil.rmtree(into / VECTORS, ignore_errors=True)  # nobody will read them any more
+    else:
+        remark(f"Resume with: bert-studio resume {into}")
+    _say(summarise(name, [RunFolder(into / one) for one in _members(into)[1]]))
+    say(into)
+    return code or 0
+
+
+def _train_each(into: Path, names: list[str]) -> int | None:
+    """Train one run after another; None where all have finished, else the exit code."""
+    for name in names:
+        if outcome_of(RunFolder(into / name)) != "finished":
+            code = _train(into, names, name)
+            if code or outcome_of(RunFolder(into / name)) != "finished":
+                return code
+    return None
+
+
+def _train_search(into: Path, names: list[str]) -> int | None:
+    """Train the runs of a search and ask for more; None where it is over, else the exit code.
+
+    A run that fails holds up no other. One that was stopped by the user ends it for now.
+    """
+    names = list(names)
+    for name in names:  # which becomes longer
+        runs, higher = _search_runs(into, names)
+        if (why := end_of(runs, higher)) is not None and not runs[names.index(name)].state:
+            remark(phrase("The search ends: {why}.", why=why))
+            return None
+        run = RunFolder(into / name)
+        if not search_run(run)[0].has_ended:
+            code = _train(into, names, name)
+            if not search_run(run)[0].has_ended:
+                return code
+        if name == names[-1]:
+            names += _next_runs(into, names)
+    finished = any(run.state == "finished" for run in _search_runs(into, names)[0])
+    return None if finished else FAILED
+
+
+def _is_search(run: RunFolder) -> bool:
+    group = run.job().group
+    return group is not None and group.search is not None
+
+
+def _train(into: Path, names: list[str], name: str) -> int:
+    """Train a run to its end, and write the summary; in a search that prunes, it may be stopped."""
     from engine.worker.train import main as work
 
-    name, names = _members(into)
-    code = 0
-    for number, member in enumerate(names, start=1):
-        run = RunFolder(into / member)
-        if outcome_of(run) != "finished":
-            remark(f"{number} of {len(names)}: {member}")
-            run.clear_stop()
-            line = ProgressLine(sys.stderr, run)
-            code = work(run.path, line.hear)
-            line.end()
-            _write(into, summarise(name, [RunFolder(into / one) for one in names]))
-        if code or outcome_of(run) != "finished":
-            remark(f"Resume with: bert-studio resume {into}")
-            break
-    else:
-        shutil.rmtree(into / VECTORS, ignore_errors=True)  # nobody will read them any more
-    told = summarise(name, [RunFolder(into / one) for one in names])
+    run, all_runs = RunFolder(into / name), [RunFolder(into / one) for one in names]
+    remark(f"{names.index(name) + 1} of {len(names)}: {name}")
+    run.clear_stop()
+    line = ProgressLine(sys.stderr, run)
+    group = run.job().group
+    prune: Callable[[Event], None] | None = None
+    if group is not None and group.search is not None and group.search.prune:
+        others = [search_run(one)[0] for one in all_runs if one.path != run.path]
+        prune = pruning(run, others)
+
+    def hear(event: Event) -> None:
+        line.hear(event)
+        if prune is not None:
+            prune(event)
+
+    code = work(run.path, hear)
+    line.end()
+    _write(into, summarise(_members(into)[0], all_runs))
+    return code
+
+
+def _search_runs(into: Path, names: Iterable[str]) -> tuple[list[SearchRun], bool]:
+    """All runs of a search, and whether a higher score is better."""
+    found = [search_run(RunFolder(into / name)) for name in names]
+    return [run for run, _ in found], all(higher for _, higher in found)
+
+
+def _next_runs(into: Path, names: list[str]) -> list[str]:
+    """The folders of the next combination, where the search goes on; the summary lists them."""
+    runs, higher = _search_runs(into, names)
+    question = next_question(runs, higher)
+    if question is None:
+        return []
+    from engine.search.tpe import suggest
+
+    values = suggest(question)
+    job, group = runs[0].job, runs[0].job.group
+    if values is None or group is None:
+        return []
+    number = max(run.job.group.setting for run in runs if run.job.group is not None) + 1
+    new = _make(into, runs_of_setting(job, group, number, values), len(group.seeds))
+    listed = [{"folder": name} for name in (*names, *new)]
+    _write(into, {"name": group.name, "runs": listed})
+    return new
+
+
+def _say(told: dict[str, Any]) -> None:
+    """A block for each row: what it is, and its metrics."""
     for row in told["rows"]:
-        say(row["vectors"] or "All runs")
+        mark = phrase(" (best)") if row.get("best") else ""
+        said = ", ".join(f"{path} {shown(value)}" for path, value in row["values"].items())
+        say((row["vectors"] or said or "All runs") + mark)
         for metric, found in row["metrics"].items():
             say(f"  {metric}: {_written(found)} ({found['runs']} of {row['runs']})")
-    say(into)
-    return code
 
 
 def _members(into: Path) -> tuple[str, list[str]]:
@@ -109,12 +211,13 @@ def _members(into: Path) -> tuple[str, list[str]]:
 def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
     """What came of each run, and row by row of those that finished the mean and the deviation.
 
-    A row is a choice of vectors in a layer sweep; else there is one row for all seeds.
+    A row is a choice of vectors in a layer sweep, or a combination of a search; else there is one
+    row for all seeds.
     """
     told = [_told(run) for run in runs]
-    rows = []
-    for vectors in dict.fromkeys(run["vectors"] for run in told):
-        asked = [run for run in told if run["vectors"] == vectors]
+    rows: list[dict[str, Any]] = []
+    for vectors, setting in dict.fromkeys((run["vectors"], run["setting"]) for run in told):
+        asked = [run for run in told if (run["vectors"], run["setting"]) == (vectors, setting)]
         ended = [run["metrics"] for run in asked if run["outcome"] == "finished"]
         metrics = {}
         for metric in dict.fromkeys(metric for one in ended for metric in one):
@@ -123,8 +226,20 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
                 ends = seeds_interval([one[metric] for one in ended if metric in one])
                 known = found.deviation is not None
                 metrics[metric] = asdict(found) | {"interval": ends[1:] if known else None}
-        rows.append({"vectors": vectors, "runs": len(asked), "metrics": metrics})
+        values = asked[0]["values"]
+        rows.append({"vectors": vectors, "values": values, "runs": len(asked), "metrics": metrics})
+    _mark_best(rows, runs)
     return {"name": name, "runs": told, "rows": rows}
+
+
+def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
+    """Mark the combination of a search that has the best mean score."""
+    if not runs or not _is_search(runs[0]):
+        return
+    found = [search_run(run) for run in runs]
+    best = best_trial(trials_of([run for run, _ in found]), all(higher for _, higher in found))
+    for row in rows:
+        row["best"] = best is not None and row["values"] == best.values
 
 
 def _written(found: dict[str, Any]) -> str:
@@ -151,10 +266,18 @@ def _told(run: RunFolder) -> dict[str, Any]:
         "folder": run.path.name,
         "seed": job.training.seed,
         "vectors": job.features.vectors if job.group is not None and job.group.vectors else "",
+        "setting": job.group.setting if job.group is not None else 0,
+        "values": _values(job),
         "outcome": outcome_of(run),
         "step": step,
         "metrics": metrics,
     }
+
+
+def _values(job: JobSpec) -> dict[str, Any]:
+    """The values of a run of a search by field; none for any other."""
+    search = job.group.search if job.group is not None else None
+    return {} if search is None else values_of(job, search)
 
 
 def _write(into: Path, summary: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from engine.spec.dataset import FileData
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.training import TrainingSpec
-from engine.terminal import say
+from engine.terminal import remark, say
 
 SENTENCE = "The president of the United [MASK] lives in Washington."
 PASSAGES = (
@@ -96,7 +96,8 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     problem: list[Ended] = []
 
     def listen(event: Event) -> None:
-        line.hear(event)
+        if not isinstance(event, Ended):
+            line.hear(event)
         match event:
             case Measured(name=name, step=step, value=float(value)) if name in names:
                 curves[names[name]].append((step, value))
@@ -105,8 +106,11 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
             case Ended(outcome="failed" | "stopped"):
                 problem.append(event)
 
-    work(run.path, listen)
+    code = work(run.path, listen)
     line.end()
+    if problem and problem[0].bug:
+        remark(f"bert-studio: {problem[0].problem} {problem[0].advice}")
+        raise typer.Exit(code)
     if problem:
         raise StudioError(
             problem[0].problem or phrase("The tour was stopped."),

@@ -46,6 +46,7 @@ TRAINED = "trained"  # the key of the section that the curves belong to
 PART_TITLES: dict[SplitName, str] = {
     "validation": phrase("Score of the validation rows"),
     "test": phrase("Score of the test rows"),
+    "train": phrase("Score of the training rows"),
 }
 
 

@@ -1,29 +1,55 @@
-"""Attention heads that are switched off (Michel et al. 2019, §2.3), while a question is answered.
+"""Attention heads that are switched off, while a question is answered.
 
-Shapes: B sequences, R tokens, D hidden size, H heads, K size of a head.
+What a head gathers is replaced before the output matrix: by zero (Michel et al. 2019, §2.3), or by
+its mean over texts. Shapes: B sequences, R tokens, D hidden size, H heads, K size of a head,
+L layers; D = H * K.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor, nn
 
 from engine.errors import StudioError
+from engine.messages.explore.heads_off import AblationQuestion
 from engine.models.attention import Attention
 from engine.models.encoder import Layer
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.regular_file import regular
 
 Head = tuple[int, int]  # layer and head, from 0
 
 
 @contextmanager
-def heads_off(network: Network, heads: Sequence[Head]) -> Iterator[None]:
-    """What these heads gather is zero before the output matrix, at every pass meanwhile.
+def as_asked(network: Network, question: AblationQuestion) -> Iterator[None]:
+    """The heads of a question are off meanwhile.
+
+    Raises StudioError where there is no such head, or its means are not to be had.
+    """
+    means = None
+    if question.heads_off and question.head_means is not None:
+        means = _read(network, question)
+    with heads_off(network, question.heads_off, means):
+        yield
+
+
+@contextmanager
+def heads_off(
+    network: Network, heads: Sequence[Head], means: Tensor | None = None
+) -> Iterator[None]:
+    """What these heads gather is replaced before the output matrix, at every pass meanwhile.
 
     Where one layer works at several heights, as in ALBERT, its calls are counted from the
-    embeddings on. Raises StudioError where there is no such head.
+    embeddings on.
+
+    Args:
+        means: float [L, D], what is in the place of each head; None: zero.
+
+    Raises StudioError where there is no such head.
     """
     spec = network.spec
     for layer, head in heads:
@@ -43,11 +69,34 @@ def heads_off(network: Network, heads: Sequence[Head]) -> Iterator[None]:
     if not heads:
         yield
         return
+
+    def switch(height: int, attention: Attention, gathered: Tensor) -> Tensor:
+        off = [head for layer, head in heads if layer == height]
+        if not off:
+            return gathered
+        gathered = gathered.clone()
+        size = attention.head_size
+        for head in off:
+            place = slice(head * size, (head + 1) * size)
+            gathered[..., place] = 0 if means is None else means[height, place].to(gathered)
+        return gathered
+
+    with gathered_by(network, switch):
+        yield
+
+
+Change = Callable[[int, Attention, Tensor], Tensor]  # of a height from 0, its attention, and
+# float [B, R, D] or [R, D], what the heads have gathered; gives what the output matrix reads
+
+
+@contextmanager
+def gathered_by(network: Network, change: Change) -> Iterator[None]:
+    """Change what the heads of every layer gather before the output matrix, at every pass."""
     parts: dict[int, _Part] = {}
     for height, module in enumerate(network.encoder.passes()):
         assert isinstance(module, Layer)
-        part = parts.setdefault(id(module.attention), _Part(module.attention))
-        part.off.append(tuple(head for at, head in heads if at == height))
+        part = parts.setdefault(id(module.attention), _Part(module.attention, change))
+        part.heights.append(height)
     every = list(parts.values())
 
     def begin(*_: Any) -> None:
@@ -64,21 +113,30 @@ def heads_off(network: Network, heads: Sequence[Head]) -> Iterator[None]:
 
 
 class _Part:
-    """The attention of one layer, and which of its heads are off at each height it works at."""
+    """The attention of one layer, and the heights that it works at."""
 
-    def __init__(self, attention: Attention) -> None:
-        self.attention = attention
-        self.off: list[tuple[int, ...]] = []
+    def __init__(self, attention: Attention, change: Change) -> None:
+        self.attention, self._change = attention, change
+        self.heights: list[int] = []
         self.calls = 0
 
     def hook(self, _: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """float [B, R, D] or [R, D], with the slices of the heads that are off as zeros."""
-        off = self.off[self.calls % len(self.off)]
+        height = self.heights[self.calls % len(self.heights)]
         self.calls += 1
-        if not off:
-            return given
-        gathered = given[0].clone()
-        size = self.attention.head_size
-        for head in off:
-            gathered[..., head * size : (head + 1) * size] = 0
-        return (gathered, *given[1:])
+        return (self._change(height, self.attention, given[0]), *given[1:])
+
+
+def _read(network: Network, question: AblationQuestion) -> Tensor:
+    """The means of the heads, float32 [L, D]."""
+    assert question.head_means is not None
+    wanted = (network.spec.layers, network.spec.hidden_size)
+    try:
+        found = np.load(regular(question.head_means), allow_pickle=False)
+    except (OSError, ValueError):
+        found = np.zeros(0)
+    if found.shape != wanted:
+        raise StudioError(
+            phrase("The means of the heads are not there any more."),
+            phrase("Switch all heads on, and choose the mean again."),
+        )
+    return torch.from_numpy(found)

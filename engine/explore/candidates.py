@@ -188,12 +188,23 @@ def tokens_of(checkpoint: Checkpoint, question: ScoreCandidates, gap: Gap, text:
     segment = tokens[gap.first].segment
     start, end = tokens[gap.first].start, tokens[gap.last].end
     parts = [question.text, question.pair or ""]
+    while start < end and parts[segment][start].isspace():  # a typed mask takes the space before it
+        start += 1
     parts[segment] = parts[segment][:start] + word + parts[segment][end:]
     tokenizer, stop = checkpoint.tokenizer, start + len(word)
     ids, offsets = tokenizer.placed(parts[segment])
-    inside = [one for one, (a, b) in zip(ids, offsets, strict=True) if a < stop and b > start]
-    whole = all(a >= start and b <= stop for a, b in offsets if a < stop and b > start)
+    places = [
+        (one, a, b) for one, (a, b) in zip(ids, offsets, strict=True) if holds(a, b, start, stop)
+    ]
+    inside = [one for one, _, _ in places]
+    whole = all(a >= start and b <= stop for _, a, b in places)
     return inside if whole and inside else list(tokenizer.placed(word)[0])
+
+
+def holds(start: int, end: int, first: int, last: int) -> bool:
+    """Whether a token of these characters is one of the word from `first` to `last`: also a “▁”
+    alone before it, which has no character."""
+    return (start < last and end > first) or start == end == first
 
 
 def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> Gap:

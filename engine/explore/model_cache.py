@@ -8,10 +8,13 @@ from typing import NamedTuple
 import torch
 
 from engine.errors import StudioError
+from engine.explore.snapshot_cache import SnapshotCache
 from engine.models.checkpoint import Checkpoint, load
 from engine.phrases import phrase
 from engine.serving.serving import Serving
+from engine.snapshot_folder import SNAPSHOTS, is_snapshot
 from engine.terminal import remark
+from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_MODELS = 3
 
@@ -32,16 +35,20 @@ class ModelCache:
     def __init__(self, device: str = "cpu") -> None:
         self._device = device
         self._held: OrderedDict[Path, Held] = OrderedDict()
+        self.snapshots = SnapshotCache(self._load_snapshot, _signature)
 
     def take(self, folder: Path) -> Checkpoint:
         """The checkpoint in `folder`, to be computed exactly; see `serving`."""
         return self.serving(folder).exact
 
     def serving(self, folder: Path) -> Serving:
-        """The checkpoint in `folder`; the one used longest ago makes room.
+        """The checkpoint in `folder`; the one used longest ago makes room. Snapshots of a run have
+        a room of their own.
 
         Raises StudioError where it cannot be loaded, or where the device is not there.
         """
+        if is_snapshot(folder):
+            return self.snapshots.serving(folder)
         signature = _signature(folder)
         held = self._held.pop(folder, None)
         if held is None or held.signature != signature:
@@ -55,8 +62,17 @@ class ModelCache:
         self._held[folder] = held
         return held.serving
 
+    def _load_snapshot(self, folder: Path, known: Tokenizer | None) -> Checkpoint:
+        device = _device(self._device)
+        checkpoint = load(folder, known=known)
+        checkpoint.network.to(device)
+        return checkpoint
+
     def prepare(self) -> bool:
-        """Do a little towards quick answers of the models that are held; whether more is left."""
+        """Do a little towards quick answers of the models that are held, or load the snapshots
+        that may come next; whether more is left."""
+        if self.snapshots.prepare():
+            return True
         for held in reversed(self._held.values()):
             try:
                 next(held.preparing)
@@ -81,9 +97,12 @@ def _device(name: str) -> torch.device:
 
 
 def _signature(folder: Path) -> Signature:
-    """Name, size and time of change of each file; empty where there is no folder."""
+    """Name, size and time of change of each entry, in what snapshots share of each file; empty
+    where there is no folder."""
     try:
         files = sorted(folder.iterdir())
+        if folder.name == SNAPSHOTS:
+            files = [file for file in files if file.is_file()]
         return tuple((f.name, f.stat().st_size, f.stat().st_mtime_ns) for f in files)
     except OSError:
         return ()

@@ -24,11 +24,11 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from engine.checkpoints.families import FAMILIES
 from engine.errors import StudioError
 from engine.hub import token
-from engine.messages.hub import HubModel
+from engine.messages.hub import HubKind, HubModel
 from engine.phrases import phrase
+from engine.spec.families import FAMILIES
 from engine.untrusted import shown
 
 utils.disable_progress_bars()
@@ -88,16 +88,17 @@ def licence_of(tags: list[str]) -> str:
 
 
 @contextmanager
-def hub_errors(model: str) -> Iterator[None]:
+def hub_errors(model: str, repo: HubKind = "model") -> Iterator[None]:
     """What the hub or the network refuses, as a StudioError."""
     try:
         yield
     except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, ConnectionError) as error:
-        raise explained(error, model) from error
+        raise explained(error, model, repo) from error
 
 
-def explained(error: BaseException, model: str) -> StudioError:
-    """What an error of the library or of the network means for whoever wanted `model`."""
+def explained(error: BaseException, model: str, repo: HubKind = "model") -> StudioError:
+    """What an error of the library or of the network means for whoever wanted `model`, which may
+    also be a data set."""
     name = shown(model)
     details = str(error)
     match error:
@@ -105,6 +106,12 @@ def explained(error: BaseException, model: str) -> StudioError:
             return StudioError(
                 phrase("HF_HUB_OFFLINE is set, so nothing is asked of the hub."),
                 phrase("Unset it and start BERT Studio again."),
+                details,
+            )
+        case HFValidationError() if repo == "dataset":
+            return StudioError(
+                phrase("“{name}” is no name of a data set on the hub.", name=name),
+                phrase("Names are written as owner/name, for instance stanfordnlp/sst2."),
                 details,
             )
         case HFValidationError():
@@ -128,6 +135,12 @@ def explained(error: BaseException, model: str) -> StudioError:
             return StudioError(
                 phrase("{name} has no such revision.", name=name),
                 phrase("Name a branch, a tag or a commit of it, or leave the revision out."),
+                details,
+            )
+        case RepositoryNotFoundError() if repo == "dataset":
+            return StudioError(
+                phrase("The hub has no data set {name}, or it is private.", name=name),
+                phrase("Check the name. For a private data set, set your token under Settings."),
                 details,
             )
         case RepositoryNotFoundError():
@@ -162,7 +175,7 @@ def _refused(status: int, name: str, details: str) -> StudioError:
         case 404:
             return StudioError(
                 phrase("The hub has no such file of {name}.", name=name),
-                phrase("Open its page on the hub, or choose another model."),
+                phrase("Open its page on the hub, or choose another one."),
                 details,
             )
         case 429:

@@ -1,4 +1,4 @@
-"""A model from the hub into a folder: listed first, fetched piece by piece, held against its sums.
+"""A model or data set from the hub into a folder: listed first, fetched in pieces, then summed up.
 
 What was fetched of a file stands beside its place under the name of a part, so a download that was
 cancelled, killed or cut off goes on where it ended, also days later. The revision is a commit:
@@ -8,13 +8,13 @@ whatever its owners change meanwhile, the files belong together.
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
 from huggingface_hub import get_session, hf_hub_url
-from huggingface_hub.hf_api import ModelInfo, RepoSibling
+from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoSibling
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from engine.atomic_write import check_room
@@ -24,7 +24,7 @@ from engine.checkpoints.source import write_source
 from engine.errors import StudioError
 from engine.home import folder_name
 from engine.hub import client, token
-from engine.messages.hub import HubFile, Planned, Source
+from engine.messages.hub import HubFile, HubKind, Planned, Source
 from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.regular_file import open_regular
@@ -52,26 +52,38 @@ def plan(model: str, revision: str, folder: Path) -> Planned:
     if info.config:
         family_of({"model_type": "", **info.config})
     sizes = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    files = tuple(_file(sizes[name]) for name in needed(sizes, model))
-    commit = info.sha or ""
-    place = folder_of(folder, model, commit)
+    planned = plan_of(info, model, [sizes[name] for name in needed(sizes, model)], folder, "model")
     notes = [
         phrase(
             "The weights are a pickle ({name}). They are read with care: no code in them is run.",
             name=file.name,
         )
-        for file in files
+        for file in planned.files
         if is_pickled(file.name)
     ]
+    return planned.model_copy(update={"notes": tuple(notes[:1])})
+
+
+def plan_of(
+    info: ModelInfo | DatasetInfo,
+    name: str,
+    siblings: Sequence[RepoSibling],
+    folder: Path,
+    repo: HubKind,
+) -> Planned:
+    """What would be fetched where these files are wanted."""
+    commit = info.sha or ""
+    place = folder_of(folder, name, commit)
+    files = tuple(map(_file, siblings))
     return Planned(
-        model=model,
+        model=name,
+        repo=repo,
         revision=commit,
         host=client.host(),
         licence=_licence(info),
         files=files,
         fetched=sum(_there(place, file) for file in files),
         disk_free=shutil.disk_usage(next(p for p in (place, *place.parents) if p.exists())).free,
-        notes=tuple(notes[:1]),
     )
 
 
@@ -115,7 +127,7 @@ def _file(sibling: RepoSibling) -> HubFile:
     return HubFile(name=sibling.rfilename, bytes=sibling.size or 0, sum=blob)
 
 
-def _licence(info: ModelInfo) -> str:
+def _licence(info: ModelInfo | DatasetInfo) -> str:
     said = client.licence_of(info.tags or [])
     card = getattr(info.card_data, "license", None)
     return said or (card if isinstance(card, str) else "")
@@ -196,7 +208,7 @@ def _stream(
     while not part.exists() or _size(part) != file.bytes:
         done = _size(part)
         try:
-            with client.hub_errors(planned.model):
+            with client.hub_errors(planned.model, planned.repo):
                 _read_on(planned, file, part, done, progress)
         except StudioError as error:
             if _size(part) > done:
@@ -224,7 +236,7 @@ def _not_as_listed(planned: Planned, file: HubFile, part: Path) -> StudioError:
             file=shown(file.name),
             model=shown(planned.model),
         ),
-        phrase("Try again; if it stays so, choose another model."),
+        phrase("Try again; if it stays so, choose another one."),
     )
 
 
@@ -250,7 +262,7 @@ def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _
 
     A token goes to the hub alone, not to where it sends the request on.
     """
-    url = hf_hub_url(planned.model, file.name, revision=planned.revision)
+    url = hf_hub_url(planned.model, file.name, repo_type=planned.repo, revision=planned.revision)
     headers = build_hf_headers(token=token.known(), library_name=client.PROGRAM)
     headers["Accept-Encoding"] = "identity"  # bytes of the file are counted
     if done:

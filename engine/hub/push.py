@@ -1,6 +1,7 @@
 """A checkpoint to the hub, with its card; private unless it is asked for otherwise."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from huggingface_hub import CommitOperationAdd, constants
@@ -12,6 +13,7 @@ from engine.checkpoints.needed import PAPERS, needed
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.hub import client
+from engine.hub.counted import CountedFile, Sent
 from engine.messages.hub import HubFile, Pushed, PushPlanned
 from engine.messages.question import Working
 from engine.phrases import phrase
@@ -75,22 +77,23 @@ def push(checkpoint: Path, model: str, private: bool, tell: Tell) -> Pushed:
                 phrase("{model} exists already and is public.", model=shown(model)),
                 phrase("Choose another name, or say that the model may be public."),
             )
-        tell(Working(stage=phrase("Sending the files"), total=planned.bytes))
-        operations = [
-            CommitOperationAdd(
-                path_in_repo=file.name,
-                path_or_fileobj=planned.card.encode()
-                if file.name == CARD
-                else str(checkpoint / file.name),
-            )
-            for file in planned.files
-        ]
-        try:
-            commit = api.create_commit(model, operations=operations, commit_message=MESSAGE)
-        except RuntimeError as error:  # the library's word for a file that did not get through
-            if error.__cause__ is None:
-                raise
-            raise error.__cause__ from None
+        tell(Working(stage=phrase("Computing the checksums")))
+        sending, total = phrase("Sending the files"), planned.bytes
+        sent = Sent(lambda done: tell(Working(stage=sending, done=min(done, total), total=total)))
+        with ExitStack() as opened:
+            operations = []
+            for file in planned.files:
+                content: bytes | CountedFile = planned.card.encode()
+                if file.name != CARD:
+                    content = opened.enter_context(CountedFile(checkpoint / file.name, sent))
+                operations.append(CommitOperationAdd(file.name, content))
+            sent.add(len(planned.card.encode()))
+            try:
+                commit = api.create_commit(model, operations=operations, commit_message=MESSAGE)
+            except RuntimeError as error:  # the library's word for a file that did not get through
+                if error.__cause__ is None:
+                    raise
+                raise error.__cause__ from None
     return Pushed(
         model=model, address=f"{constants.ENDPOINT}/{model}", revision=str(commit.oid or "")
     )

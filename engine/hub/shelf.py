@@ -8,9 +8,9 @@ is offered where its family is one that can be loaded.
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.outline import outline, parameters
 from engine.phrases import Phrase, phrase
+from engine.spec.families import FAMILIES
 from engine.spec.model import EncoderSpec
 
 MB = 1_000_000  # bytes
@@ -32,6 +32,7 @@ class ShelfEntry:
         family: a key of FAMILIES, or of those that are to come.
         sizes: what its spec has other than the base one of its family.
         pooled: whether its weights have a pooler, which other programs count, too.
+        half: whether they are stored with two bytes a number.
     """
 
     name: str
@@ -44,6 +45,7 @@ class ShelfEntry:
     family: str = "bert"
     sizes: dict[str, Any] = field(default_factory=dict)
     pooled: bool = True
+    half: bool = False
 
     @property
     def is_offered(self) -> bool:
@@ -109,6 +111,7 @@ def _vocabulary(size: int) -> dict[str, int]:
 
 LARGE = {"hidden_size": 1024, "layers": 24, "heads": 16, "intermediate_size": 4096}
 ROBERTA = {"vocab_size": 50265}
+DEBERTA = {"vocab_size": 128100, "absolute_positions": False, "position_buckets": 256}
 
 SHELF = (
     # ── English, from small to large ─────────────────────────────────────────────────────────
@@ -158,6 +161,31 @@ SHELF = (
         "albert/albert-base-v2", "ALBERT base", "english", ("en",), "apache-2.0", 47.4,
         phrase("little room on the disk; as slow as BERT base"),
         "albert", _vocabulary(30000),
+    ),
+    ShelfEntry(
+        "google/electra-small-discriminator", "ELECTRA small", "english", ("en",), "apache-2.0",
+        54.2, phrase("an eighth of BERT base, and better than others of its size"),
+        "electra", {"hidden_size": 256, "heads": 4, "intermediate_size": 1024}, pooled=False,
+    ),
+    ShelfEntry(
+        "google/electra-base-discriminator", "ELECTRA base", "english", ("en",), "apache-2.0", 440,
+        phrase("classification and questions: better than BERT, and as fast"),
+        "electra", {"embedding_size": 768}, pooled=False,
+    ),
+    ShelfEntry(
+        "microsoft/deberta-v3-small", "DeBERTa v3 small", "english", ("en",), "mit", 286,
+        phrase("most tasks: better than BERT base, with half of its layers"),
+        "deberta-v2", {**DEBERTA, "layers": 6}, pooled=False, half=True,
+    ),
+    ShelfEntry(
+        "microsoft/deberta-v3-base", "DeBERTa v3 base", "english", ("en",), "mit", 371,
+        phrase("the best scores of a base model; slower than BERT"),
+        "deberta-v2", DEBERTA, pooled=False, half=True,
+    ),
+    ShelfEntry(
+        "answerdotai/ModernBERT-base", "ModernBERT base", "english", ("en",), "apache-2.0", 599,
+        phrase("long texts, up to 8,192 tokens, and code"), "modernbert",
+        {"vocab_size": 50368, "layers": 22, "intermediate_size": 1152}, pooled=False,
     ),
     # ── many languages ───────────────────────────────────────────────────────────────────────
     ShelfEntry(
@@ -265,6 +293,11 @@ SHELF = (
         "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2", "Multilingual MiniLM",
         "sentences", ("mul",), "apache-2.0", 471, phrase("similar sentences in 50 languages"),
         sizes=_small(384, 12, 250037),
+    ),
+    ShelfEntry(
+        "nomic-ai/nomic-embed-text-v1.5", "Nomic Embed", "sentences", ("en",), "apache-2.0", 547,
+        phrase("search in long texts, of up to 2,048 tokens"), "nomic_bert",
+        _vocabulary(30528), pooled=False,
     ),
     ShelfEntry(
         "intfloat/multilingual-e5-small", "Multilingual E5 small", "sentences", ("mul",), "mit",

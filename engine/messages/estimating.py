@@ -19,9 +19,17 @@ class Estimated(Answer):
     device: str
     precision: str = Field("", description="fp32, bf16 or fp16; empty: not known.")
     threads: int = Field(0, description="Of each process; 0: not known.")
+    runs: int = Field(1, description="How many runs `seconds` and `checkpoints` are of.")
     checkpoint: int = Field(0, description="Bytes of one checkpoint on the disk; 0: not known.")
     checkpoints: int = Field(0, description="How many of them there are at the most.")
+    snapshot: int = Field(0, description="Bytes of the weights alone, in fp16.")
+    snapshots: int = Field(0, description="How many of these there are in the end.")
     disk_free: int | None = Field(None, description="Bytes that are free where runs are stored.")
+
+    @property
+    def disk(self) -> int:
+        """Bytes that checkpoints and snapshots take at the most."""
+        return self.checkpoint * self.checkpoints + self.snapshot * self.snapshots
 
 
 class Estimate(Question):

@@ -60,10 +60,10 @@ class Prepared(Event):
     higher_is_better: bool = True
     layer_weights: int = Field(0, description="Weights of all layers, as `layer_weights` counts.")
     longest: int = Field(0, description="Tokens that the network reads at most; 0: not known.")
-    usual_answer: str = Field(
-        "", description="The commonest label of the validation set; empty: there are none."
+    majority: str = Field(
+        "", description="The most frequent label of the training examples; empty: there are none."
     )
-    usual_share: float = Field(0.0, description="Its share of all labels there.")
+    majority_score: float = Field(0.0, description="Its share of all validation labels.")
     absent: tuple[str, ...] = Field(
         (), description="Labels of training examples that no validation example has."
     )

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub: what is found, what would be fetched, what was."""
+"""Models and data sets of the Hugging Face Hub: what is found, what would be fetched, what was."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -7,11 +7,15 @@ from pydantic import AwareDatetime, Field
 
 from engine.messages import Message
 from engine.messages.question import Answer, Question
+from engine.spec.dataset import SplitName
 from engine.spec.phrases import PhraseField
+
+HubKind = Literal["model", "dataset"]
+"""What a name on the hub belongs to."""
 
 
 class HubFile(Message):
-    """A file of a model on the hub. `sum` is “sha256:…” or, of small files, “git:…”."""
+    """A file of a model or data set on the hub. `sum` is “sha256:…” or, of small files, “git:…”."""
 
     name: str
     bytes: int = Field(ge=0)
@@ -53,7 +57,8 @@ class Planned(Answer):
     """What a download would fetch; nothing of it has been fetched yet but its list."""
 
     kind: Literal["planned"] = "planned"
-    model: str
+    model: str = Field(description="The name of the model, or of the data set.")
+    repo: HubKind = "model"
     revision: str = Field(description="The commit that is fetched, whatever comes after it.")
     host: str
     licence: str = ""
@@ -61,6 +66,13 @@ class Planned(Answer):
     fetched: int = Field(0, description="Bytes of it that an earlier try has left on the disk.")
     disk_free: int = Field(0, description="Bytes that are free where the files go.")
     notes: tuple[PhraseField, ...] = ()
+    subset: str = Field("", description="Of a data set: which of its subsets; empty: the only one.")
+    subsets: tuple[str, ...] = Field(
+        (), description="Of a data set: all of them; without files, one must be chosen."
+    )
+    splits: dict[SplitName, tuple[str, ...]] = Field(
+        default_factory=dict, description="Of a data set: the names of the files of each split."
+    )
 
     @property
     def bytes(self) -> int:
@@ -80,6 +92,15 @@ class PlanDownload(HubQuestion):
     kind: Literal["plan_download"] = "plan_download"
     model: str
     revision: str = Field("", description="A branch, a tag or a commit; empty: the newest.")
+    folder: Path
+
+
+class PlanData(HubQuestion):
+    """What would be fetched of a data set into a folder below `folder`?"""
+
+    answered_by: ClassVar[type[Answer]] = Planned
+    kind: Literal["plan_data"] = "plan_data"
+    name: str = Field(description="As owner/name, owner/name/subset or owner/name@revision.")
     folder: Path
 
 

@@ -51,8 +51,9 @@ class FindLabelErrors(Question):
 
 
 class SuggestLabels(Question):
-    """What would this fine-tuned model say of the rows without a label?
+    """What would this model say of the rows without a label?
 
+    One that is not fine-tuned reads the rows for quick models of those that have a label.
     The most uncertain rows come first, or those that are most different from all others.
     """
 

@@ -68,7 +68,7 @@ class Attention(nn.Module):
         self.value = nn.Linear(size, size, bias=parts.biases)
         self.output = nn.Linear(size, size, bias=parts.biases)
         self.pre_norm = parts.norm == "pre"
-        self.norm: nn.Module = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.biases)
+        self.norm: nn.Module = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.norm_biases)
         if self.pre_norm and number == 0 and not parts.first_norm:
             self.norm = nn.Identity()
         self.weight_dropout = Dropout(spec.attention_dropout)

@@ -3,7 +3,7 @@
 from engine.models.embeddings import Embeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.heads import Pooler
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 
 
 class Bert(Encoder):

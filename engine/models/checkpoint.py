@@ -15,7 +15,6 @@ from torch import Tensor, nn
 
 from engine.atomic_write import whole_folder
 from engine.checkpoints.config import CONFIG, spec_of
-from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.heads import TASK
 from engine.checkpoints.prediction_settings import (
     entries_of,
@@ -39,6 +38,8 @@ from engine.models.state_dict_mapping import (
 )
 from engine.models.weight_files import SAFE, WeightFiles, check_memory, open_weight_files
 from engine.phrases import phrase
+from engine.snapshot_folder import shared_folder
+from engine.spec.families import FAMILIES
 from engine.spec.model import EncoderSpec
 from engine.tokenizers import sentencepiece
 from engine.tokenizers.folder import GOOGLE_CONFIG
@@ -103,27 +104,36 @@ class Checkpoint:
         )
 
 
-def load(folder: Path, heads: Heads | None = None, labels: tuple[str, ...] = ()) -> Checkpoint:
-    """Load a checkpoint with the wanted heads; None: those that the file has.
+def load(
+    folder: Path,
+    heads: Heads | None = None,
+    labels: tuple[str, ...] = (),
+    known: Tokenizer | None = None,
+) -> Checkpoint:
+    """Load a checkpoint, or a snapshot, with the wanted heads; None: those that the file has.
 
     A head that is wanted and not in the file, or is there for other classes than `labels`, is
-    newly made from torch's present random state, and listed in the report.
+    newly made from torch's present random state, and listed in the report. `known` is its
+    tokenizer where that was read already, as that of another snapshot of the run.
 
     Raises BadCheckpoint, and has run nothing by then.
     """
     check_folder(folder)
-    layout = read_sentence(folder)
+    shared = shared_folder(folder)
+    layout = read_sentence(shared)
     dense = {} if layout is None else {dense_folder(n): one for n, one in enumerate(layout.dense)}
-    folder = folder if layout is None else layout.encoder
-    file, config = read_config(folder)
-    config = with_settings(folder, config)
+    dense = {name: folder / one.relative_to(shared) for name, one in dense.items()}
+    inner = shared if layout is None else layout.encoder
+    folder = folder / inner.relative_to(shared)
+    file, config = read_config(inner)
+    config = with_settings(inner, config)
     spec = spec_of(config, file)
-    tokenizer = _tokenizer(folder, spec)
+    tokenizer = _tokenizer(inner, spec) if known is None else known
     spec = told_segments(spec, tokenizer)
     with open_weight_files(folder, dense) as stored:
         weights = split(stored, FAMILIES[spec.family].fused)
-        files = [file, *TOKENIZER, *weights.files]
-        with unchanged_meanwhile(folder, files):
+        words = [file, *TOKENIZER]
+        with unchanged_meanwhile(inner, words), unchanged_meanwhile(folder, [*weights.files]):
             pools = None if layout is None else layout.spec
             plan = StateDictMapper(weights, spec, config, file, pools).map(heads, labels)
             network = _filled(folder, spec, plan, weights)
@@ -170,7 +180,12 @@ def write(
 
     Raises StudioError where a weight is not finite, or not in `dtype`: that would be no checkpoint.
     """
-    tensors = finite_tensors(network, dtype)
+    write_weights(folder, finite_tensors(network, dtype))
+    write_words(folder, network, tokenizer, labels, dtype, extra)
+
+
+def write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
+    """Write the tensors of `finite_tensors` into a folder, those of dense layers inside of it."""
     parts: dict[str, dict[str, Tensor]] = {"": {}}  # by the folder that they are in
     for name, tensor in tensors.items():
         place, _, inner = name.rpartition("/")
@@ -178,7 +193,6 @@ def write(
     for place, some in parts.items():
         (folder / place).mkdir(exist_ok=True)
         safetensors.torch.save_file(some, folder / place / SAFE, {"format": "pt"})
-    write_words(folder, network, tokenizer, labels, dtype, extra)
 
 
 def write_words(
@@ -260,12 +274,8 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
     Weights that were stored in half precision stay so.
     """
     loaded = load(source)
-    dtype = HALF.get(loaded.dtype, torch.float32)
-    extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
-    extra |= entries_of(settings_in(loaded.config))
     with whole_folder(into) as inside:
-        write(inside, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
-        copy_source(source, inside)
+        dtype = write_copy(loaded, source, inside)
     info = loaded.info.model_copy(
         update={
             "dtype": str(dtype).removeprefix("torch."),
@@ -273,6 +283,17 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
         }
     )
     return info, loaded.report
+
+
+def write_copy(loaded: Checkpoint, source: Path, folder: Path) -> torch.dtype:
+    """Fill an empty folder with what was loaded from `source`, in the precision it was stored in,
+    which is given back; with its task settings, where it came from and its licence."""
+    dtype = HALF.get(loaded.dtype, torch.float32)
+    extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
+    extra |= entries_of(settings_in(loaded.config))
+    write(folder, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
+    copy_source(source, folder)
+    return dtype
 
 
 def read_config(folder: Path) -> tuple[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
 from engine.models.relative import relative_part
-from engine.spec.model import DebertaSpec
+from engine.spec.families.deberta import DebertaSpec
 
 
 class DebertaEmbeddings(TokenPositionEmbeddings):

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
-from engine.spec.model import DistilBertSpec
+from engine.spec.families.distilbert import DistilBertSpec
 
 
 class FirstVector(nn.Module):

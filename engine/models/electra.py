@@ -3,33 +3,17 @@
 The discriminator is the network for tasks; the generator beside it, which is smaller, guesses
 masked tokens. Both are the same here, with other heads.
 
-Shapes: B sequences, T tokens in each, D hidden size, E size of token embeddings.
+Shapes: B sequences, T tokens in each, D hidden size.
 """
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from engine.models.embeddings import Embeddings
+from engine.models.embeddings import WidenedEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
-from engine.spec.model import ElectraSpec
+from engine.spec.families.electra import ElectraSpec
 from engine.spec.tasks.text_classification import CLASSIFIER
-
-
-class ElectraEmbeddings(Embeddings):
-    """BERT's, of width E, and widened to D where that is another width (§3.2)."""
-
-    def __init__(self, spec: ElectraSpec) -> None:
-        super().__init__(spec, spec.embedding_size, spec.segments)
-        self.widen = (
-            nn.Linear(spec.embedding_size, spec.hidden_size)
-            if spec.projects_tokens
-            else nn.Identity()
-        )
-
-    def forward(self, tokens: Tensor, segments: Tensor, positions: Tensor | None = None) -> Tensor:
-        widened: Tensor = self.widen(super().forward(tokens, segments, positions))  # [..., D]
-        return widened
 
 
 class ElectraPooler(nn.Module):
@@ -52,7 +36,7 @@ class Electra(Encoder):
 
     def __init__(self, spec: ElectraSpec, pooler: bool = True) -> None:
         super().__init__(
-            ElectraEmbeddings(spec),
+            WidenedEmbeddings(spec, spec.segments),  # §3.2
             (Layer(spec, number) for number in range(spec.layers)),
             ElectraPooler(spec) if pooler else None,
         )

@@ -22,7 +22,7 @@ class TokenPositionEmbeddings(nn.Module):
         self.position: nn.Embedding | None = None
         if spec.parts.positions == "learned":
             self.position = nn.Embedding(spec.position_rows, size)
-        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=spec.parts.biases)
+        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=spec.parts.norm_biases)
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, tokens: Tensor, segments: Tensor, positions: Tensor | None = None) -> Tensor:
@@ -67,8 +67,21 @@ class Embeddings(TokenPositionEmbeddings):
         self.tells_segments = spec.tells_segments
 
     def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
-        assert self.position is not None
         if not self.tells_segments:
             segments = torch.zeros_like(segments)
-        summed: Tensor = self.token(tokens) + self.segment(segments) + self.position(positions)
-        return summed
+        summed: Tensor = self.token(tokens) + self.segment(segments)
+        return summed if self.position is None else summed + self.position(positions)
+
+
+class WidenedEmbeddings(Embeddings):
+    """The same with a smaller vector for each token, which is widened where the spec says so."""
+
+    def __init__(self, spec: EncoderSpec, segments: int) -> None:
+        super().__init__(spec, spec.token_size, segments)
+        self.widen: nn.Module = nn.Identity()
+        if spec.projects_tokens:
+            self.widen = nn.Linear(spec.token_size, spec.hidden_size)
+
+    def forward(self, tokens: Tensor, segments: Tensor, positions: Tensor | None = None) -> Tensor:
+        widened: Tensor = self.widen(super().forward(tokens, segments, positions))  # [..., D]
+        return widened

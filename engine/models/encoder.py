@@ -72,6 +72,7 @@ class Encoder(nn.Module):
         self.heads = made[0].attention.heads
         self.windows = tuple(dict.fromkeys(layer.attention.window for layer in made))
         self.activation_checkpointing = False  # compute the inside of layers again on the way back
+        self.nested = False  # attend without rectangles where there is no padding
 
     def forward(
         self,

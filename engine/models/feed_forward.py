@@ -40,7 +40,7 @@ class FeedForward(nn.Module):
         self.narrow = nn.Linear(spec.intermediate_size, size, bias=parts.biases)
         self.activation = ACTIVATIONS[spec.activation]
         self.pre_norm = parts.norm == "pre"
-        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.biases)
+        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.norm_biases)
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.heads import Transform
-from engine.spec.model import ModernBertSpec
+from engine.spec.families.modernbert import ModernBertSpec
 
 
 class ModernPooler(Transform):

@@ -9,7 +9,7 @@ from engine.models.embeddings import TokenPositionEmbeddings, places_behind
 from engine.models.encoder import Encoder, Layer
 from engine.models.relative import relative_part
 from engine.models.roberta import RobertaPooler
-from engine.spec.model import MpnetSpec
+from engine.spec.families.mpnet import MpnetSpec
 
 
 class MpnetEmbeddings(TokenPositionEmbeddings):

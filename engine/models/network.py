@@ -11,18 +11,19 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from engine.checkpoints.families import FAMILIES
 from engine.models.encoder import Encoded, Encoder
 from engine.models.fast.encoding import encode, encode_at, plan, pooled
 from engine.models.fast.rectangles import Ints
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads, MlmHead, NspHead, SentenceHead, TaskHead
-from engine.models.probe import Probe, chosen
+from engine.models.probe import Probe, ReadingOrder, chosen, reading_order
+from engine.spec.families import FAMILIES
 from engine.spec.model import EncoderSpec
 from engine.spec.sentence import SentenceSpec
 from engine.spec.tasks import head_of
 
 Done = TypeVar("Done")
+Plan = UnpaddedBatch | ReadingOrder  # of a batch without its padding: of the encoder, of a probe
 NO_TASK_HEAD = Heads()
 
 
@@ -94,12 +95,13 @@ class Network(nn.Module):
         segments: Tensor,
         attention_mask: Tensor | None = None,
         query_positions: Tensor | None = None,
-        unpadded: UnpaddedBatch | None = None,
+        unpadded: Plan | None = None,
     ) -> Encoded:
         """What the encoder makes of a batch, at the least cost; see `fast.encoding.encode`.
 
         `encoder` itself is the plain way, which keeps hidden states and attention weights.
         """
+        assert not isinstance(unpadded, ReadingOrder)
         return encode(self.encoder, tokens, segments, attention_mask, query_positions, unpadded)
 
     def encode_at(
@@ -117,23 +119,30 @@ class Network(nn.Module):
         tokens: Tensor,
         segments: Tensor,
         attention_mask: Tensor | None = None,
-        unpadded: UnpaddedBatch | None = None,
+        unpadded: Plan | None = None,
     ) -> Tensor:
         """What the pooler makes of each sequence, float [B, D]."""
+        assert not isinstance(unpadded, ReadingOrder)
         return pooled(self.encoder, tokens, segments, attention_mask, unpadded)
 
-    def unpad(
-        self, lengths: Ints, width: int, query_positions: Tensor | None = None
-    ) -> UnpaddedBatch:
+    @property
+    def passes_over_padding(self) -> bool:
+        """Whether a plan of a batch spares it work; a linear probe needs none."""
+        return self.probe is None or self.probe.lstm is not None
+
+    def unpad(self, lengths: Ints, width: int, query_positions: Tensor | None = None) -> Plan:
         """The plan of an unpadded batch, made on the host before the batch is moved to a device.
 
-        It is for `logits` where there is a task head, otherwise for `encode` at these positions.
+        It is for `logits` where there is a task head or a probe, otherwise for `encode` at these
+        positions.
 
         Args:
             lengths: tokens of each sequence, int64 [B].
             width: T, to which they are padded.
             query_positions: int64 [M], as for `encode`.
         """
+        if self.probe is not None:
+            return reading_order(lengths, width)
         if self.task is not None:
             none = torch.empty(0, dtype=torch.int64)
             reads_all = self.heads.reads_tokens or self.heads.pools
@@ -145,7 +154,7 @@ class Network(nn.Module):
         tokens: Tensor,
         segments: Tensor,
         attention_mask: Tensor | None = None,
-        unpadded: UnpaddedBatch | None = None,
+        unpadded: Plan | None = None,
     ) -> Tensor:
         """What the task head says, as float32.
 
@@ -163,7 +172,8 @@ class Network(nn.Module):
                 with torch.no_grad():
                     encoded = self.encoder(tokens, segments, attention_mask, keep_hidden=True)
                     tokens = chosen(encoded.hidden, self.probe.heights)
-            answers: Tensor = self.probe(tokens, attention_mask)
+            order = unpadded if isinstance(unpadded, ReadingOrder) else None
+            answers: Tensor = self.probe(tokens, attention_mask, order)
             return answers
         assert self.task is not None
         if isinstance(self.task, SentenceHead):

@@ -1,13 +1,18 @@
 """A small network that reads the vectors of an encoder (Devlin et al. 2019, §5.3).
 
-Shapes: B sequences, T tokens in each, D hidden size, N vectors of each token, L layers, C outputs.
+Shapes: B sequences, T tokens in each, D hidden size, N vectors of each token, L layers, C outputs;
+M tokens of all sequences without padding, S steps of the longest.
 """
 
+from dataclasses import dataclass
+
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 
 from engine.models.fast.dropout import Dropout
+from engine.models.fast.rectangles import Ints, Move
 from engine.spec.features import Features
 
 ALL = -1  # in the place of a height: the sum of all layers
@@ -39,6 +44,28 @@ def chosen(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor:
     """Of the vectors at all L + 1 heights, each [B, T, D], those at some: [B, T, N, D]."""
     parts = [sum(hidden[2:], hidden[1]) if height == ALL else hidden[height] for height in wanted]
     return torch.stack(parts, 2)
+
+
+@dataclass(frozen=True)
+class ReadingOrder:
+    """In which order a recurrent network reads a batch without its padding: the first tokens of
+    all sequences, those of longer ones first, then the second ones, and so on."""
+
+    tokens: Tensor  # int64 [M], where each is in the flattened [B * T]
+    batch_sizes: Tensor  # int64 [S], how many sequences have a token at each step; on the host
+
+    def moved(self, move: Move) -> "ReadingOrder":
+        return ReadingOrder(move(self.tokens), self.batch_sizes)
+
+
+def reading_order(lengths: Ints, width: int) -> ReadingOrder:
+    """Plan a batch, on the host: `lengths` are int64 [B], 1 or more, and T is `width`."""
+    order = np.argsort(-lengths, kind="stable")
+    steps = np.arange(lengths.max())
+    has_token = lengths[order, None] > steps  # [B, S]
+    cells = order[:, None] * width + steps
+    tokens, batch_sizes = cells.T[has_token.T], has_token.sum(0)
+    return ReadingOrder(torch.from_numpy(tokens), torch.from_numpy(batch_sizes))
 
 
 class Probe(nn.Module):
@@ -78,16 +105,19 @@ class Probe(nn.Module):
             width = features.probe_size
         self.dense = nn.Linear(width, outputs)
 
-    def forward(self, vectors: Tensor, attention_mask: Tensor | None) -> Tensor:
+    def forward(
+        self, vectors: Tensor, attention_mask: Tensor | None, order: ReadingOrder | None = None
+    ) -> Tensor:
         """Logits as float32: [B, C], or [B, T, C] where each token is answered for.
 
         Args:
             vectors: float [B, T, N, D], those at `heights`.
             attention_mask: bool [B, T], False on padding; None where there is none.
+            order: the plan of this batch; None: it is made here, for which a device is waited for.
         """
         x = self.dropout(self._mixed(vectors.float()))  # [B, T, D]
         if self.lstm is not None:
-            x = self.dropout(self._along(self.lstm, x, attention_mask))
+            x = self.dropout(self._along(self.lstm, x, attention_mask, order))
         if not self.reads_tokens:
             x = self._pooled(x, attention_mask)
         logits: Tensor = self.dense(x)
@@ -102,14 +132,25 @@ class Probe(nn.Module):
             return vectors.flatten(2)
         return vectors.sum(2)
 
-    def _along(self, lstm: nn.LSTM, x: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Read from both ends; padding is not read."""
+    def _along(
+        self,
+        lstm: nn.LSTM,
+        x: Tensor,
+        attention_mask: Tensor | None,
+        order: ReadingOrder | None,
+    ) -> Tensor:
+        """Read from both ends; padding is not read, and 0 is said of it."""
         if attention_mask is None:
             read: Tensor = lstm(x)[0]
             return read
-        lengths = attention_mask.sum(1).cpu()
-        packed = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
-        return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=x.size(1))[0]
+        if order is None:
+            lengths = attention_mask.sum(1).cpu().numpy()
+            order = reading_order(lengths, x.size(1)).moved(lambda plan: plan.to(x.device))
+        rows = x.flatten(0, 1).index_select(0, order.tokens)  # [M, D]
+        read = lstm(PackedSequence(rows, order.batch_sizes))[0].data  # [M, W]
+        spread = read.new_zeros(x.size(0) * x.size(1), read.size(1))
+        spread = spread.index_copy(0, order.tokens, read)
+        return spread.view(x.size(0), x.size(1), -1)
 
     def _pooled(self, x: Tensor, attention_mask: Tensor | None) -> Tensor:
         """[B, T, W] → [B, W]"""

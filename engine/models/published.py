@@ -6,12 +6,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, TIED, entries_of
-from engine.checkpoints.families import BERT, FAMILIES
-from engine.checkpoints.family import Family
 from engine.checkpoints.heads import PROBE_FIELDS, TASK
 from engine.checkpoints.sentence_layout import dense_folder
 from engine.models.heads import Heads
 from engine.phrases import phrase
+from engine.spec.families import FAMILIES
+from engine.spec.families.bert import FAMILY as BERT
+from engine.spec.families.family import Family
 from engine.spec.features import Features
 from engine.spec.model import EncoderSpec
 from engine.spec.tasks import head_of

@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from engine.messages.explore.attention import ScoreTerm
-from engine.spec.model import DebertaSpec, EncoderSpec
+from engine.spec.families.deberta import DebertaSpec
+from engine.spec.model import EncoderSpec
 
 if TYPE_CHECKING:
     from engine.models.attention import Attention

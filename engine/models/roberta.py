@@ -9,7 +9,8 @@ from engine.models.embeddings import Embeddings, places_behind
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.heads import Pooler
-from engine.spec.model import EncoderSpec, RobertaSpec
+from engine.spec.families.roberta import RobertaSpec
+from engine.spec.model import EncoderSpec
 from engine.spec.tasks.text_classification import CLASSIFIER
 
 

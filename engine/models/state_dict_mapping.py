@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from engine.checkpoints.config import CONFIG, TIED, first_architecture
-from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.fit import missing_nsp_head
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.errors import BadCheckpoint
@@ -28,6 +27,7 @@ from engine.models.published import (
 )
 from engine.models.weight_files import WeightFiles
 from engine.phrases import phrase
+from engine.spec.families import FAMILIES
 from engine.spec.model import EncoderSpec
 from engine.spec.sentence import KIND, SentenceSpec
 from engine.spec.tasks import added_layers, head_of

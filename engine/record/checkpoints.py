@@ -42,6 +42,23 @@ def all_checkpoints(session: Session) -> Sequence[Checkpoint]:
     ).all()
 
 
+def best_and_last(session: Session) -> dict[str, tuple[Path, int]]:
+    """Of every run that saved something: the folder of its best checkpoint, or else of its last,
+    and the step of the last one."""
+    rows = select(Checkpoint.run_id, Checkpoint.folder, Checkpoint.step, Checkpoint.best)
+    found: dict[str, tuple[Path, int]] = {}
+    best: set[str] = set()
+    for run_id, folder, step, is_best in session.execute(
+        rows.where(Checkpoint.run_id.is_not(None)).order_by(Checkpoint.run_id, Checkpoint.step)
+    ):
+        assert run_id is not None
+        shown = found[run_id][0] if run_id in best else folder
+        found[run_id] = shown, step
+        if is_best:
+            best.add(run_id)
+    return found
+
+
 def add_saved(session: Session, run_id: str, folder: RunFolder, event: Saved) -> None:
     """Record what a run saved; a new best one takes that mark from the one before."""
     if event.best:

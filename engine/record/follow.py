@@ -4,7 +4,9 @@ The rows and the byte up to which the events were read are saved in the same tra
 no event is lost or counted twice, however the program ends.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
 
 from sqlalchemy.orm import Session
 
@@ -41,8 +43,13 @@ def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
     points = [event for event in events if isinstance(event, Measured)]
     add_metrics(session, run.id, points)
     state: State | None = None
-    for event in events:
-        state = _apply(session, run, folder, event) or state
+    for is_point, some in groupby(events, lambda event: isinstance(event, Measured)):
+        if is_point:
+            stretch = [point for point in some if isinstance(point, Measured)]
+            state = _apply_points(run, folder, stretch) or state
+            continue
+        for event in some:
+            state = _apply(session, run, folder, event) or state
     if any(event.name in (run.best_metric, TIE_BREAKER) for event in points) or any(
         isinstance(event, Prepared) for event in events
     ):
@@ -135,7 +142,7 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
     run.heard = event.at
     _follow_stage(run, event)
     leads_to: State | None = None
-    if run.problem and isinstance(event, Prepared | Progressed | Measured | Saved):
+    if run.problem and isinstance(event, Prepared | Progressed | Saved):
         run.problem = run.advice = ""  # it waited, and works again
         leads_to = at_work(folder)
     match event:
@@ -150,11 +157,6 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
             run.best_metric, run.higher_is_better = event.best_metric, event.higher_is_better
             if event.processes > 1:
                 run.versions = {"processes": str(event.processes), **event.versions}
-        case Measured():
-            if run.paced_from is None:
-                run.paced_from, run.paced_step = event.at, event.step
-            run.step = max(run.step, event.step)
-            run.loss = event.value if event.name == "loss" else run.loss
         case Saved():
             add_saved(session, run.id, folder, event)
         case Removed():
@@ -173,6 +175,29 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
             match_folders(session, run.id, folder)
             return event.outcome
     return leads_to
+
+
+def _apply_points(run: Run, folder: RunFolder, points: Sequence[Measured]) -> State | None:
+    """The same of points of curves, one after another: nearly all events are some.
+
+    Each field of the run is set once for all of them, which the record notices each time.
+    """
+    heard, seconds = run.heard, run.seconds
+    for point in points:
+        seconds += _seconds(heard, point.at)
+        heard = point.at
+    run.heard, run.seconds = heard, seconds
+    _follow_stage(run, points[-1])
+    if run.paced_from is None:
+        run.paced_from, run.paced_step = points[0].at, points[0].step
+    run.step = max(run.step, *(point.step for point in points))
+    losses = [point.value for point in points if point.name == "loss"]
+    if losses:
+        run.loss = losses[-1]
+    if not run.problem:
+        return None
+    run.problem = run.advice = ""  # it waited, and works again
+    return at_work(folder)
 
 
 def _follow_stage(run: Run, event: AnyEvent) -> None:

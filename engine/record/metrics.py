@@ -1,9 +1,11 @@
 """Curves: one table for the points of all runs."""
 
 from collections.abc import Sequence
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import ForeignKey, Integer, and_, cast, func, select
-from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 
 from engine.messages.events import Measured
@@ -11,6 +13,8 @@ from engine.record.runs import Run
 from engine.record.tables import Table
 
 TIE_BREAKER = "validation_loss"  # lower is better, where the scores of two steps are equal
+Steps = NDArray[np.int64]
+Values = NDArray[np.float64]
 Point = tuple[int, float | None, str]  # step, value, status
 
 
@@ -27,33 +31,96 @@ class Metric(Table):
     status: Mapped[str]
 
 
+ADD = (
+    "INSERT INTO metrics (run_id, name, step, value, status) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET value = excluded.value, status = excluded.status"
+)
+
+
 def add_metrics(session: Session, run_id: str, points: Sequence[Measured]) -> None:
-    """Record `points`; a step measured again after a resume replaces the old value."""
-    rows = [
-        {"run_id": run_id, "name": p.name, "step": p.step, "value": p.value, "status": p.status}
-        for p in points
-    ]
-    upsert = insert(Metric)
-    new = {"value": upsert.excluded.value, "status": upsert.excluded.status}
+    """Record `points`; a step measured again after a resume replaces the old value.
+
+    By the driver alone, as they are read: the ORM would take as long as all else that is done.
+    """
+    rows = [(run_id, point.name, point.step, point.value, point.status) for point in points]
     if rows:
-        session.execute(upsert.on_conflict_do_update(set_=new), rows)
+        session.connection().exec_driver_sql(ADD, rows)
 
 
 def curves(session: Session, run_id: str) -> dict[str, list[Point]]:
-    """All curves of a run by name."""
+    """All curves of a run by name.
+
+    Read by the driver alone: a row of the ORM for each point would hold Python, and with it the
+    window, ten times as long.
+    """
+    wanted = "SELECT step, value, status FROM metrics WHERE run_id = ? AND name = ? ORDER BY step"
     found: dict[str, list[Point]] = {}
-    wanted = select(Metric.name, Metric.step, Metric.value, Metric.status)
-    for name, step, value, status in session.execute(
-        wanted.where(Metric.run_id == run_id).order_by(Metric.name, Metric.step)
-    ):
-        found.setdefault(name, []).append((step, value, status))
+    for name in names_of(session, run_id):
+        read: Any = session.connection().exec_driver_sql(wanted, (run_id, name)).cursor
+        found[name] = read.fetchall()
     return found
+
+
+def names_of(session: Session, run_id: str) -> list[str]:
+    """The names of the curves of a run. One step in the index for each, however long they are."""
+    found: list[str] = []
+    after = ""
+    while True:
+        wanted = select(func.min(Metric.name)).where(Metric.run_id == run_id, Metric.name > after)
+        name = session.scalar(wanted)
+        if name is None:
+            return found
+        found.append(name)
+        after = name
+
+
+def points_of(session: Session, run_id: str, name: str) -> tuple[Steps, Values]:
+    """One curve as arrays: int64 [N] steps that rise, float64 [N]; NaN where it was not finite.
+
+    For many long curves: the points are never objects of their own.
+    """
+    rows = session.connection().exec_driver_sql(
+        "SELECT step, value FROM metrics WHERE run_id = ? AND name = ? ORDER BY step",
+        (run_id, name),
+    )
+    found = rows.fetchall()
+    steps = np.fromiter((row[0] for row in found), np.int64, len(found))
+    values = np.fromiter(
+        (np.nan if row[1] is None else row[1] for row in found), np.float64, len(found)
+    )
+    return steps, values
 
 
 def values_of(session: Session, run_id: str, name: str) -> dict[int, float | None]:
     """One curve of a run, by step; None where a value was not finite."""
     wanted = select(Metric.step, Metric.value).where(Metric.run_id == run_id, Metric.name == name)
     return {row.step: row.value for row in session.execute(wanted)}
+
+
+When = Literal["at best", "last", "lowest", "highest"]
+"""Which point of a curve: at the best checkpoint, the last one, or its lowest or highest."""
+
+
+def values_of_runs(
+    session: Session, name: str, when: When, run_ids: Sequence[str] | None = None
+) -> dict[str, float]:
+    """One number of each run that measured `name`, by its id; all runs where none are named.
+
+    A run without a best checkpoint has nothing there, and what is not finite is left out.
+    """
+    here = select(Metric.value).where(Metric.run_id == Run.id, Metric.name == name)
+    match when:
+        case "at best":
+            one = here.where(Metric.step == Run.best_step)
+        case "last":
+            one = here.order_by(Metric.step.desc()).limit(1)
+        case _:
+            extreme = func.min(Metric.value) if when == "lowest" else func.max(Metric.value)
+            one = here.with_only_columns(extreme)
+    wanted = select(Run.id, one.scalar_subquery().label("value"))
+    if run_ids is not None:
+        wanted = wanted.where(Run.id.in_(run_ids))
+    return {row.id: row.value for row in session.execute(wanted) if row.value is not None}
 
 
 def value_at(session: Session, run_id: str, name: str, step: int) -> float | None:

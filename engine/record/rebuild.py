@@ -1,10 +1,12 @@
 """The record made anew from the folders of the home; what the user said is kept where it can be.
 
-Names, notes, stars and places in the queue come from the record as it was, or, where that one was
-damaged, from what can still be read of it and of its backups.
+Names, notes, stars, tags and places in the queue come from the record as it was, or, where that one
+was damaged, from what can still be read of it and of its backups.
 """
 
+import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from engine.runs.folder import RunFolder
 from engine.system_errors import explained, may_be_there
 from engine.visible import is_text
 
+SAID = "SELECT id, name, notes, star, state, tags, archived FROM runs"
 UNREADABLE = (StudioError, OSError, ValueError, OverflowError)  # what a bad folder leads to
 
 
@@ -37,6 +40,8 @@ class Words:
     notes: str
     star: bool
     queued: bool
+    tags: tuple[str, ...]
+    archived: bool
 
 
 def rebuild(home: Home, sets_aside: bool = False) -> int:
@@ -136,6 +141,7 @@ def _take_in(session: Session, folder: RunFolder, said: Words | None, listed: bo
 def _say_again(run: Run, said: Words | None) -> None:
     if said is not None:
         run.name, run.notes, run.star = said.name or run.name, said.notes, said.star
+        run.tags, run.archived = list(said.tags), said.archived
 
 
 def _nameless(path: Path) -> Phrase:
@@ -158,13 +164,21 @@ def _reason(error: Exception, folder: RunFolder) -> StudioError:
 
 
 def _words(session: Session) -> dict[str, Words]:
-    said = session.execute(select(Run.id, Run.name, Run.notes, Run.star, Run.state))
-    return {row[0]: _said(*row) for row in said}
+    columns = (Run.id, Run.name, Run.notes, Run.star, Run.state, Run.tags, Run.archived)
+    return {row[0]: _said(*row) for row in session.execute(select(*columns))}
 
 
-def _said(run_id: str, name: str, notes: str, star: bool, state: str) -> Words:
+def _said(
+    run_id: str,
+    name: str,
+    notes: str,
+    star: bool,
+    state: str,
+    tags: Sequence[str],
+    archived: bool,
+) -> Words:
     named = state != "unreadable" or name != run_id  # such a one is listed by its folder
-    return Words(name if named else "", notes, star, state == "queued")
+    return Words(name if named else "", notes, star, state == "queued", tuple(tags), archived)
 
 
 def _words_from(record: Record, backups: Path) -> dict[str, Words]:
@@ -182,10 +196,20 @@ def _salvage(file: Path) -> dict[str, Words]:
     words: dict[str, Words] = {}
     try:
         with closing(sqlite3.connect(read_only(file), uri=True)) as connection:
-            for row in connection.execute("SELECT id, name, notes, star, state FROM runs"):
+            for row in connection.execute(SAID):
                 match row:
-                    case (str(run_id), str(name), str(notes), int(star), str(state)):
-                        words[run_id] = _said(run_id, name, notes, bool(star), state)
+                    case (str(run_id), str(name), str(notes), int(star), str(state), tags, kept):
+                        said = (run_id, name, notes, bool(star), state)
+                        words[run_id] = _said(*said, _tags(tags), bool(kept))
     except (sqlite3.Error, UnicodeDecodeError):
         return words
     return words
+
+
+def _tags(kept: object) -> list[str]:
+    """Those of a row that may be damaged."""
+    try:
+        found = json.loads(kept) if isinstance(kept, str) else []
+    except ValueError:
+        return []
+    return [tag for tag in found if isinstance(tag, str)] if isinstance(found, list) else []

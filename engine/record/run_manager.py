@@ -5,9 +5,11 @@ that thread alone changes states. What is new comes back as a list of updates fo
 """
 
 import itertools
+import logging
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -15,13 +17,17 @@ from pydantic_core import from_json
 from sqlalchemy.orm import Session
 
 from engine.atomic_write import clear_leftovers
+from engine.desktop.awake import Awake
 from engine.errors import StudioError
 from engine.home import Home, free_folder
 from engine.messages import now
 from engine.phrases import Phrase, phrase
+from engine.preferences import RunPreferencesFile
 from engine.record import rebuild
 from engine.record.backups import back_up_daily, date_of
+from engine.record.end_news import tell_ends
 from engine.record.follow import take_in
+from engine.record.live_curves import LiveCurvesWriter
 from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate, RunWatch, Trashed
 from engine.record.runs import (
@@ -37,6 +43,7 @@ from engine.record.runs import (
     runs_in,
 )
 from engine.record.runs import run as find
+from engine.record.searches import MARK, Searches
 from engine.record.workers import QueueRunner, Workers
 from engine.runs import launch
 from engine.runs.branching import branch
@@ -45,6 +52,8 @@ from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.lock import hold
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec
+
+log = logging.getLogger("studio")
 
 NUMBERED = re.compile(r" \(\d+\)$")  # how a name ends that was given a number
 FEATURES_FOLDER = "features"  # in the cache of the home, a folder for each layer sweep
@@ -67,7 +76,12 @@ class RunManager:
         self._leads = False
         self._known: set[str] | None = None  # the ids of the runs that are listed
         self.workers = Workers()
+        self.awake = Awake()
+        self._told_of_sleep = False
+        self._preferences = RunPreferencesFile(home.settings)
         self._watch = RunWatch(record, self.workers)
+        self._live_curves = LiveCurvesWriter(home)
+        self._searches = Searches(record, self._add_more)
         self.is_busy = False  # some run is not finished
 
     @property
@@ -113,14 +127,39 @@ class RunManager:
         self._record.check_place()
         with self._record.read() as session:
             runs = all_runs(session) if everything else runs_in(session, WORKING)
-        updates = [*self._new_runs(), *self._watch.follow(runs), *self._start_queued()]
+        updates = [*self._new_runs(), *self._watch.follow(runs)]
+        updates += tell_ends(updates, self._home, self._preferences.get())
+        if self.lead():
+            live = self._preferences.get().live_curves
+            at_work = [run for run in runs if run.state in WORKING]
+            updates += self._live_curves.follow(at_work, updates, live)
+            updates += self._searches.follow(updates)
+        updates += self._start_queued()
         with self._record.read() as session:
             queued, working = runs_in(session, ("queued",)), runs_in(session, WORKING)
-        self.is_busy = bool(queued or working)
-        if queued and self._runner is not None:
+        self.is_busy = bool(queued or working or self._searches.is_busy)
+        self._stay_awake(bool(working))
+        if (queued or self._is_followed(working)) and self._runner is not None:
             self._runner.ensure()
         self.workers.reap(self._is_working)
         return updates
+
+    def _is_followed(self, working: Sequence[Run]) -> bool:
+        """Whether somebody must follow the runs at work, also when this process ends."""
+        preferences = self._preferences.get()
+        tells = preferences.notify or preferences.on_end or preferences.keep_awake
+        tells = tells or preferences.live_curves != "off"
+        return any(tells or MARK in run.job for run in working)
+
+    def _stay_awake(self, working: bool) -> None:
+        """Keep the system awake while a run trains, where the user likes that."""
+        if not working or not self._preferences.get().keep_awake:
+            self.awake.release()
+            return
+        self.awake.hold()
+        if self.awake.problem and not self._told_of_sleep:
+            self._told_of_sleep = True
+            log.info("the system cannot be kept awake: %s", self.awake.problem)
 
     def _new_runs(self) -> list[RunUpdate]:
         """Runs that another process put in the queue."""
@@ -161,20 +200,51 @@ class RunManager:
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
     def _start_queued(self) -> list[RunUpdate]:
-        """Start the runs whose device is free, one on each device, in the order of the queue."""
+        """Start the runs whose device is free, in the order of the queue: one on each device, or as
+        many as the user prefers. One that waits for another run is passed over.
+        """
         if not self.lead():
             return []
+        limit = self._preferences.get().runs_per_device
         with self._record.read() as session:
-            taken = {_device(run) for run in runs_in(session, WORKING)}
+            used = Counter(_device(run) for run in runs_in(session, WORKING))
             queued = runs_in(session, ("queued",))
         updates: list[RunUpdate] = []
         for run in queued:
+            if (update := self._held_back(run)) is not None:
+                updates += update
+                continue
             device = _device(run)
-            if not _is_taken(device, taken) and not run.run_folder().has_worker():
+            starts = _in_use(device, used) < limit and not run.run_folder().has_worker()
+            if starts:
                 self._launch(run)
                 updates.append(RunUpdate("run_changed", (run.id,)))
-            taken.add(device)  # also by one that waits: nobody overtakes it
+            used[device] += 1 if starts else limit  # nobody overtakes one that waits
         return updates
+
+    def _held_back(self, run: Run) -> list[RunUpdate] | None:
+        """None where a run may start; where it waits for another one, what changed by that.
+
+        Where that one has not finished and will not by itself, this one is put on hold.
+        """
+        before_id = run.run_folder().waits_for()
+        if not before_id:
+            return None
+        with self._record.read() as session:
+            before = find(session, before_id)
+        if before is not None and before.state == "finished":
+            return None
+        if before is not None and before.state in (*WAITING, *WORKING):
+            return []
+        with self._record.session() as session:
+            if (held := find(session, run.id)) is not None and held.state == "queued":
+                held.state = "on hold"
+                held.problem = phrase(
+                    "It was to start after “{run}”, which has not finished.",
+                    run=before.name if before is not None else before_id,
+                )
+                held.advice = phrase("Release it to start it without that run.")
+        return [RunUpdate("run_changed", (run.id,))]
 
     def _launch(self, queued: Run) -> None:
         """Start a worker; the state is saved first, so that no worker is ever started twice."""
@@ -204,20 +274,29 @@ class RunManager:
         self.workers.end_standby()
         return []
 
-    def add(self, job: JobSpec) -> list[str]:
+    def add(self, job: JobSpec, after: str = "") -> list[str]:
         """Make a folder for each run of `job` and put them in the queue; gives their ids.
 
         A name that a run has already gets a number behind it, so that runs can be told apart.
+        `after`: the id of a run that must have finished before they start; “”: at any time.
         Quick, and as its own transaction safe beside the thread that manages; all or none.
         """
+        with self._record.read() as session:
+            apart = _named_apart(job, names(session))
+        return self._add(expand(apart, self._home.cache / FEATURES_FOLDER), after)
+
+    def _add(self, jobs: Sequence[JobSpec], after: str = "") -> list[str]:
+        """Put a run for each of these jobs in the queue; all or none."""
         made: list[Path] = []
         try:
             with self._record.session() as session:
                 ids = []
-                apart = _named_apart(job, names(session))
-                for one in expand(apart, self._home.cache / FEATURES_FOLDER):
+                for one in jobs:
                     made.append(free_folder(self._home.runs, one.name))
-                    ids.append(add_run(session, RunFolder.create(made[-1], one), one, "queued").id)
+                    folder = RunFolder.create(made[-1], one)
+                    if after:
+                        folder.wait_for(after)
+                    ids.append(add_run(session, folder, one, "queued").id)
         except BaseException:
             for path in made:
                 shutil.rmtree(path, ignore_errors=True)
@@ -225,6 +304,10 @@ class RunManager:
         for run_id in ids:
             self._added(run_id)
         return ids
+
+    def _add_more(self, jobs: Sequence[JobSpec]) -> list[RunUpdate]:
+        """The same for the next runs of a search."""
+        return [RunUpdate("run_added", (run_id,)) for run_id in self._add(jobs)]
 
     def stop(self, run_id: str) -> list[RunUpdate]:
         """Ask a run to save and end; one that waits in the queue just leaves it."""
@@ -253,6 +336,8 @@ class RunManager:
             folder = run.run_folder()
             folder.job()
             folder.clear_stop()
+            if run.state == "on hold" and run.problem:
+                folder.wait_for("")  # what it waited for has not finished
             run.state = "queued"
             run.problem = run.advice = run.details = ""
         return [RunUpdate("run_changed", (run_id,)), *self._start_queued()]
@@ -275,6 +360,37 @@ class RunManager:
                 if run_id in chosen:
                     chosen[run_id].priority = highest + ahead
         return [RunUpdate("run_changed", (run_id,)) for run_id in chosen]
+
+    def order(self, run_ids: Sequence[str]) -> list[RunUpdate]:
+        """Give the waiting runs this order; those that are not named come behind."""
+        with self._record.session() as session:
+            waiting = {run.id: run for run in runs_in(session, WAITING)}
+            named = [run_id for run_id in run_ids if run_id in waiting]
+            ordered = [*named, *(run_id for run_id in waiting if run_id not in named)]
+            for place, run_id in enumerate(ordered):
+                waiting[run_id].priority = len(ordered) - place
+        return [RunUpdate("run_changed", (run_id,)) for run_id in ordered]
+
+    def start_after(self, run_ids: Sequence[str], before_id: str) -> list[RunUpdate]:
+        """Start waiting runs only when another one has finished; “”: at any time.
+
+        Raises StudioError where runs would wait for one another.
+        """
+        with self._record.read() as session:
+            waiting = [run for run in runs_in(session, WAITING) if run.id in run_ids]
+            before = self._find(session, before_id) if before_id else None
+            seen = set[str]()
+            while before is not None and before.id not in seen:
+                seen.add(before.id)
+                if before.id in run_ids:
+                    raise StudioError(
+                        phrase("“{run}” would wait for itself.", run=before.name),
+                        phrase("Choose a run that does not wait for it."),
+                    )
+                before = find(session, before.run_folder().waits_for())
+        for run in waiting:
+            run.run_folder().wait_for(before_id)
+        return [RunUpdate("run_changed", (run.id,)) for run in waiting]
 
     def force_stop(self, run_id: str) -> list[RunUpdate]:
         """Kill the worker of a run with all that it started; what it has not saved is lost."""
@@ -308,7 +424,7 @@ class RunManager:
                 remove_run(session, run_id)
             updates.append(RunUpdate("run_removed", (run_id,)))
             if place is not None:
-                trashed.append(Trashed(run.name, run.notes, run.star, run.folder, place))
+                trashed.append(_trashed(run, place))
         return [*updates, RunUpdate("trashed", (tuple(trashed),))] if trashed else updates
 
     def _to_trash(
@@ -340,6 +456,7 @@ class RunManager:
             with self._record.session() as session:
                 run = take_in(session, folder, folder.job())
                 run.name, run.notes, run.star = gone.name, gone.notes, gone.star
+                run.tags, run.archived = list(gone.tags), gone.archived
             updates.append(self._added(run.id))
         return updates
 
@@ -368,6 +485,7 @@ class RunManager:
         The queue runner goes on with what waits.
         """
         self.workers.leave()
+        self.awake.release()
         self.step_back()
         if self._runner is not None:
             self._runner.leave()
@@ -436,6 +554,11 @@ def _device(run: Run) -> str:
     return (run.device or run.asked_device()).partition(":")[0]
 
 
-def _is_taken(device: str, taken: set[str]) -> bool:
-    """“auto” may turn out to be any device."""
-    return device in taken or "auto" in taken or (device == "auto" and bool(taken))
+def _in_use(device: str, used: Mapping[str, int]) -> int:
+    """How many runs a device has, or may have: “auto” may turn out to be any device."""
+    return sum(used.values()) if device == "auto" else used.get(device, 0) + used.get("auto", 0)
+
+
+def _trashed(run: Run, place: Path) -> Trashed:
+    said = run.name, run.notes, run.star
+    return Trashed(*said, run.folder, place, tuple(run.tags), run.archived)

@@ -49,6 +49,8 @@ class Trashed(NamedTuple):
     star: bool
     folder: Path  # where it was
     place: Path  # where it is
+    tags: tuple[str, ...] = ()
+    archived: bool = False
 
 
 class RunEnd(NamedTuple):
@@ -62,6 +64,7 @@ class RunEnd(NamedTuple):
     metric: str
     score: float | None
     by_user: bool  # asked for: no news
+    folder: Path = Path()
 
 
 class RunWatch:
@@ -166,7 +169,8 @@ class RunWatch:
         if seen.state not in WORKING or run is None or run.state in WORKING:
             return []
         said = (run.problem, run.advice, run.best_metric, run.best_score)
-        return [RunUpdate("ended", (RunEnd(run.id, run.name, run.state, *said, by_user),))]
+        end = RunEnd(run.id, run.name, run.state, *said, by_user, run.folder)
+        return [RunUpdate("ended", (end,))]
 
     def _feel_pulse(self, seen: Run, folder: RunFolder) -> bool:
         """Whether a worker began to hang or works again; that is recorded. It is never killed."""

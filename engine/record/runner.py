@@ -25,6 +25,7 @@ from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunEnd, RunUpdate
 from engine.record.runs import WORKING, runs_in
+from engine.record.searches import has_open
 from engine.runs.lock import hold, is_held
 from engine.system_errors import explained
 from engine.terminal import remark, say
@@ -54,7 +55,7 @@ def run_queue(home: Home) -> None:
     others = StudioError(phrase("Another process runs the queue."))
     record = open_record(home.record, home.backups)
     try:
-        while _has_work(record):  # also what was added while the lock was being dropped
+        while has_work(record):  # also what was added while the lock was being dropped
             with hold(home.runner_lock, others):
                 _until_done(home, record)
     except StudioError as error:
@@ -67,20 +68,27 @@ def run_queue(home: Home) -> None:
 def _until_done(home: Home, record: Record) -> None:
     manager = RunManager(record, home)
     try:
-        while _has_work(record):
+        while True:
             if is_held(home.lock):
                 manager.step_back()
+                if not has_work(record):
+                    return
                 time.sleep(WAITING_INTERVAL)
-            else:
-                _log(manager.refresh())
-                time.sleep(0 if manager.is_behind else INTERVAL)
+                continue
+            _log(manager.refresh())
+            if not manager.is_busy:
+                return
+            time.sleep(0 if manager.is_behind else INTERVAL)
     finally:
         manager.leave()
 
 
-def _has_work(record: Record) -> bool:
+def has_work(record: Record) -> bool:
+    """Whether a run waits or is at work, or a search waits for its next combination."""
     with record.read() as session:
-        return bool(runs_in(session, ("queued", *WORKING)))
+        if runs_in(session, ("queued", *WORKING)):
+            return True
+    return has_open(record)
 
 
 def _log(updates: Iterable[RunUpdate]) -> None:

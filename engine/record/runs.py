@@ -1,6 +1,6 @@
 """Runs: what was asked, how far it came, how it ended, and what the user says of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from engine.errors import StudioError
 from engine.record.tables import Moment, Place, Sentence, Sentences, Table
 from engine.runs.folder import RunFolder, changed
-from engine.spec.job import JobSpec
+from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 
 State = Literal[
     "queued",
@@ -33,12 +33,14 @@ WORKING: tuple[State, ...] = (*("starting", "running", "paused", "not responding
 WAITING: tuple[State, ...] = ("queued", "on hold")  # in the queue
 RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
 MOST_REMARKS = 200  # kept of one run
+MOST_TAGS, TAG_LENGTH = 50, 60  # of one run; characters
 
 
 class Run(Table):
     """One execution of a job. Its id is the name of its folder.
 
-    `name`, `notes`, `star` and `priority` belong to the user; all else comes from the folder.
+    `name`, `notes`, `star`, `tags`, `archived` and `priority` belong to the user; all else comes
+    from the folder.
     """
 
     __tablename__ = "runs"
@@ -47,6 +49,8 @@ class Run(Table):
     name: Mapped[str]
     notes: Mapped[str] = mapped_column(default="")
     star: Mapped[bool] = mapped_column(default=False)
+    tags: Mapped[list[str]] = mapped_column(JSON, default=list)
+    archived: Mapped[bool] = mapped_column(default=False)  # out of the way, and kept
     priority: Mapped[int] = mapped_column(default=0)  # in the queue, the highest first
 
     task: Mapped[str]
@@ -210,3 +214,36 @@ def set_notes(session: Session, run_id: str, notes: str) -> None:
 def set_star(session: Session, run_id: str, star: bool) -> None:
     if (found := run(session, run_id)) is not None:
         found.star = star
+
+
+def set_tags(session: Session, run_id: str, tags: Sequence[str]) -> None:
+    """Give a run these tags and no others, each once; blanks around them do not count."""
+    if (found := run(session, run_id)) is not None:
+        cut = (tag.strip()[:TAG_LENGTH] for tag in tags)
+        found.tags = list(dict.fromkeys(tag for tag in cut if tag))[:MOST_TAGS]
+
+
+def said_of(found: Run) -> dict[str, Any]:
+    """What the user says of a run, as JSON that goes with it to another home."""
+    return {
+        "name": found.name,
+        "notes": found.notes,
+        "star": found.star,
+        "tags": list(found.tags),
+    }
+
+
+def say_again(session: Session, run_id: str, said: Mapping[str, Any]) -> None:
+    """Say of a run what was said of it elsewhere, by whoever wrote that."""
+    name, notes, tags = said.get("name"), said.get("notes"), said.get("tags")
+    if isinstance(name, str) and name.strip():
+        set_name(session, run_id, name.strip()[:RUN_NAME_LENGTH])
+    set_notes(session, run_id, notes if isinstance(notes, str) else "")
+    set_star(session, run_id, said.get("star") is True)
+    listed = tags if isinstance(tags, list) else ()
+    set_tags(session, run_id, [tag for tag in listed if isinstance(tag, str)])
+
+
+def set_archived(session: Session, run_id: str, archived: bool) -> None:
+    if (found := run(session, run_id)) is not None:
+        found.archived = archived

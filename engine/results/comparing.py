@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.errors import StudioError
-from engine.phrases import Phrase, phrase
+from engine.phrases import Phrase, joined, phrase
 from engine.results.conditions import Conditions, Rows
 from engine.results.groups import row_scores
 from engine.results.intervals import Interval
@@ -23,7 +23,7 @@ from engine.results.measures import Measure, difference, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, text_columns
 from engine.results.significance import Difference, mcnemar, over_seeds
-from engine.spec.tasks import metric_of
+from engine.spec.tasks import TASKS, metric_of
 
 LEVEL = 0.05  # a p below it may be claimed
 BETWEEN_TEXTS = "\x1f"
@@ -42,17 +42,14 @@ class Matching:
     @property
     def sentence(self) -> Phrase:
         """What was matched, and what was not."""
-        matched = phrase("{n:,} row(s) are in both", n=len(self.first))
-        if not self.only_first + self.only_second + self.relabelled:
-            return matched
-        return phrase(
-            "{matched}; {first:,} are only in the first, {second:,} only in the second, and "
-            "{relabelled:,} have another gold label",
-            matched=matched,
-            first=self.only_first,
-            second=self.only_second,
-            relabelled=self.relabelled,
-        )
+        parts = [phrase("{n:,} row(s) are in both", n=len(self.first))]
+        if self.only_first:
+            parts.append(phrase("{n:,} row(s) only in the first", n=self.only_first))
+        if self.only_second:
+            parts.append(phrase("{n:,} row(s) only in the second", n=self.only_second))
+        if self.relabelled:
+            parts.append(phrase("{n:,} row(s) with another gold label", n=self.relabelled))
+        return joined(", ", parts)
 
 
 @dataclass(frozen=True)
@@ -159,8 +156,8 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
         raise StudioError(
             phrase(
                 "The two results are of different tasks: {first} and {second}.",
-                first=first.facts.task,
-                second=second.facts.task,
+                first=Phrase(TASKS[first.facts.task].facts.title, {}),
+                second=Phrase(TASKS[second.facts.task].facts.title, {}),
             ),
             phrase("Compare two results of the same task."),
         )
@@ -216,30 +213,33 @@ def compare_seeds(
 def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None = None) -> Phrase:
     """One sentence: which is better by how much, or that chance explains the difference."""
     metric = metric_of(main.name)
-    scale = 1 if metric is None or metric.unit == "number" else 100
+    is_share = metric is not None and metric.unit != "number"
+    scale = 100 if is_share else 1
     shown = {
         "metric": metric.title if metric else main.name,
         "first": scale * main.first.value,
         "second": scale * main.second.value,
         "low": scale * main.difference.low,
         "high": scale * main.difference.high,
+        "unit": " %" if is_share else "",
+        "points": phrase(" points") if is_share else "",
         "test": test if rows is None else phrase("{test}, {n:,} row(s)", test=test, n=rows),
     }
     if not is_sure:
         return phrase(
-            "The difference may be chance: {metric} {first:.4g} and {second:.4g} (difference from "
-            "{low:+.3g} to {high:+.3g}; {test}).",
+            "The difference may be chance: {metric} {first:.4g}{unit} and {second:.4g}{unit} "
+            "(difference from {low:+.3g} to {high:+.3g}{points}; {test}).",
             **shown,
         )
     if (main.difference.value > 0) == main.more_is_better:
         return phrase(
-            "The second result is better: {metric} {second:.4g} against {first:.4g} (difference "
-            "from {low:+.3g} to {high:+.3g}; {test}).",
+            "The second result is better: {metric} {second:.4g}{unit} against {first:.4g}{unit} "
+            "(difference from {low:+.3g} to {high:+.3g}{points}; {test}).",
             **shown,
         )
     return phrase(
-        "The second result is worse: {metric} {second:.4g} against {first:.4g} (difference from "
-        "{low:+.3g} to {high:+.3g}; {test}).",
+        "The second result is worse: {metric} {second:.4g}{unit} against {first:.4g}{unit} "
+        "(difference from {low:+.3g} to {high:+.3g}{points}; {test}).",
         **shown,
     )
 

@@ -39,7 +39,8 @@ def sorted_by(predictions: Predictions, column: str, falls: bool = False) -> Pla
     Cells that all are numbers are sorted as such. Empty ones come last either way.
     """
     values: Any = predictions.table[column]
-    if column.startswith(CELL) and (found := _numbers(values)) is not None:
+    may_be_numbers = column.startswith(CELL) or column in ("gold", "predicted")
+    if may_be_numbers and (found := _numbers(values)) is not None:
         values = found
     order: Literal["ascending", "descending"] = "descending" if falls else "ascending"
     rows: Places = pc.sort_indices(pa.table({"value": values}), [("value", order)]).to_numpy()

@@ -47,11 +47,7 @@ def out_of_sample(
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
         progress: is told how many of the models are fitted.
     """
-    fits = [_by_words(texts, given, classes)]
-    if vectors is not None:
-        fits.append(_by_vectors(vectors[:, -1], given, classes, VECTORS_C))
-        if vectors.shape[1] > 1:
-            fits.append(_by_vectors(vectors.reshape(len(vectors), -1), given, classes, LAYERS_C))
+    fits = _fits(texts, given, classes, vectors)
     folds, found = folds_of(given), np.zeros((len(given), classes))
     done, total = 0, len(fits) * FOLDS
     for fold in range(FOLDS):
@@ -61,6 +57,39 @@ def out_of_sample(
             done += 1
             progress(done, total)
     return found
+
+
+def of_other_rows(
+    texts: Sequence[str],
+    given: NDArray[np.int64],
+    learned: NDArray[np.bool_],
+    classes: int,
+    vectors: NDArray[np.float32] | None = None,
+) -> NDArray[np.float64]:
+    """The probability of each class for the rows that are not `learned`, float64 [others, C].
+
+    Args:
+        given: int64 [N], the class of each row; of rows that are not learned it says nothing.
+        learned: bool [N], the rows that the models are fitted on.
+        vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
+    """
+    fits = _fits(texts, given, classes, vectors)
+    mean: NDArray[np.float64] = np.mean([fit(learned) for fit in fits], axis=0)
+    return mean
+
+
+def _fits(
+    texts: Sequence[str],
+    given: NDArray[np.int64],
+    classes: int,
+    vectors: NDArray[np.float32] | None,
+) -> list[Fit]:
+    fits = [_by_words(texts, given, classes)]
+    if vectors is not None:
+        fits.append(_by_vectors(vectors[:, -1], given, classes, VECTORS_C))
+        if vectors.shape[1] > 1:
+            fits.append(_by_vectors(vectors.reshape(len(vectors), -1), given, classes, LAYERS_C))
+    return fits
 
 
 def _by_words(texts: Sequence[str], given: NDArray[np.int64], classes: int) -> Fit:

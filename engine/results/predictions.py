@@ -59,6 +59,7 @@ class PredictionFacts(Spec):
         step: of the checkpoint; None where the model has none.
         made: when, in UTC.
         metrics: of all rows together, by name; empty where no row has a label.
+        precision: fp32, bf16, fp16 or int8, in which the model was computed; "" for a baseline.
         best_metric: the one by which the best checkpoint was chosen; empty: the usual one.
         settings: what else belongs to the answers: thresholds, temperature, answer lengths.
     """
@@ -73,6 +74,7 @@ class PredictionFacts(Spec):
     step: int | None = None
     made: datetime
     metrics: dict[str, float] = Field(default_factory=dict)
+    precision: str = ""
     best_metric: str = ""
     settings: dict[str, float] = Field(default_factory=dict)
 
@@ -178,7 +180,9 @@ def read_predictions(path: Path) -> Predictions:
 
 
 def _damaged(path: Path) -> StudioError:
+    """What is told of a file that is damaged, or that somebody took for one of predictions: nobody
+    is told to delete what may be their data."""
     return StudioError(
         phrase("The predictions in {name} cannot be read.", name=path.name),
-        phrase("Delete the file and evaluate the model again."),
+        phrase("Evaluate the model again, or choose another file of predictions."),
     )

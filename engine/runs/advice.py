@@ -139,9 +139,9 @@ def no_better_than_majority(m: Measurements) -> Advice | None:
     score, metric = m.best[1], m.metric
     if _baseline(m):
         problem = phrase(
-            "No better than always predicting “{label}” ({share:.1%}).",
-            label=m.prepared.usual_answer[:60],
-            share=m.prepared.usual_share,
+            "No better than the majority baseline, which always predicts “{label}” ({share:.1%}).",
+            label=m.prepared.majority[:60],
+            share=m.prepared.majority_score,
         )
     else:
         problem = phrase(
@@ -290,9 +290,9 @@ class Advisor:
 
 
 def _baseline(m: Measurements) -> float:
-    """What the score is without learning; 0 where that is not known."""
+    """What the majority baseline scores; 0 where that is not known."""
     name = m.prepared.best_metric
-    return m.prepared.usual_share if name == "validation_accuracy" else 0.0
+    return m.prepared.majority_score if name == "validation_accuracy" else 0.0
 
 
 def _no_better(m: Measurements) -> bool:

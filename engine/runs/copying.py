@@ -45,7 +45,7 @@ def copy_run(
     """
     folder = RunFolder(source)
     _check(folder, runs)
-    sizes = {file: file.stat().st_size for file in _files(source)}
+    sizes = {file: file.stat().st_size for file in copied_files(source)}
     total, done = sum(sizes.values()), 0
     temporary = unfinished(runs / source.name)
     try:
@@ -124,14 +124,14 @@ def _is_same(one: RunFolder, other: RunFolder) -> bool:
         return False  # what cannot be read says nothing
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def copied_files(folder: Path) -> Iterator[Path]:
     """What a copy has: no links, pipes and devices, and not the files of a living worker."""
     for entry in sorted(folder.iterdir()):
         of_worker = entry.name in NOT_COPIED and (folder / "spec.json").exists()
         if entry.is_symlink() or of_worker:
             continue
         if entry.is_dir():
-            yield from _files(entry)
+            yield from copied_files(entry)
         elif entry.is_file():
             yield entry
 

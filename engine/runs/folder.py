@@ -13,7 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Self
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from engine.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
@@ -23,7 +23,9 @@ from engine.messages.events import EVENT, AnyEvent, Ended, Event, Noted, Saved, 
 from engine.phrases import phrase
 from engine.regular_file import LONGEST_LINE, lines_of, open_regular, read_regular
 from engine.runs.lock import hold, is_held, open_here
+from engine.snapshot_folder import SNAPSHOTS
 from engine.spec.job import JobSpec
+from engine.spec.phrases import PhraseField
 from engine.validation import describe_validation
 
 CHUNK = 4 << 20  # bytes of events read at once
@@ -34,8 +36,9 @@ KINDS = {
     *("started", "prepared", "progressed", "measured", "saved", "removed", "noted", "waiting"),
     *("branched", "ended"),
 }
-FREQUENT = (b'"kind":"measured"', b'"kind":"progressed"')
+FREQUENT = re.compile(rb'"kind":"(?:measured|progressed)"')
 KIND = re.compile(rb'"kind":"(\w+)"')
+_REASON: TypeAdapter[str] = TypeAdapter(PhraseField)
 STEP = re.compile(r"step-(\d{8,18})")  # the record holds no larger numbers
 
 
@@ -48,10 +51,12 @@ class RunFolder:
         self.events_file = path / "events.jsonl"
         self.stop_file = path / "stop"
         self.changed_data_file = path / "changed-data"  # once: the data may be other than before
+        self.after_file = path / "after"  # the run that must have finished before this one starts
         self.lock_file = path / "run.lock"
         self.log = path / "worker.log"
         self.reserve_file = path / "reserve"  # see full_disk.py
         self.checkpoints = path / "checkpoints"
+        self.snapshots = path / SNAPSHOTS  # see snapshots.py
         self.dataset = path / "dataset"
         self.cache = path / "cache"
         self.results = path / "results"  # see engine/results/store.py
@@ -148,7 +153,7 @@ class RunFolder:
         """All events but the points of curves and the progress of stages, which are many."""
         try:
             with self._open_events() as file:
-                lines = [x for x in lines_of(file) if not any(k in x for k in FREQUENT)]
+                lines = [x for x in lines_of(file) if not FREQUENT.search(x)]
         except FileNotFoundError:
             return []
         return _events(b"".join(lines), 0)
@@ -225,6 +230,7 @@ class RunFolder:
         )
         for inner in (
             self.checkpoints,
+            self.snapshots,
             self.dataset,
             self.cache,
             self.results,
@@ -244,6 +250,7 @@ class RunFolder:
             self.mend_last_line()
             clear_leftovers(self.path)
             clear_leftovers(self.checkpoints)
+            clear_leftovers(self.snapshots)
             clear_leftovers(self.results)
             yield
 
@@ -251,16 +258,39 @@ class RunFolder:
         """Whether a living worker holds the lock."""
         return is_held(self.lock_file)
 
-    def ask_stop(self) -> None:
-        """Ask the worker to save and end; it looks once per step."""
+    def ask_stop(self, reason: str = "") -> None:
+        """Ask the worker to save and end; it looks once per step, and repeats the reason."""
         self.clear_stop()
-        os.close(open_here(self.stop_file, os.O_WRONLY | os.O_CREAT))
+        if reason:
+            write_file(self.stop_file, _REASON.dump_json(reason))
+        else:
+            os.close(open_here(self.stop_file, os.O_WRONLY | os.O_CREAT))
 
     def stop_wanted(self) -> bool:
         return self.stop_file.exists()
 
+    def stop_reason(self) -> str:
+        """Why the worker is asked to stop; empty where the user wants it."""
+        try:
+            return _REASON.validate_json(read_regular(self.stop_file))
+        except (OSError, ValueError):
+            return ""
+
     def clear_stop(self) -> None:
         self.stop_file.unlink(missing_ok=True)
+
+    def wait_for(self, run_id: str) -> None:
+        """Start only when this run has finished; “”: at any time."""
+        self.after_file.unlink(missing_ok=True)
+        if run_id:
+            write_file(self.after_file, run_id.encode("utf-8"))
+
+    def waits_for(self) -> str:
+        """The id of the run that must have finished before; empty: none."""
+        try:
+            return read_regular(self.after_file).decode("utf-8").strip()
+        except (OSError, ValueError):
+            return ""
 
     def allow_changed_data(self) -> None:
         """Let the next worker go on with data that have changed since the last checkpoint."""

@@ -1,5 +1,5 @@
-"""One job that asks for several runs: one for each seed, or for each row of a layer sweep; and what
-came of each."""
+"""One job that asks for several runs: one for each seed, each row of a layer sweep or each
+combination of several values; and what came of each."""
 
 import statistics
 import uuid
@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from engine.messages.events import Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
+from engine.runs.searching import Setting, first_settings, seeds_of
+from engine.spec.changes import shown
 from engine.spec.features import LAYER_SWEEP, PAPER, Vectors
 from engine.spec.job import RUN_NAME_LENGTH, JobSpec, RunGroup
+from engine.spec.search import field_at, with_values
 
 SUMMARY = "summary.json"  # in the folder of a group that was trained without a window
 
@@ -20,8 +25,16 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
     """The jobs of the runs that `job` asks for, by row of the layer sweep and then by seed.
 
     A job for one run stays as it is, but for the rate and the epochs of a probe. The runs of a
-    layer sweep share their features in a folder below `features`, named after their group.
+    layer sweep share their features in a folder below `features`, named after their group. A job
+    with several values gives the runs of the combinations that are known at its start.
     """
+    if job.search is not None:
+        group = group_of_search(job)
+        return tuple(
+            run
+            for number, values in enumerate(first_settings(job))
+            for run in runs_of_setting(job, group, number, values)
+        )
     rows = PAPER if job.features.vectors == LAYER_SWEEP else (job.features.vectors,)
     seeds = range(job.training.seed, job.training.seed + job.training.seeds)
     if len(rows) * len(seeds) == 1:
@@ -35,6 +48,59 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
     cache = job.features.cache or (features / group.id if features else None)
     pairs = [(row, seed) for row in rows for seed in seeds]
     return tuple(_member(job, group, row, seed, cache) for row, seed in pairs)
+
+
+def group_of_search(job: JobSpec) -> RunGroup:
+    """The group of all runs of a search; each job has one of its own."""
+    assert job.search is not None
+    seeds = seeds_of(job)
+    return RunGroup(
+        id=uuid.uuid4().hex,
+        name=job.name,
+        runs=job.search.limit * len(seeds),
+        search=job.search,
+        seeds=seeds,
+    )
+
+
+def runs_of_setting(
+    job: JobSpec, group: RunGroup, number: int, values: Setting
+) -> tuple[JobSpec, ...]:
+    """The jobs of one combination of a search, a run for each seed.
+
+    `job` is the one that was asked for, or that of any of its runs.
+    """
+    assert group.search is not None
+    one = with_values(job.model_copy(update={"group": None}), values)
+    said = " · ".join(_said(job, path, value) for path, value in values.items())
+    return tuple(_with_seed(one, group, number, seed, said) for seed in group.seeds)
+
+
+def _with_seed(job: JobSpec, group: RunGroup, number: int, seed: int, said: str) -> JobSpec:
+    suffix = f" · {said}" if said else ""
+    if len(group.seeds) > 1:
+        suffix += f" · {phrase('seed {seed}', seed=seed)}"
+    suffix = suffix[: RUN_NAME_LENGTH // 2]
+    update = {
+        "name": group.name[: RUN_NAME_LENGTH - len(suffix)] + suffix,
+        "training": job.training.model_copy(update={"seed": seed, "seeds": 1}),
+        "group": group.model_copy(update={"setting": number}),
+    }
+    return _with_probe_settings(job.model_copy(update=update))
+
+
+def _said(job: JobSpec, path: str, value: JsonValue) -> str:
+    """A value in the name of a run."""
+    if isinstance(value, dict):
+        return label_of(value)
+    info = field_at(job, path)
+    return f"{(info and info.title) or path} {shown(value)}"
+
+
+def label_of(value: dict[str, JsonValue]) -> str:
+    """The name of a base model or a data set that is one of several values."""
+    place = Path(str(value.get("path") or value.get("folder") or ""))
+    return f"{place.parent.name} {place.name}" if place.name.isdecimal() else place.name
 
 
 def _member(job: JobSpec, group: RunGroup, row: Vectors, seed: int, cache: Path | None) -> JobSpec:
@@ -64,6 +130,9 @@ def _with_probe_settings(job: JobSpec) -> JobSpec:
 
 def folder_of(job: JobSpec, seeds: int) -> str:
     """The name of a run's folder below that of its group, which asked for so many seeds."""
+    if job.group is not None and job.group.search is not None:
+        seed = f"-seed-{job.training.seed}" if len(job.group.seeds) > 1 else ""
+        return f"combination-{job.group.setting + 1}{seed}"
     is_row = job.group is not None and job.group.vectors
     parts = [job.features.vectors.replace(" ", "-")] if is_row else []
     return "-".join(parts + ([f"seed-{job.training.seed}"] if seeds > 1 else []))

@@ -92,6 +92,41 @@ def reproducibility_of(run: RunFolder) -> Reproducibility:
     )
 
 
+@dataclass(frozen=True)
+class Repetition:
+    """Another run of the same job, held against a run."""
+
+    name: str
+    step: int  # the last one whose weights both have saved
+    is_same: bool  # those weights, bit for bit
+    differences: tuple[str, ...]  # the parts of the environment that are not the same
+
+
+def held_against(run: RunFolder, other: RunFolder, name: str) -> Repetition | None:
+    """Whether `other`, a run of the same job called `name`, came out the same.
+
+    None: there is no step of which both have saved the weights.
+    """
+    here, there = (_saved_weights(one) for one in (run, other))
+    both = here.keys() & there.keys()
+    if not both:
+        return None
+    step = max(both)
+    ours, theirs = (reproducibility_of(one).environment for one in (run, other))
+    names = dict.fromkeys((*ours, *theirs))
+    return Repetition(
+        name=name,
+        step=step,
+        is_same=here[step] == there[step],
+        differences=tuple(one for one in names if ours.get(one) != theirs.get(one)),
+    )
+
+
+def _saved_weights(run: RunFolder) -> dict[int, str]:
+    """The checksums of the weights by their steps; of a step that was saved again the last one."""
+    return {e.step: e.weights for e in run.milestones() if isinstance(e, Saved) and e.weights}
+
+
 def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress) -> list[str]:
     """A sentence for each checkpoint that is not what was saved; reads every byte of them.
 

@@ -24,9 +24,10 @@ from engine.serving.quantization_check import (
 )
 from engine.serving.quantized_matmul import KINDS, Kind, is_quick, present
 
-Reason = Literal["", "preparing", "none", "device"]
+Reason = Literal["", "preparing", "none", "device", "snapshot"]
 """Why an answer is exact where a quick one was asked for: the quick way is still being looked for;
-there is none that is quicker and agrees; there is none for this device."""
+there is none that is quicker and agrees; there is none for this device; a snapshot is one of many,
+and not worth the search."""
 
 GAIN = 1.1  # times as quick as float32, at the least: less is not worth a difference
 TIMES = 5  # that each way is timed, by turns
@@ -35,7 +36,7 @@ TIMES = 5  # that each way is timed, by turns
 class Serving:
     """The exact way is there at once, the quick one after `prepare`."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, checkpoint: Checkpoint, is_snapshot: bool = False) -> None:
         device = next(checkpoint.network.parameters()).device.type
         self.plain = checkpoint  # of which gradients are taken
         self.exact = checkpoint
@@ -44,6 +45,8 @@ class Serving:
         self.answers: dict[str, PreciseAnswer] = {}  # what was answered, by what was asked
         self.maps_agree = False  # whether attention may be shown from the quick network
         self.reason: Reason = "preparing" if device == "cpu" else "device"
+        if is_snapshot:
+            self.reason = "snapshot"
         if device == "cpu" and present("float32"):
             self.exact = replace(checkpoint, network=packed_network(checkpoint.network, "float32"))
 

@@ -195,6 +195,16 @@ class Cleaning(Spec):
     )
 
 
+class HubOrigin(Spec):
+    """Where on the hub a data set came from, so that it can be fetched again as it was."""
+
+    name: str
+    subset: str = Field("", description="Empty: it has only one.")
+    revision: str = Field(description="The commit that was fetched.")
+    host: str = Field("", description="Empty: the files lay in the hub's cache already.")
+    licence: str = ""
+
+
 class DatasetSpec(Spec):
     """One immutable version of a data set, as `spec.json` beside its `data.parquet` says it."""
 
@@ -211,6 +221,9 @@ class DatasetSpec(Spec):
     )
     source_sha256: dict[str, str] = Field(
         default_factory=dict, description="SHA-256 of each source file as it was read, by its path."
+    )
+    hub: HubOrigin | None = Field(
+        None, description="Where the files were fetched from; None: they were here already."
     )
     reading: Reading
     mapping: Mapping

@@ -9,10 +9,11 @@ from pydantic import Field, model_validator
 from engine.phrases import phrase
 from engine.spec import Spec
 from engine.spec.dataset import DataSource
-from engine.spec.features import FINE_TUNED, Features, Vectors
+from engine.spec.families.bert import BertSpec
+from engine.spec.features import FINE_TUNED, LAYER_SWEEP, Features, Vectors
 from engine.spec.fields import setting
-from engine.spec.model import BertSpec
 from engine.spec.problems import BrokenRules, Problem
+from engine.spec.search import SearchSpec, problems_of_search
 from engine.spec.tasks import AnyTask
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -70,6 +71,9 @@ class RunGroup(Spec):
     name: str = Field(description="Name of the group.")
     runs: int = Field(ge=1, description="Number of runs in the group.")
     vectors: tuple[Vectors, ...] = Field((), description="The rows of a layer probing sweep.")
+    search: SearchSpec | None = Field(None, description="The search that this run is a part of.")
+    setting: int = Field(0, ge=0, description="Which combination of the search, from 0.")
+    seeds: tuple[int, ...] = Field((), description="The seeds of every combination of the search.")
 
 
 class JobSpec(Spec):
@@ -82,6 +86,9 @@ class JobSpec(Spec):
     training: TrainingSpec = TrainingSpec()
     features: Features = Features()
     hardware: HardwareSpec = HardwareSpec()
+    search: SearchSpec | None = Field(
+        None, description="Several values for some fields; each combination is a run of its own."
+    )
     group: RunGroup | None = None
 
     @model_validator(mode="after")
@@ -208,6 +215,16 @@ def shards_are_whole_weights(job: "JobSpec") -> Iterator[Problem]:
         )
 
 
+def search_has_values(job: "JobSpec") -> Iterator[Problem]:
+    """The values of a search suit their fields, and a layer sweep stands for itself."""
+    yield from problems_of_search(job)
+    if job.search is not None and job.features.vectors == LAYER_SWEEP:
+        yield Problem(
+            phrase("A layer sweep cannot be combined with several values"),
+            ("search", "features.vectors"),
+        )
+
+
 RULES: tuple[Callable[["JobSpec"], Iterator[Problem]], ...] = (
     settings_of_task_fit,
     best_metric_is_measured,
@@ -216,4 +233,5 @@ RULES: tuple[Callable[["JobSpec"], Iterator[Problem]], ...] = (
     adapters_have_a_model,
     each_process_has_examples,
     shards_are_whole_weights,
+    search_has_values,
 )

@@ -1,18 +1,72 @@
-"""The size and shape of a network, of each family."""
+"""The size and shape of a network: what those of all families share.
+
+Each option stands once, with its title, help, range and usual value, and with the name that
+config.json has for it. A family (`engine.spec.families`) adds its own, and says of a shared one
+only what is otherwise there.
+"""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field, model_validator
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
 
 from engine.phrases import phrase
 from engine.spec import Spec
-from engine.spec.fields import setting
+from engine.spec.fields import Level, extra_of, setting
 from engine.spec.problems import broken
 from engine.spec.task import Head
 
 Share = Annotated[float, Field(ge=0, lt=1)]
+Width = Annotated[int, Field(ge=1, le=65_536)]
+Positions = Annotated[int, Field(ge=2, le=1_000_000)]
+Inner = Annotated[int, Field(ge=1, le=262_144)]
+Count = Annotated[int, Field(ge=1, le=1_000)]
+Positive = Annotated[float, Field(gt=0)]
 Activation = Literal["gelu", "gelu_new", "relu", "silu", "quick_gelu", "tanh", "mish"]
+
+
+def published(
+    *names: str, level: Level = "advanced", needed: bool = False, absent: int | None = None
+) -> JsonDict:
+    """What `setting` says, and how config.json names the field: once, or several times alike.
+
+    `needed` says that no config lacks it; `absent` is what transformers takes where it is left
+    out, if that is not the field's default.
+    """
+    return setting(level) | {"published": list(names), "needed": needed, "absent": absent}
+
+
+def changed(
+    kind: type["EncoderSpec"],
+    field: str,
+    names: tuple[str, ...] | None = None,
+    absent: int | None = None,
+    **given: Any,
+) -> Any:
+    """A field of `kind` with what a family has otherwise: its names, default, title or help."""
+    info = kind.model_fields[field]
+    extra = {**extra_of(info), "absent": absent}
+    if names is not None:
+        extra["published"] = list(names)
+    usual = {"default": info.default, "title": info.title, "description": info.description}
+    return Field(**{**usual, **given}, json_schema_extra=extra)
+
+
+def published_names(info: FieldInfo) -> tuple[str, ...]:
+    """How config.json names the field; empty where it does not."""
+    return tuple(cast(list[str], extra_of(info).get("published", [])))
+
+
+def is_needed(info: FieldInfo) -> bool:
+    """Whether every config.json has the field."""
+    return bool(extra_of(info).get("needed", False))
+
+
+def without_it(info: FieldInfo) -> int | None:
+    """What transformers takes where config.json lacks the field; None: as our default says."""
+    return cast(int | None, extra_of(info).get("absent"))
 
 
 @dataclass(frozen=True)
@@ -23,7 +77,8 @@ class LayerParts:
     positions: Literal["learned", "rotary", "none"] = "learned"  # added to the tokens, or as angles
     relative: Literal["none", "buckets", "disentangled"] = "none"  # what distances add to scores
     feed_forward: Literal["plain", "gated"] = "plain"
-    biases: bool = True  # of linear layers and norms
+    biases: bool = True  # of linear layers
+    norm_biases: bool = True
     first_norm: bool = True  # whether the lowest layer normalises what attention reads
     window: int | None = None  # tokens on each side to which a token attends; None: all
     all_every: int = 1  # every so many layers, from the first on, attend to all even so
@@ -44,75 +99,71 @@ class EncoderSpec(Spec):
     family: ClassVar[str]
     shares_layers: ClassVar[bool] = False
 
-    vocab_size: int = Field(
+    vocab_size: Annotated[int, Field(ge=6, le=10_000_000)] = Field(
         30522,
-        ge=6,
-        le=10_000_000,
         title="Vocabulary size",
         description="Number of different tokens.",
-        json_schema_extra=setting("elsewhere"),
+        json_schema_extra=published("vocab_size", level="elsewhere", needed=True),
     )
-    hidden_size: int = Field(
+    hidden_size: Width = Field(
         768,
-        ge=1,
-        le=65_536,
         title="Hidden size",
         description="Size of the vector of each token.",
+        json_schema_extra=published("hidden_size", needed=True),
     )
-    layers: int = Field(
+    layers: Count = Field(
         12,
-        ge=1,
-        le=1_000,
         title="Layers",
         description="Number of Transformer layers.",
+        json_schema_extra=published("num_hidden_layers", needed=True),
     )
-    heads: int = Field(
+    heads: Count = Field(
         12,
-        ge=1,
-        le=1_000,
         title="Attention heads",
         description="Attention heads per layer; must divide the hidden size.",
+        json_schema_extra=published("num_attention_heads", needed=True),
     )
-    intermediate_size: int = Field(
+    intermediate_size: Inner = Field(
         3072,
-        ge=1,
-        le=262_144,
         title="Intermediate size",
-        description=("Size of the feed-forward layer; four times the hidden size in the paper."),
+        description="Size of the feed-forward layer; four times the hidden size in the paper.",
+        json_schema_extra=published("intermediate_size", needed=True),
     )
-    max_positions: int = Field(
+    max_positions: Positions = Field(
         512,
-        ge=2,
-        le=1_000_000,
         title="Max. positions",
         description="Maximum number of tokens in an input.",
+        json_schema_extra=published("max_position_embeddings"),
     )
     dropout: Share = Field(
         0.1,
         title="Dropout",
         description="Dropout probability after each sub-layer during training.",
+        json_schema_extra=published("hidden_dropout_prob"),
     )
     attention_dropout: Share = Field(
         0.1,
         title="Attention dropout",
         description="Dropout probability of the attention weights during training.",
+        json_schema_extra=published("attention_probs_dropout_prob"),
     )
     activation: Activation = Field(
         "gelu",
         title="Activation",
         description="Non-linearity of the feed-forward layers; GELU in the paper.",
+        json_schema_extra=published("hidden_act"),
     )
-    layer_norm_eps: float = Field(
+    layer_norm_eps: Positive = Field(
         1e-12,
-        gt=0,
         title="LayerNorm epsilon",
         description="Added to the variance in each LayerNorm.",
+        json_schema_extra=published("layer_norm_eps"),
     )
-    initializer_range: float = Field(
+    initializer_range: Positive = Field(
         0.02,
-        gt=0,
         title="Initializer range",
         description="Standard deviation of the initial weights.",
+        json_schema_extra=published("initializer_range"),
     )
     head_dropout: Share | None = Field(
         None,
@@ -121,6 +172,7 @@ class EncoderSpec(Spec):
             "Dropout probability before the output layer that fine-tuning adds; empty = as in the "
             "rest of the model."
         ),
+        json_schema_extra=published("classifier_dropout"),
     )
 
     one_segment: bool = Field(
@@ -224,462 +276,31 @@ class EncoderSpec(Spec):
         return self.dropout if self.head_dropout is None else self.head_dropout
 
 
-class BertSpec(EncoderSpec):
-    """BERT as in Devlin et al. 2019, §3."""
+class WithSegments(EncoderSpec):
+    """A network whose embeddings say which of two texts a token is of."""
 
-    family: ClassVar[str] = "bert"
-    segments: int = Field(
+    segments: Count = Field(
         2,
-        ge=1,
-        le=1_000,
         title="Segments",
         description="Number of segment (token type) embeddings: first and second sentence.",
-        json_schema_extra=setting("elsewhere"),
+        json_schema_extra=published("type_vocab_size", level="elsewhere"),
     )
-    causal: bool = Field(
-        False,
-        title="Causal (left to right)",
-        description=(
-            "Each token attends only to itself and the tokens before it, as in the left-to-right "
-            "model that the paper compares BERT with (§5.1)."
-        ),
-        json_schema_extra=setting("elsewhere"),
-    )
-
-    @property
-    def is_causal(self) -> bool:
-        return self.causal
 
     @property
     def segment_rows(self) -> int:
         return self.segments
 
 
-class RobertaSpec(EncoderSpec):
-    """RoBERTa (Liu et al. 2019): BERT with positions counted from behind the id of padding."""
+class WithTokenSize(EncoderSpec):
+    """A network whose token embeddings have a size of their own."""
 
-    family: ClassVar[str] = "roberta"
-    segments: int = Field(
-        1,
-        ge=1,
-        le=1_000,
-        title="Segments",
-        description="Rows of the segment embedding; only the first is used as a rule.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    one_segment: bool = Field(
-        True,
-        title="One segment",
-        description="Both texts of a pair have the first segment, as the tokenizer says.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    pad_token_id: int = Field(
-        1,
-        ge=0,
-        le=10_000_000,
-        title="Padding token id",
-        description="Positions are counted from the id after it.",
-        json_schema_extra=setting("elsewhere"),
-    )
-
-    @property
-    def position_rows(self) -> int:
-        return self.max_positions + self.pad_token_id + 1
-
-    @property
-    def segment_rows(self) -> int:
-        return self.segments
-
-    @property
-    def fixed_pad_id(self) -> int:
-        return self.pad_token_id
-
-    @property
-    def head_activation(self) -> Activation:
-        return "gelu"  # whatever the layers have
-
-
-class XlmRobertaSpec(RobertaSpec):
-    """XLM-RoBERTa (Conneau et al. 2020): RoBERTa on 100 languages, with a Unigram vocabulary."""
-
-    family: ClassVar[str] = "xlm-roberta"
-
-
-class CamembertSpec(RobertaSpec):
-    """CamemBERT (Martin et al. 2020): RoBERTa on French, with a Unigram vocabulary."""
-
-    family: ClassVar[str] = "camembert"
-
-
-class DistilBertSpec(EncoderSpec):
-    """DistilBERT (Sanh et al. 2019): BERT without segments, and with half of the layers."""
-
-    family: ClassVar[str] = "distilbert"
-    head_dropout: Share | None = Field(
-        0.2,
-        title="Head dropout",
-        description="Dropout probability before the output layer of a classifier.",
-    )
-    answer_dropout: Share = Field(
-        0.1,
-        title="Question-answering head dropout",
-        description="Dropout probability before the output layer for question answering.",
-    )
-
-    def dropout_before(self, head: Head) -> float:
-        if head.finds_spans:
-            return self.answer_dropout
-        return self.dropout if head.reads_tokens else super().dropout_before(head)
-
-
-class AlbertSpec(EncoderSpec):
-    """ALBERT (Lan et al. 2020): small word vectors that are widened, and layers that are shared."""
-
-    family: ClassVar[str] = "albert"
-    shares_layers: ClassVar[bool] = True
-    embedding_size: int = Field(
+    embedding_size: Width = Field(
         128,
-        ge=1,
-        le=65_536,
         title="Embedding size",
         description="Size of the token embeddings before they are projected to the hidden size.",
+        json_schema_extra=published("embedding_size"),
     )
-    layer_groups: int = Field(
-        1,
-        ge=1,
-        le=1_000,
-        title="Layer groups",
-        description="Layers of one group share their weights; 1 = all layers do.",
-    )
-    segments: int = Field(
-        2,
-        ge=1,
-        le=1_000,
-        title="Segments",
-        description="Number of segment (token type) embeddings: first and second sentence.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    dropout: Share = Field(
-        0.0,
-        title="Dropout",
-        description="Dropout probability after each sub-layer during training.",
-    )
-    attention_dropout: Share = Field(
-        0.0,
-        title="Attention dropout",
-        description="Dropout probability of the attention weights during training.",
-    )
-    activation: Activation = Field(
-        "gelu_new", title="Activation", description="Non-linearity of the feed-forward layers."
-    )
-    head_dropout: Share | None = Field(
-        0.1,
-        title="Head dropout",
-        description="Dropout probability before the output layer that fine-tuning adds.",
-    )
-
-    @model_validator(mode="after")
-    def _groups_have_layers(self) -> Self:
-        if self.layer_groups > self.layers:
-            raise broken(
-                phrase(
-                    "there are more layer groups ({groups}) than layers ({layers})",
-                    groups=self.layer_groups,
-                    layers=self.layers,
-                ),
-                "layer_groups",
-                "layers",
-            )
-        return self
-
-    @property
-    def segment_rows(self) -> int:
-        return self.segments
 
     @property
     def token_size(self) -> int:
         return self.embedding_size
-
-    @property
-    def projects_tokens(self) -> bool:
-        return True  # to the same size, too
-
-    @property
-    def stored_layers(self) -> int:
-        return self.layer_groups
-
-    def group_at(self, number: int) -> int:
-        """The group whose weights layer `number` uses, both counted from 0, as published."""
-        return int(number / (self.layers / self.layer_groups))
-
-    def heights_of(self, stored: int) -> range:
-        found = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
-        return range(found[0], found[-1] + 1)
-
-
-class MpnetSpec(EncoderSpec):
-    """MPNet (Song et al. 2020): positions counted from behind padding, and distances besides."""
-
-    family: ClassVar[str] = "mpnet"
-    padding: ClassVar[int] = 1  # its id, which no config changes
-
-    @property
-    def parts(self) -> LayerParts:
-        return LayerParts(relative="buckets")
-
-    @property
-    def position_rows(self) -> int:
-        return self.max_positions + self.padding + 1
-
-    @property
-    def relative_buckets(self) -> int:
-        return 32  # whatever a config says; the published code does not ask it
-
-    @property
-    def fixed_pad_id(self) -> int:
-        return self.padding
-
-    @property
-    def head_activation(self) -> Activation:
-        return "gelu"  # whatever the layers have
-
-
-class DebertaSpec(EncoderSpec):
-    """DeBERTa v2 and v3 (He et al. 2021): scores of content, and of positions beside it."""
-
-    family: ClassVar[str] = "deberta-v2"
-    layer_norm_eps: float = Field(
-        1e-7,
-        gt=0,
-        title="LayerNorm epsilon",
-        description="Added to the variance in each LayerNorm.",
-    )
-    segments: int = Field(
-        0,
-        ge=0,
-        le=1_000,
-        title="Segments",
-        description="Number of segment (token type) embeddings; 0 = none.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    absolute_positions: bool = Field(
-        True,
-        title="Absolute positions",
-        description="Position embeddings are added to the token embeddings, as in BERT.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    position_buckets: int = Field(
-        -1,
-        ge=-1,
-        le=1_000_000,
-        title="Position buckets",
-        description="Number of relative positions on each side; -1 = the maximum distance.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    max_relative_positions: int = Field(
-        -1,
-        ge=-1,
-        le=1_000_000,
-        title="Max. relative positions",
-        description="Largest distance between two tokens that counts; -1 = the max. positions.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    convolution: int = Field(
-        0,
-        ge=0,
-        le=99,
-        title="Convolution size",
-        description="Tokens that a convolution beside the first layer reads; 0 = none.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    convolution_activation: Activation = Field(
-        "tanh",
-        title="Convolution activation",
-        description="Non-linearity of the convolution.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    pooler_dropout: Share = Field(
-        0.0,
-        title="Pooler dropout",
-        description="Dropout probability before the pooler.",
-    )
-    pooler_activation: Activation = Field(
-        "gelu",
-        title="Pooler activation",
-        description="Non-linearity of the pooler.",
-    )
-
-    @property
-    def parts(self) -> LayerParts:
-        positions: Literal["learned", "none"] = "learned" if self.absolute_positions else "none"
-        return LayerParts(positions=positions, relative="disentangled")
-
-    @property
-    def segment_rows(self) -> int:
-        return self.segments
-
-    @property
-    def farthest(self) -> int:
-        """The largest distance between tokens that is told from smaller ones."""
-        return (
-            self.max_positions if self.max_relative_positions < 1 else self.max_relative_positions
-        )
-
-    @property
-    def relative_buckets(self) -> int:
-        return 2 * (self.position_buckets if self.position_buckets > 0 else self.farthest)
-
-    def dropout_before(self, head: Head) -> float:
-        if head.reads_tokens and not head.finds_spans:
-            return self.dropout
-        return super().dropout_before(head)
-
-
-class ModernBertSpec(EncoderSpec):
-    """ModernBERT (Warner et al. 2024): 8,192 tokens, most layers with a window."""
-
-    family: ClassVar[str] = "modernbert"
-    max_positions: int = Field(
-        8192,
-        ge=2,
-        le=1_000_000,
-        title="Max. positions",
-        description="Maximum number of tokens in an input.",
-    )
-    dropout: Share = Field(
-        0.0,
-        title="Dropout",
-        description="Dropout probability after each sub-layer during training.",
-    )
-    attention_dropout: Share = Field(
-        0.0,
-        title="Attention dropout",
-        description="Dropout probability of the attention weights during training.",
-    )
-    layer_norm_eps: float = Field(
-        1e-5,
-        gt=0,
-        title="LayerNorm epsilon",
-        description="Added to the variance in each LayerNorm.",
-    )
-    head_dropout: Share | None = Field(
-        0.0,
-        title="Head dropout",
-        description="Dropout probability before the output layer that fine-tuning adds.",
-    )
-    classifier_activation: Activation = Field(
-        "gelu", title="Head activation", description="Non-linearity of the heads."
-    )
-    window: int = Field(
-        128,
-        ge=2,
-        le=1_000_000,
-        title="Window",
-        description="Tokens, half of them on each side, to which most layers attend.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    all_every: int = Field(
-        3,
-        ge=1,
-        le=1_000,
-        title="Global attention every",
-        description="Every so many layers, from the first on, attend to all tokens.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    rotary_base: float = Field(
-        10_000.0,
-        gt=1,
-        title="Rotary base",
-        description="Base of the angles of the layers with a window.",
-        json_schema_extra=setting("elsewhere"),
-    )
-    rotary_base_all: float = Field(
-        160_000.0,
-        gt=1,
-        title="Rotary base of global layers",
-        description="Base of the angles of the layers that attend to all tokens.",
-        json_schema_extra=setting("elsewhere"),
-    )
-
-    @property
-    def parts(self) -> LayerParts:
-        return LayerParts(
-            norm="pre",
-            positions="rotary",
-            feed_forward="gated",
-            biases=False,
-            first_norm=False,
-            window=self.window // 2,
-            all_every=self.all_every,
-            rotary_base=self.rotary_base,
-            rotary_base_all=self.rotary_base_all,
-        )
-
-    @property
-    def head_biases(self) -> bool:
-        return False
-
-    @property
-    def turns_tokens(self) -> bool:
-        return True
-
-    @property
-    def head_activation(self) -> Activation:
-        return self.classifier_activation
-
-    def dropout_before(self, head: Head) -> float:
-        return self.head_dropout or 0.0
-
-
-class ElectraSpec(EncoderSpec):
-    """ELECTRA (Clark et al. 2020): BERT, of which the small one has small word vectors."""
-
-    family: ClassVar[str] = "electra"
-    embedding_size: int = Field(
-        128,
-        ge=1,
-        le=65_536,
-        title="Embedding size",
-        description="Size of the token embeddings before they are projected to the hidden size.",
-    )
-    segments: int = Field(
-        2,
-        ge=1,
-        le=1_000,
-        title="Segments",
-        description="Number of segment (token type) embeddings: first and second sentence.",
-        json_schema_extra=setting("elsewhere"),
-    )
-
-    @property
-    def segment_rows(self) -> int:
-        return self.segments
-
-    @property
-    def token_size(self) -> int:
-        return self.embedding_size
-
-    @property
-    def head_activation(self) -> Activation:
-        return "gelu"  # whatever the layers have
-
-
-def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:
-    """The published proportions: heads of width 64 and a feed-forward part of four widths."""
-    return BertSpec(
-        layers=layers,
-        hidden_size=width,
-        heads=width // 64,
-        intermediate_size=4 * width,
-        vocab_size=vocabulary,
-    )
-
-
-PRESETS: dict[str, BertSpec] = {
-    "tiny": bert(2, 128),
-    "mini": bert(4, 256),
-    "small": bert(4, 512),
-    "medium": bert(8, 512),
-    "base": bert(12, 768),
-    "large": bert(24, 1024),
-}

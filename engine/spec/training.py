@@ -278,6 +278,17 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
+    snapshot_every: int = Field(
+        0,
+        ge=0,
+        le=100_000_000,
+        title="Snapshots of the weights every N steps",
+        description=(
+            "Save the weights alone, in fp16, at steps 0, 1, 2, 4, … 512, at every N-th step after "
+            "that and at the last one, so that Explore can show what was learned when; 0 = none."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
 
 
 class HardwareSpec(Spec):

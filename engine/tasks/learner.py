@@ -22,9 +22,9 @@ from engine.evaluation.report import Report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
-from engine.models.fast.unpadded import UnpaddedBatch
+from engine.models.fast.rectangles import Move
 from engine.models.heads import Heads
-from engine.models.network import Network
+from engine.models.network import Network, Plan
 from engine.progress import ProgressCallback
 from engine.spec.dataset import SplitName
 from engine.spec.prediction import PredictionSettings
@@ -32,6 +32,7 @@ from engine.spec.task import TaskSpec
 from engine.spec.tasks import head_of
 from engine.tasks.inputs import Inputs
 from engine.tasks.outcomes import Outcomes
+from engine.tasks.sending import sent_together
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -58,7 +59,7 @@ class Batch(NamedTuple):
     follows: Tensor | None = None  # int64 [B], 0 where the second span is what follows the first
     numbers: Tensor | None = None  # int64 [B], which examples these are
     inputs_per_example: int = 1  # rows of each example, one after another
-    unpadded: UnpaddedBatch | None = None  # the plan of its tokens without padding; see `planned`
+    unpadded: Plan | None = None  # the plan of its tokens without padding; see `planned`
 
     @property
     def size(self) -> int:
@@ -76,37 +77,45 @@ class Batch(NamedTuple):
         return lengths
 
     def to(self, device: torch.device) -> "Batch":
-        """On a device; a GPU fetches it while it still works on what came before."""
+        """On a device, with its plan; see `sent_together`."""
+        if self.tokens.device == device:
+            return self
+        on_host = list[Tensor]()
 
-        def sent(tensor: Tensor) -> Tensor:
-            if device.type == "cuda" and not tensor.is_cuda:
-                return tensor.pin_memory().to(device, non_blocking=True)
-            return tensor.to(device)
+        def noted(tensor: Tensor) -> Tensor:
+            on_host.append(tensor)
+            return tensor
 
+        self._moved(noted)
+        there = iter(sent_together(on_host, device))
+        return self._moved(lambda _: next(there))
+
+    def _moved(self, move: Move) -> "Batch":
+        """With every tensor moved that a network reads, always in the same order."""
         return Batch(
-            sent(self.tokens),
-            sent(self.segments),
-            None if self.attention_mask is None else sent(self.attention_mask),
-            sent(self.targets),
-            None if self.positions is None else sent(self.positions),
-            None if self.follows is None else sent(self.follows),
+            move(self.tokens),
+            move(self.segments),
+            None if self.attention_mask is None else move(self.attention_mask),
+            move(self.targets),
+            None if self.positions is None else move(self.positions),
+            None if self.follows is None else move(self.follows),
             self.numbers,
             self.inputs_per_example,
-            None if self.unpadded is None else self.unpadded.moved(sent),
+            None if self.unpadded is None else self.unpadded.moved(move),
         )
 
     @property
-    def inputs(self) -> tuple[Tensor, Tensor, Tensor | None, UnpaddedBatch | None]:
+    def inputs(self) -> tuple[Tensor, Tensor, Tensor | None, Plan | None]:
         """What `Network.logits` takes."""
         return self.tokens, self.segments, self.attention_mask, self.unpadded
 
     def planned(self, network: Network) -> "Batch":
         """With the plan of its tokens without padding, made on the host where it has none yet."""
-        if self.unpadded is not None or network.probe is not None:
+        if self.unpadded is not None or not network.passes_over_padding:
             return self
-        tokens, mask = self.tokens, self.attention_mask
-        lengths = np.full(*tokens.shape) if mask is None else mask.sum(1).numpy()
-        return self._replace(unpadded=network.unpad(lengths, tokens.size(1), self.positions))
+        (rows, width), mask = self.segments.shape, self.attention_mask
+        lengths = np.full(rows, width) if mask is None else mask.sum(1).numpy()
+        return self._replace(unpadded=network.unpad(lengths, width, self.positions))
 
     def parts(self, size: int) -> "list[Batch]":
         """The same examples in batches of at most `size`, each no wider than its longest row.
@@ -289,6 +298,18 @@ class Learner(ABC):
     def __init__(self, task: TaskSpec) -> None:
         """`task` is what a checkpoint keeps; `fit_labels` may fill in what it leaves open."""
         self.task = task
+        self._weights: Tensor | None = None  # of classes that do not count alike, float32 [C]
+        self._weights_there: tuple[Tensor | None, Tensor] | None = None  # and those on a device
+
+    def weights_on(self, device: torch.device) -> Tensor | None:
+        """The weights of the classes, float32 [C], which a device gets once; None: all alike."""
+        own, known = self._weights, self._weights_there
+        if own is None or own.device == device:
+            return own
+        if known is None or known[0] is not own or known[1].device != device:
+            with torch.inference_mode(False):  # an evaluation may ask first
+                known = self._weights_there = own, own.to(device)
+        return known[1]
 
     @property
     def best_metric(self) -> str:
@@ -448,13 +469,23 @@ def share_of_mean(
     count: float,
     weights: Tensor | None = None,
     smoothing: float = 0.0,
+    ignored: int = -100,
 ) -> Tensor:
     """Cross-entropy of logits [N, C] with targets int64 [N], summed and divided by `count`.
+
+    A target of `ignored` is not counted: to take such rows out, a GPU would have to be waited for.
 
     With `weights`, float32 [C], each row counts as its class weighs, and `count` is the sum of the
     weights of all rows; `smoothing` is the share of a target that goes to all classes alike.
     """
-    summed = F.cross_entropy(logits, targets, weights, reduction="sum", label_smoothing=smoothing)
+    summed = F.cross_entropy(
+        logits,
+        targets,
+        weights,
+        reduction="sum",
+        label_smoothing=smoothing,
+        ignore_index=ignored,
+    )
     return summed / (count or 1)
 
 

@@ -46,7 +46,6 @@ class MultiLabelLearner(WholeTextLearner):
     def __init__(self, task: MultiLabel) -> None:
         super().__init__(task)
         self._labels = task.labels
-        self._weights: Tensor | None = None  # float32 [C]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -115,7 +114,7 @@ class MultiLabelLearner(WholeTextLearner):
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
         logits = network.logits(*batch.inputs)  # [B, C]
-        weights = None if self._weights is None else self._weights.to(logits.device)
+        weights = self.weights_on(logits.device)
         summed = F.binary_cross_entropy_with_logits(
             logits, batch.targets, reduction="sum", pos_weight=weights
         )

@@ -62,6 +62,7 @@ class Origin(NamedTuple):
     step: int | None = None
     fingerprint: str = ""
     best_metric: str = ""
+    precision: str = ""
 
 
 def kept(

@@ -73,7 +73,7 @@ class TagCollector(PredictionCollector):
         logits = word_logits(network, batch)  # [N, C]
         best = logits.softmax(-1).max(-1)
         losses = F.cross_entropy(logits, batch.targets, reduction="none", ignore_index=UNKNOWN)
-        found = (best.indices, best.values, losses.double())
+        found = (best.indices, best.values, losses)
         self.put(words, *(one.cpu().numpy() for one in found))
 
     def put(

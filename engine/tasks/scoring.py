@@ -9,6 +9,7 @@ from engine.data.datasets.store import Dataset, Rows, resolve
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines, Part
+from engine.messages.explore.text import PRECISIONS
 from engine.messages.question import Question, Working
 from engine.messages.reports import LoadReport
 from engine.models import checkpoint
@@ -131,7 +132,7 @@ def _score_tokens(
         assert isinstance(found, PretrainingMetrics) and found.rows is not None
         outcomes, cells = found.rows.rows(loaded.tokenizer, counts)
     report = found.report()
-    origin = _origin(wanted, dataset, learner)._replace(mapping=MAPPING)
+    origin = _origin(wanted, dataset, learner)._replace(mapping=MAPPING, precision="fp32")
     predictions = kept(outcomes, None, cells, origin, task.kind, (), report.metrics())
     return Scored(predictions, report, "float32", loaded.report)
 
@@ -151,7 +152,7 @@ def scored_rows(
         collected.outcomes(),
         rows.lines,
         cells,
-        origin,
+        origin._replace(precision=PRECISIONS[predictor.computed]),
         learner.task.kind,
         learner.labels,
         report.metrics() if report else {},

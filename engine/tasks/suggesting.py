@@ -15,7 +15,7 @@ from engine.messages.labelling import LabelErrorsFound, LabelsSuggested, Suggest
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.results.label_errors import label_errors
-from engine.results.out_of_sample import out_of_sample
+from engine.results.out_of_sample import of_other_rows, out_of_sample
 from engine.results.suggestions import most_diverse, most_uncertain
 from engine.spec.dataset import SPLITS
 from engine.tasks import learner_of
@@ -85,44 +85,34 @@ def _by_quick_models(
         layers = some_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
         vectors = vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: tell(stage, d, t))
     fitting = phrase("Fitting models that leave out a tenth of the rows each")
-    pairs = rows.pairs or [""] * len(rows)
-    texts = [" ".join(parts) for parts in zip(rows.texts, pairs, strict=True)]
-    return out_of_sample(texts, given, classes, vectors, lambda d, t: tell(fitting, d, t))
+    return out_of_sample(_texts(rows), given, classes, vectors, lambda d, t: tell(fitting, d, t))
 
 
 def suggest_labels(dataset: Dataset, loaded: Checkpoint, order: str, tell: Tell) -> LabelsSuggested:
-    """What a fine-tuned model says of the rows without a label, in the order to label them.
+    """What a model says of the rows without a label, in the order to label them.
 
-    Raises StudioError where the model sorts no texts into classes, or no row lacks its label.
+    A fine-tuned classifier says it itself; with any other model, quick models do, which are fitted
+    on the rows that have a label, on their words and on the vectors of the model.
+
+    Raises StudioError where no row lacks its label, or where the model is no classifier and the
+    rows have fewer than two labels to learn from.
     """
-    learner = learner_of(loaded)
-    if learner is None or loaded.network.heads.kind not in CLASSES:
-        raise StudioError(
-            phrase("This model does not classify texts."),
-            phrase("Choose a model that was fine-tuned for text or pair classification."),
-        )
     numbers = _numbers(dataset, labelled=False)
     if not len(numbers):
         raise StudioError(
             phrase("Every row has a label."), phrase("Import rows without labels to label them.")
         )
-    rows = _rows(dataset, numbers)
-    stage = phrase("Predicting the rows without a label")
-    p = (
-        collect_predictions(
-            loaded, learner, rows, MAX_LENGTH, BATCH, lambda d, t: tell(stage, d, t)
-        )
-        .outcomes()
-        .scores
-    )  # [N, C]
-    assert p is not None  # of a task with classes
-    names = list(loaded.labels)
+    if loaded.network.heads.kind in CLASSES:
+        p, names = _by_itself(loaded, _rows(dataset, numbers), tell), list(loaded.labels)
+    else:
+        p, names = _from_labelled(dataset, numbers, loaded, tell)
     if order == "diverse":
         reading = phrase("Reading the rows with the model")
+        rows = _rows(dataset, numbers)
         vectors = vectors_of(loaded, rows, MAX_LENGTH, lambda d, t: tell(reading, d, t))
         chosen = most_diverse(vectors, SHOWN)
     else:
-        chosen = most_uncertain(np.asarray(p, dtype=np.float64))[:SHOWN]
+        chosen = most_uncertain(p)[:SHOWN]
     return LabelsSuggested(
         suggestions=tuple(
             Suggestion(
@@ -137,6 +127,44 @@ def suggest_labels(dataset: Dataset, loaded: Checkpoint, order: str, tell: Tell)
 
 
 CLASSES = ("text_classification", "pair_classification")
+
+
+def _by_itself(loaded: Checkpoint, rows: Rows, tell: Tell) -> NDArray[np.float64]:
+    """Probabilities that a classifier gives, float64 [N, C]."""
+    learner = learner_of(loaded)
+    assert learner is not None  # its head is one of CLASSES
+    stage = phrase("Predicting the rows without a label")
+    predicted = collect_predictions(
+        loaded, learner, rows, MAX_LENGTH, BATCH, lambda d, t: tell(stage, d, t)
+    )
+    return np.asarray(predicted.outcomes().scores, dtype=np.float64)
+
+
+def _from_labelled(
+    dataset: Dataset, numbers: NDArray[np.int64], loaded: Checkpoint, tell: Tell
+) -> tuple[NDArray[np.float64], list[str]]:
+    """Probabilities of these rows, float64 [N, C], by models of the labelled ones; the labels."""
+    known = _numbers(dataset, labelled=True)
+    labels = _labels(dataset, known)
+    names = sorted(set(labels))
+    if len(names) < 2:
+        raise StudioError(
+            phrase("This model does not classify texts, and fewer than two labels are given yet."),
+            phrase("Label some rows of each kind first, or choose a fine-tuned model."),
+        )
+    rows = _rows(dataset, np.concatenate([known, numbers]))
+    given = np.full(len(rows), -1, dtype=np.int64)
+    given[: len(known)] = [names.index(label) for label in labels]
+    stage = phrase("Reading the rows with the model")
+    layers = some_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
+    vectors = vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: tell(stage, d, t))
+    return of_other_rows(_texts(rows), given, given >= 0, len(names), vectors), names
+
+
+def _texts(rows: Rows) -> list[str]:
+    """The texts of each row as one."""
+    pairs = rows.pairs or [""] * len(rows)
+    return [" ".join(parts) for parts in zip(rows.texts, pairs, strict=True)]
 
 
 def _labels(dataset: Dataset, numbers: NDArray[np.int64]) -> list[str]:

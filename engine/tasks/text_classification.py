@@ -51,7 +51,6 @@ class TextClassificationLearner(WholeTextLearner):
     def __init__(self, task: Classes) -> None:
         super().__init__(task)
         self._labels = task.labels
-        self._weights: Tensor | None = None  # float32 [C]
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -104,12 +103,11 @@ class TextClassificationLearner(WholeTextLearner):
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, Tensor]:
-        targets, weights = (whole or batch).targets, self._weights
+        targets = (whole or batch).targets
         logits = network.logits(*batch.inputs)  # [B, C]
-        count = float(len(targets))
-        if weights is not None:
-            count = float(weights[targets.cpu()].sum())
-            weights = weights.to(logits.device)
+        count, weights = float(len(targets)), self.weights_on(logits.device)
+        if self._weights is not None:
+            count = float(self._weights[targets.cpu()].sum())
         smoothing = self.task.label_smoothing
         return {"classes": share_of_mean(logits, batch.targets, count, weights, smoothing)}
 

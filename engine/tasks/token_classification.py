@@ -58,7 +58,6 @@ class TokenClassificationLearner(Learner):
     def __init__(self, task: TokenClassification) -> None:
         super().__init__(task)
         self._tags = task.labels
-        self._weights: torch.Tensor | None = None  # float32 [C]
         self._studied: tuple[Rows, TagNumbers] | None = None
 
     @property
@@ -202,16 +201,15 @@ class TokenClassificationLearner(Learner):
     def losses(
         self, network: Network, batch: Batch, whole: Batch | None = None
     ) -> dict[str, torch.Tensor]:
-        known, weights = batch.targets != UNKNOWN, self._weights  # [N], [C]
         wanted = (whole or batch).targets
         wanted = wanted[wanted != UNKNOWN]
         count = float(len(wanted))
         logits = word_logits(network, batch)  # [N, C]
-        if weights is not None:
-            count = float(weights[wanted.cpu()].sum())
-            weights = weights.to(logits.device)
+        if self._weights is not None:
+            count = float(self._weights[wanted.cpu()].sum())
+        weights = self.weights_on(logits.device)
         smoothing = self.task.label_smoothing
-        loss = share_of_mean(logits[known], batch.targets[known], count, weights, smoothing)
+        loss = share_of_mean(logits, batch.targets, count, weights, smoothing, UNKNOWN)
         return {"tags": loss}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
+from engine.snapshot_folder import shared_folder
 from engine.tokenizers import (
     byte_bpe,
     herbert,
@@ -45,6 +46,7 @@ def read_folder(folder: Path) -> Vocabulary:
     Raises:
         BadCheckpoint: no vocabulary, a damaged one, or one of a kind that is not known.
     """
+    folder = shared_folder(folder)
     stated = read_stated(folder)
     published = folder / PUBLISHED
     found = _published(published, stated) if published.exists() else _plain(folder, stated)

@@ -13,22 +13,26 @@ from engine.training.devices import Machine
 from engine.training.training_data import TrainingData
 
 
-def environment(machine: Machine, data: TrainingData, start: str, processes: str) -> dict[str, str]:
+def environment(
+    machine: Machine, data: TrainingData, attention: str, start: str, processes: str
+) -> dict[str, str]:
     """The environment by name, in words.
 
-    `start` is the SHA-256 of the weights that the run began with; see `weights_sha256`.
+    `attention` is the way it goes, of `engine.precision.WAYS`, or nothing; `start` is the SHA-256
+    of the weights that the run began with; see `weights_sha256`.
     """
     return {
         "processor": cores.processor_and_cores(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
-        "device": _device(machine.device),
+        "device": device_name(machine.device),
         "threads": str(machine.threads),
         "processes": processes,
         "precision": machine.precision_name,
+        **({"attention": attention} if attention else {}),
         "torch": torch.__version__,
-        "tokenizers": _version("tokenizers"),
-        "numpy": _version("numpy"),
-        "studio": _version("bert-studio"),
+        "tokenizers": version_of("tokenizers"),
+        "numpy": version_of("numpy"),
+        "studio": version_of("bert-studio"),
         "data": data.dataset.spec.fingerprint,
         "vocabulary": data.tokenizer.fingerprint,
         "start": start,
@@ -68,13 +72,15 @@ def _parameter_sha256(name: str, parameter: Tensor) -> str:
     return digest.hexdigest()
 
 
-def _device(device: torch.device) -> str:
+def device_name(device: torch.device) -> str:
+    """As its maker calls a GPU, with the version of CUDA; the kind of any other device."""
     if device.type != "cuda":
         return device.type
     return f"{torch.cuda.get_device_name(device)}, CUDA {torch.version.cuda}"
 
 
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
+    """Of an installed package; “unknown” where there is none."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -26,11 +26,14 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.runs.groups import expand
 from engine.runs.retention import max_checkpoints
+from engine.runs.snapshots import count_snapshots
 from engine.spec.job import FromScratch, JobSpec
+from engine.spec.search import SearchSpec
 from engine.tasks.learner import Batch, Learner
 from engine.tasks.rng import SHARE, rng_for
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.attention_way import choose_attention
 from engine.training.batch_order import BatchOrder
 from engine.training.checkpoints import checkpoint_size
 from engine.training.devices import Machine, choose
@@ -39,6 +42,7 @@ from engine.training.memory import peak_memory
 from engine.training.network import configure, wanted_heads
 from engine.training.optimiser import adamw
 from engine.training.sample import SAMPLED_ROWS, Sample, sample
+from engine.training.snapshots import snapshot_size
 from engine.training.step_counts import (
     first_long_step,
     planned_evaluations,
@@ -48,6 +52,7 @@ from engine.training.step_counts import (
 from engine.training.tokenizer import tokenizer_of
 from engine.training.training_data import TrainingRows, read_rows
 
+MEASURED_OF_SEARCH = 4  # base models and data sets of a search; more take too long to try
 SAMPLED_BATCHES = 200  # among which the heaviest is sought
 FORWARD_ALONE = 1 / 3  # time of a forward pass, against one with its backward pass
 
@@ -57,8 +62,48 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
 
     Raises StudioError for whatever would keep the job itself from starting.
     """
+    if job.search is not None:
+        return _of_search(job, job.search, working)
     with tempfile.TemporaryDirectory(prefix="bert-studio-", ignore_cleanup_errors=True) as scratch:
         return _estimate(job, working, Path(scratch))  # Windows keeps what is mapped
+
+
+def _of_search(job: JobSpec, search: SearchSpec, working: Callable[[str], None]) -> Estimated:
+    """All runs of a search: of each base model and data set the heaviest is measured.
+
+    What TPE will choose is not known; as many random combinations stand for it.
+    """
+    if search.method == "tpe":
+        search = search.model_copy(update={"method": "random", "budget": search.limit})
+    alike: dict[str, list[JobSpec]] = {}
+    for one in expand(job.model_copy(update={"search": search})):
+        alike.setdefault(f"{one.base_model!r} {one.data!r}", []).append(one)
+    found: list[Estimated] = []
+    for jobs in [*alike.values()][:MEASURED_OF_SEARCH]:
+        heaviest = max(jobs, key=lambda one: one.training.batch_size * one.training.max_length)
+        single = estimate(heaviest, working)
+        times = sum(map(_work, jobs)) / _work(heaviest)
+        more = {"seconds": single.seconds * times, "runs": len(jobs)}
+        found.append(single.model_copy(update=more))
+    count = sum(map(len, alike.values()))
+    beside = count / sum(one.runs for one in found)  # those of further models are like these
+    largest = max(found, key=lambda one: one.memory)
+    return largest.model_copy(
+        update={
+            "seconds": sum(one.seconds for one in found) * beside,
+            "checkpoints": largest.checkpoints * count,
+            "snapshots": largest.snapshots * count,
+            "runs": count,
+        }
+    )
+
+
+def _work(job: JobSpec) -> float:
+    """What the time of a run is in proportion to, for one network and data set."""
+    settings = job.training
+    if settings.steps:
+        return float(settings.steps * settings.batch_size)
+    return settings.epochs * settings.train_fraction
 
 
 def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
@@ -94,8 +139,11 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
         precision=machine.precision_name,
         threads=machine.threads,
         checkpoint=checkpoint_size(bench.network),
+        snapshot=snapshot_size(bench.network),
+        snapshots=count_snapshots(plan.steps, settings.snapshot_every) * len(jobs),
         disk_free=_disk_free(),
         checkpoints=max_checkpoints(plan.steps, save_every, settings) * len(jobs),
+        runs=len(jobs),
     )
 
 
@@ -145,6 +193,7 @@ class _Bench:
         self.network = _network(read.job, read.learner)
         configure(self.network, self.settings)
         self.network.to(machine.device).train()
+        choose_attention(self.network.encoder, machine)
         self._optimiser = adamw(self.network, self.settings)
         self._gradients = GradientAccumulator(self.network, self.learner, machine)
         limit = self.network.spec.max_positions
@@ -174,10 +223,9 @@ class _Bench:
 
     def update(self, batch: Batch) -> float:
         """Seconds of an update of the weights."""
-        batch = batch.to(self.machine.device)
         if (probe := self.network.probe) is not None:
             shape = (*batch.tokens.shape, len(probe.heights), self.network.spec.hidden_size)
-            batch = batch._replace(tokens=torch.zeros(shape, device=self.machine.device))
+            batch = batch._replace(tokens=torch.zeros(shape))
         began = time.perf_counter()
         for part in batch.parts(self.settings.micro_batch_size):
             self._gradients.add(part, batch)

@@ -24,6 +24,7 @@ from engine.training.features import delete_own_features
 from engine.training.micro_batches import out_of_memory_note
 from engine.training.prefetch import batches
 from engine.training.ranks import here, joined
+from engine.training.snapshots import begin_snapshots, save_snapshot
 from engine.training.start import start
 from engine.training.step import update
 from engine.training.training_run import TrainingRun
@@ -51,6 +52,7 @@ def train(
             run = start(context, machine, ranks, resume)
         except Cancelled:
             return "stopped", resume.progress.step if resume else 0
+        begin_snapshots(run, resumed=resume is not None)
         return _steps(run, resume.progress.step if resume else -1)
 
 
@@ -73,6 +75,8 @@ def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
         improved = False
         if run.evaluates_now:
             improved = evaluate(run)
+            speed.restart()
+        if save_snapshot(run):  # before the checkpoint, after which it would not be made again
             speed.restart()
         if improved or run.saves_now:
             save(run)

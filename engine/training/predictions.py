@@ -70,6 +70,7 @@ def _write(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float])
         step=run.progress.step,
         fingerprint=data.dataset.spec.fingerprint,
         best_metric=run.setup.best_metric.name,
+        precision=run.machine.precision_name,
     )
     task, labels = data.learner.task.kind, data.learner.labels
     file = file_of(run.context.folder.results, "validation")

@@ -148,6 +148,10 @@ class Ranks:
         memory = state_tensors(optimiser, network, keep=self.writes)
         return gathered(network, keep=self.writes), memory
 
+    def whole_network(self, network: Network) -> Network:
+        """The network alone, for rank 0; all ranks ask."""
+        return gathered(network, keep=self.writes) if self.shards else network
+
     def leave(self) -> None:
         """Let go of the others."""
         if self.world > 1:

@@ -9,6 +9,7 @@ from engine.messages.events import Prepared
 from engine.models.parameters import count_parameters, count_trained
 from engine.phrases import joined, phrase
 from engine.spec.recommended import layer_weights
+from engine.training.attention_way import choose_attention
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext
 from engine.training.devices import Machine
@@ -33,8 +34,9 @@ def start(
     machine = _machine(context, machine, ranks, before)
     setup = _set_up(context, machine, ranks, resume)
     ranks.equalise(setup.network)
+    attention = choose_attention(setup.network.encoder, machine, before.get("attention", ""))
     initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
-    now = environment(machine, setup.data, initial, ranks.description)
+    now = environment(machine, setup.data, attention, initial, ranks.description)
     ranks.shard(setup.network)
     optimiser = adamw(setup.network, context.job.training)
     average = WeightAverage(setup.network, context.job.training.ema_decay)
@@ -120,18 +122,19 @@ def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
 
 
 def _answers(run: TrainingRun) -> dict[str, Any]:
-    """The usual answer of the validation set, and the labels that it lacks."""
+    """What the majority baseline predicts, how often it is right, and what labels validation
+    lacks."""
     data = run.setup.data
     if data.validation is None:
         return {}
     there = data.learner.answer_counts(data.validation)
     known = data.learner.answer_counts(data.phases[0].examples)
-    if not there:
+    if not there or not known:
         return {}
-    answer, count = there.most_common(1)[0]
+    answer = known.most_common(1)[0][0]  # the first of equals, as `engine.tasks.baselines` has it
     return {
-        "usual_answer": answer,
-        "usual_share": count / there.total(),
+        "majority": answer,
+        "majority_score": there[answer] / there.total(),
         "absent": tuple(label for label in known if not there[label])[:ABSENT_NAMED],
     }
 

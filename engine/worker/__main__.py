@@ -1,6 +1,7 @@
 """`train RUN_FOLDER` fills a run folder, and `wait` gets one later; `explore SCRATCH_FOLDER`
-answers questions on stdin; `hub SCRATCH_FOLDER` those about models of the hub, without torch;
-`reload SCRATCH_FOLDER` tries an export that was just written.
+answers questions on stdin; without torch, `hub SCRATCH_FOLDER` those about models of the hub, and
+`search SCRATCH_FOLDER` those about searches; `reload SCRATCH_FOLDER` tries an export that was just
+written.
 """
 
 import sys
@@ -13,7 +14,7 @@ from engine.worker import FAILED, share_the_machine
 
 USAGE = (
     "usage: bert-studio-worker train RUN_FOLDER | wait | explore SCRATCH_FOLDER"
-    " | hub SCRATCH_FOLDER | reload SCRATCH_FOLDER"
+    " | hub SCRATCH_FOLDER | search SCRATCH_FOLDER | reload SCRATCH_FOLDER"
 )
 
 
@@ -49,6 +50,11 @@ def _work(arguments: list[str]) -> int:
             from engine.worker.hub import main as hub
 
             hub()
+            return 0
+        case ["search", _]:
+            from engine.worker.search import main as search
+
+            search()
             return 0
         case ["reload", folder]:
             from engine.export.reloading import main as reload

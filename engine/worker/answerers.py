@@ -27,9 +27,10 @@ from engine.explore import (
     occlusion,
     prediction,
     pseudo_perplexity,
+    templates,
     word_vectors,
 )
-from engine.explore.ablation import heads_off
+from engine.explore.ablation import as_asked
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
@@ -45,11 +46,23 @@ from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
 from engine.messages.explore.embeddings import Embed
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.explore.lens import ApplyLens
+from engine.messages.explore.nearest import EncodeRows, FindNearest
 from engine.messages.explore.next_sentence import PredictNextSentence
 from engine.messages.explore.occlusion import Occlude
 from engine.messages.explore.prediction import Predict
 from engine.messages.explore.pseudo_perplexity import ScoreTokens
+from engine.messages.explore.templates import ScoreTemplates
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
+from engine.messages.explore.text_set import (
+    AverageHeads,
+    CompareModels,
+    CountHeads,
+    PlaceTexts,
+    PruneHeads,
+    RemoveHeads,
+    ScoreTexts,
+    WeighHeads,
+)
 from engine.messages.explore.word_vectors import CompareWord
 from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
@@ -74,7 +87,7 @@ def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
 
     def answered(question: Any, desk: Desk) -> Answer:
         checkpoint = desk.models.take(question.checkpoint)
-        with heads_off(checkpoint.network, question.heads_off):
+        with as_asked(checkpoint.network, question):
             return answer(checkpoint, question)
 
     return answered
@@ -94,7 +107,7 @@ def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
         key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
         known = serving.answers.get(key)
         if known is None:
-            with heads_off(checkpoint.network, question.heads_off):
+            with as_asked(checkpoint.network, question):
                 known = answer(checkpoint, question)
             while len(serving.answers) >= REMEMBERED:
                 del serving.answers[next(iter(serving.answers))]
@@ -111,7 +124,7 @@ def _attend(question: Attend, desk: Desk) -> Answer:
     serving = desk.models.serving(question.checkpoint)
     is_analysis = question.measure != "weights"
     checkpoint, kind, why = serving.take(question.exact or is_analysis, maps=True)
-    with heads_off(checkpoint.network, question.heads_off):
+    with as_asked(checkpoint.network, question):
         answer = attention.attend(checkpoint, question, desk.scratch, desk.tell)
     return answer.model_copy(update={"computed": kind, "why_exact": why})
 
@@ -120,8 +133,87 @@ def _attribute(question: Attribute, desk: Desk) -> Answer:
     serving = desk.models.serving(question.checkpoint)
     takes_gradients = question.method in attribution.GRADIENTS
     checkpoint = serving.plain if takes_gradients else serving.exact
-    with heads_off(checkpoint.network, question.heads_off):
+    with as_asked(checkpoint.network, question):
         return attribution.attribute(checkpoint, question)
+
+
+def _score_texts(question: ScoreTexts, desk: Desk) -> Answer:
+    from engine.explore.text_scores import score
+
+    give_way()
+    serving = desk.models.serving(question.checkpoint)
+    with as_asked(serving.exact.network, question):
+        return score(serving, question, desk.tell)
+
+
+def _count_heads(question: CountHeads, desk: Desk) -> Answer:
+    from engine.explore.head_census import census
+
+    give_way()
+    checkpoint = desk.models.take(question.checkpoint)
+    with as_asked(checkpoint.network, question):
+        return census(checkpoint, question, desk.scratch, desk.tell)
+
+
+def _compare_models(question: CompareModels, desk: Desk) -> Answer:
+    from engine.explore.model_difference import compare
+
+    give_way()
+    models = [desk.models.serving(folder) for folder in (question.checkpoint, question.other)]
+    return compare(models[0], models[1], question, desk.scratch, desk.tell)
+
+
+def _place_texts(question: PlaceTexts, desk: Desk) -> Answer:
+    from engine.explore.text_map import place
+
+    give_way()
+    serving = desk.models.serving(question.checkpoint)
+    with as_asked(serving.exact.network, question):
+        return place(serving, question, desk.scratch, desk.tell)
+
+
+def _weigh_heads(question: WeighHeads, desk: Desk) -> Answer:
+    from engine.explore.head_importance import weigh
+
+    give_way()
+    checkpoint = desk.models.serving(question.checkpoint).plain
+    with as_asked(checkpoint.network, question):
+        return weigh(checkpoint, question, desk.scratch, desk.tell)
+
+
+def _average_heads(question: AverageHeads, desk: Desk) -> Answer:
+    from engine.explore.head_means import average
+
+    give_way()
+    checkpoint = desk.models.take(question.checkpoint)
+    with as_asked(checkpoint.network, question):
+        return average(checkpoint, question, desk.scratch, desk.tell)
+
+
+def _prune_heads(question: PruneHeads, desk: Desk) -> Answer:
+    from engine.explore.head_pruning import prune
+
+    give_way()
+    return prune(desk.models.serving(question.checkpoint).plain, question, desk.tell)
+
+
+def _remove_heads(question: RemoveHeads, _: Desk) -> Answer:
+    from engine.explore.head_pruning import remove
+
+    return remove(question)
+
+
+def _encode_rows(question: EncodeRows, desk: Desk) -> Answer:
+    from engine.explore.nearest import encode_rows
+
+    give_way()
+    return encode_rows(desk.models.take(question.checkpoint), question, desk.tell)
+
+
+def _find_nearest(question: FindNearest, desk: Desk) -> Answer:
+    from engine.explore.nearest import find_nearest
+
+    return find_nearest(desk.models.take(question.checkpoint), question)
 
 
 def _examine(question: Examine, _: Desk) -> Answer:
@@ -258,12 +350,23 @@ ANSWERERS: dict[type[Question], Answerer] = {
     PredictNextSentence: exact(next_sentence.predict),
     Embed: exact(embeddings.embed),
     CompareWord: exact(word_vectors.compare),
+    ScoreTemplates: exact(templates.score),
+    EncodeRows: _encode_rows,
+    FindNearest: _find_nearest,
     Predict: precise(prediction.predict),
     Occlude: exact(occlusion.occlude),
     Attribute: _attribute,
     CheckFaithfulness: exact(faithfulness.check),
     ScoreEdits: exact(edits.score),
     SuggestWords: exact(edits.suggest),
+    ScoreTexts: _score_texts,
+    CountHeads: _count_heads,
+    WeighHeads: _weigh_heads,
+    AverageHeads: _average_heads,
+    PruneHeads: _prune_heads,
+    RemoveHeads: _remove_heads,
+    CompareModels: _compare_models,
+    PlaceTexts: _place_texts,
     Examine: _examine,
     Import: _import,
     Export: _export,

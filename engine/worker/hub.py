@@ -1,4 +1,4 @@
-"""The worker that may open the network: questions about models of the hub, without torch.
+"""The worker that may open the network: questions about what is on the hub, without torch.
 
 Each is asked of a process of its own, which ends with the answer; so the window never waits for a
 host that does not answer, and cancelling is ending the process. What was fetched stays.
@@ -8,11 +8,12 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from engine.hub import client, download, push
+from engine.hub import client, datasets, download, push
 from engine.messages.hub import (
     Download,
     Downloaded,
     Found,
+    PlanData,
     PlanDownload,
     PlanPush,
     Push,
@@ -47,6 +48,10 @@ def _plan(question: PlanDownload, _: Tell) -> Answer:
     return download.plan(question.model, question.revision, question.folder)
 
 
+def _plan_data(question: PlanData, _: Tell) -> Answer:
+    return datasets.plan(datasets.address_in(question.name), question.folder)
+
+
 def _download(question: Download, tell: Tell) -> Answer:
     place, source = download.download(question.plan, question.folder, tell)
     return Downloaded(folder=place, source=source)
@@ -63,6 +68,7 @@ def _push(question: Push, tell: Tell) -> Answer:
 HUB_ANSWERERS: dict[type[Question], Callable[[Any, Tell], Answer]] = {
     SearchHub: _search,
     PlanDownload: _plan,
+    PlanData: _plan_data,
     Download: _download,
     PlanPush: _plan_push,
     Push: _push,

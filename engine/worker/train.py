@@ -61,7 +61,13 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
 
         outcome, step = train(job, run, events.write, events.stop_wanted)
         peak = peak_memory()
-        ended = Ended(outcome=outcome, step=step, memory=peak.process, device_memory=peak.device)
+        ended = Ended(
+            outcome=outcome,
+            step=step,
+            problem=run.stop_reason() if outcome == "stopped" else "",
+            memory=peak.process,
+            device_memory=peak.device,
+        )
         events.write(ended)
         return 0
     except DiskFull as full:  # and a stop was wanted, or else it would wait

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyqtgraph  # noqa: F401  # as the program does before its window opens
 import pytest
+from PySide6.QtCore import QThreadPool
 from PySide6.QtWidgets import QApplication
 
 from app import resources, theme
@@ -24,6 +25,13 @@ def qapp(qapp: QApplication) -> QApplication:
     Collector(qapp)
     theme.apply(qapp, "light")
     return qapp
+
+
+@pytest.fixture(autouse=True)
+def nothing_in_the_background(tmp_path: Path) -> Iterator[None]:
+    """What a test left to be written is written before its folder goes."""
+    yield
+    QThreadPool.globalInstance().waitForDone(5_000)
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import unescape
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QRect, Qt, QTranslator
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPoint, QRect, Qt, QTranslator
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QAbstractSpinBox,
     QComboBox,
+    QDialog,
     QGraphicsView,
     QGroupBox,
     QHeaderView,
@@ -23,6 +24,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QPlainTextEdit,
+    QScrollArea,
     QTabBar,
     QTableView,
     QTextBrowser,
@@ -210,10 +212,28 @@ def cut_off(window: QWidget) -> Iterator[Seen]:
             short = widget.width() < widget.minimumSizeHint().width() - 1
         else:
             continue
+        if under := beyond_an_edge(widget):
+            yield Seen(f"{_place(widget)} ({under} px beyond what is shown)", widget.text())
         if short and not widget.toolTip():
             needs = widget.sizeHint()
             size = f"{widget.width()}×{widget.height()} of {needs.width()}×{needs.height()}"
             yield Seen(f"{_place(widget)} ({size})", widget.text())
+
+
+def beyond_an_edge(widget: QWidget) -> int:
+    """By how many px it reaches beyond an area that does not, or should not, scroll sideways."""
+    area = widget.parentWidget()
+    while area is not None:
+        around = area.parentWidget()
+        if isinstance(around, QScrollArea) and area is around.viewport():
+            policy = around.horizontalScrollBarPolicy()
+            off = policy == Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+            stays = off or isinstance(area.window(), QDialog)
+            right = widget.mapTo(area, QPoint(widget.width(), 0)).x()
+            if stays and right > area.width() + 1:
+                return right - area.width()
+        area = around
+    return 0
 
 
 def _too_small(label: QLabel) -> bool:

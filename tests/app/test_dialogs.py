@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QScreen
-from PySide6.QtWidgets import QLabel, QLineEdit, QMainWindow, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app import closing, palette
@@ -17,7 +17,10 @@ from app.exporting import view as exporting
 from app.exporting.state import ExportState
 from app.pages.data.view import DataPage
 from app.pages.models.view import ModelsPage
-from app.pages.runs import questions
+from app.pages.runs import questions, queue_questions
+from app.pages.runs.columns_dialog import ask_for_columns
+from app.pages.runs.layouts import Layout, Views
+from app.pages.runs.list_menus import ViewMenu
 from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.run.branch_question import ask_to_branch
 from app.pages.runs.run.checkpoints_state import CheckpointsState, read_checkpoints
@@ -34,11 +37,13 @@ from app.widgets.screen import room
 from engine.shipped import starter_model
 from engine.spec.job import FromCheckpoint
 from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
+from tests.app.pseudo import beyond_an_edge
 from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.runs import fake_worker
 
 ROOT = Path(__file__).parents[2]
 QUESTIONS = "app/widgets/dialogs.py"  # what all questions are made with
+WIDE = 700  # px from which on no dialog scrolls sideways
 SCREENS = {"1280 × 800": (1280, 800), "1280 × 800 at 200 %": (640, 400)}
 
 
@@ -76,8 +81,36 @@ def notes(stage: Stage) -> None:
     questions.ask_notes(stage.window, stage.runs, stage.row)
 
 
+def tags(stage: Stage) -> None:
+    questions.ask_tags(stage.window, stage.runs, [stage.row, stage.row])
+
+
+def export_of_runs(stage: Stage) -> None:
+    questions.ask_to_export(stage.window, stage.runs, [stage.row, stage.row])
+
+
+def columns_of_runs(stage: Stage) -> None:
+    ask_for_columns(stage.window, ["name", "training.learning_rate"], lambda _: None)
+
+
+def name_of_view(stage: Stage) -> None:
+    stage.shown(ViewMenu(Views(stage.studio.settings), Layout))._ask_name()
+
+
 def delete_run(stage: Stage) -> None:
     questions.ask_to_delete(stage.window, stage.runs, [stage.row, stage.row])
+
+
+def order_queue(stage: Stage) -> None:
+    waiting = [
+        replace(stage.row, id=name, name=name, state="queued", priority=0) for name in ("a", "b")
+    ]
+    stage.runs.rows = {row.id: row for row in waiting}
+    queue_questions.ask_order(stage.window, stage.runs)
+
+
+def start_after(stage: Stage) -> None:
+    queue_questions.ask_after(stage.window, stage.runs, [stage.row])
 
 
 def branch(stage: Stage) -> None:
@@ -127,7 +160,13 @@ def find(stage: Stage) -> None:
 DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/questions.py ask_name": rename,
     "app/pages/runs/questions.py ask_notes": notes,
+    "app/pages/runs/questions.py ask_tags": tags,
+    "app/pages/runs/questions.py ask_to_export": export_of_runs,
+    "app/pages/runs/columns_dialog.py ask_for_columns": columns_of_runs,
+    "app/pages/runs/list_menus.py _ask_name": name_of_view,
     "app/pages/runs/questions.py ask_to_delete": delete_run,
+    "app/pages/runs/queue_questions.py ask_order": order_queue,
+    "app/pages/runs/queue_questions.py ask_after": start_after,
     "app/pages/runs/run/branch_question.py ask_to_branch": branch,
     "app/pages/runs/run/checkpoints_tab.py _on_deletion_asked": delete_checkpoint,
     "app/pages/data/view.py _ask_to_delete": delete_data,
@@ -143,7 +182,11 @@ ELSEWHERE = {
     "app/results/filter_bar.py _ask_name": "app/results/test_view.py",
     "app/results/comparison.py _on_others": "app/results/test_view.py",
     "app/widgets/results/slices.py _ask_name": "app/results/test_view.py",
-    "app/pages/models/getting/consent.py ask_first": "app/pages/models/getting/test_view.py",
+    "app/hub/consent.py ask_first": "app/pages/models/getting/test_view.py",
+    "app/hub/work.py HubDialog": "app/pages/data/test_getting.py",
+    "app/pages/data/getting.py _ask_name": "app/pages/data/test_getting.py",
+    "app/pages/data/getting.py _ask_subset": "app/pages/data/test_getting.py",
+    "app/pages/data/getting.py _confirm": "app/pages/data/test_getting.py",
     "app/pages/models/getting/view.py _ask_to_fetch": "app/pages/models/getting/test_view.py",
     "app/pages/models/sending.py ask": "app/pages/models/getting/test_view.py",
     "app/pages/models/sending.py _confirm": "app/pages/models/getting/test_view.py",
@@ -241,6 +284,11 @@ def test_a_dialog_is_whole_on_the_screen(
     dialog = opened(name)
     assert dialog.width() <= size[0] and dialog.height() <= room(dialog).height()
     inside = dialog.rect()
+    QApplication.processEvents()  # areas that scroll give their content its width then
+    if size[0] >= WIDE:
+        for widget in dialog.findChildren(QWidget):
+            beyond = widget.isVisible() and beyond_an_edge(widget)
+            assert not beyond, widget.metaObject().className()
     for button in dialog.findChildren(QPushButton):
         if button.isVisible() and not button.visibleRegion().isEmpty():
             corner = button.mapTo(dialog, button.rect().topLeft())

@@ -29,8 +29,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings(tmp_path / "settings.json")
+def settings(tmp_path: Path) -> Iterator[Settings]:
+    made = Settings(tmp_path / "settings.json")
+    yield made
+    made.close()
 
 
 @pytest.fixture

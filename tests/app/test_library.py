@@ -13,8 +13,8 @@ from engine.messages.events import Saved, Started
 from engine.record.rebuild import refill
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
+from engine.spec.families.bert import bert
 from engine.spec.job import FromScratch, JobSpec
-from engine.spec.model import bert
 from engine.spec.tasks.text_classification import TextClassification
 from tests.engine.checkpoints.test_info import CONFIG, TENSORS, safetensors
 from tests.engine.faults import without_the_rights_of_root

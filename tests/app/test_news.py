@@ -40,9 +40,16 @@ def test_a_failure_is_an_error_that_stays(studio: Studio, news: RunNews) -> None
 
 
 def test_what_the_user_asked_for_is_no_news(studio: Studio, news: RunNews) -> None:
-    studio.dispatcher.ended.emit(end("stopped"))
+    studio.dispatcher.ended.emit(end("stopped", by_user=True))
+    studio.dispatcher.ended.emit(end("stopped", "Pruned at step 3: too poor."))
     studio.dispatcher.ended.emit(end("crashed", "Killed.", by_user=True))
     assert studio.notices.shown == []
+
+
+def test_a_stop_that_the_user_did_not_ask_for_is_said(studio: Studio, news: RunNews) -> None:
+    studio.dispatcher.ended.emit(end("stopped", "The disk is full."))
+    (notice,) = studio.notices.shown
+    assert notice.problem == "The run “One” stopped. The disk is full." and not notice.is_error
 
 
 def test_notes_of_a_run_go_to_the_log(

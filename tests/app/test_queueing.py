@@ -11,9 +11,11 @@ import pytest
 from app import queueing
 from app.__main__ import main
 from engine.home import Home
+from engine.record.follow import take_in
 from engine.record.opening import open_record
 from engine.record.runs import all_runs
 from engine.runs import launch
+from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
@@ -49,6 +51,23 @@ def test_jobs_are_trained_in_the_background_one_after_another(
     assert home.runner_log.read_text().count(": finished") == 2
     assert main(["queue"]) == 0
     assert "The queue is empty." in capsys.readouterr().out
+
+
+def test_a_job_starts_after_the_run_that_is_named(
+    home: Home, job_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["queue", str(job_file), "--after", "nothing"]) == 1
+    assert "There is no run nothing." in capsys.readouterr().err
+    assert not list(home.runs.iterdir()), "nothing was added"
+    record = open_record(home.record, home.backups)
+    first = RunFolder.create(home.runs / "first", fake_worker.job("before"))
+    with record.session() as session:
+        take_in(session, first, first.job())  # it has not been trained, and is not in the queue
+    record.close()
+    assert main(["queue", str(job_file), "--after", "before", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert RunFolder(Path(listed["folder"])).waits_for() == "first"
+    until(lambda: gone(home))
 
 
 def test_the_queue_is_printed_as_json_and_a_failure_is_said(

@@ -25,7 +25,7 @@ def test_a_preference_is_there_at_the_next_start(qtbot, tmp_path: Path) -> None:
 def test_what_waits_is_written_at_the_end(qtbot, tmp_path: Path) -> None:
     settings = Settings(tmp_path / "settings.json")
     settings.keep("page", "runs")
-    settings.flush()
+    settings.close()
     assert Settings(tmp_path / "settings.json").place("page") == "runs"
 
 
@@ -54,7 +54,7 @@ def test_a_splitter_comes_back_where_it_was_left(qtbot, tmp_path: Path) -> None:
     first.setSizes([100, 400])
     first.splitterMoved.emit(100, 1)
     moved = first.sizes()
-    settings.flush()
+    settings.close()
     assert splitter(Settings(file)).sizes() == moved
 
 
@@ -63,7 +63,7 @@ def test_no_damage_of_the_file_stops_the_start(qtbot, tmp_path: Path) -> None:
     settings = Settings(file)
     settings.set("theme", "dark")
     settings.keep("page", "runs")
-    settings.flush()
+    settings.close()
     whole = file.read_bytes()
     dice = random.Random(1)
     for _ in range(500):

@@ -319,21 +319,41 @@ def test_the_window_lies_on_the_screen(
     assert first.width() <= here.width() and first.height() <= room(first).height()
 
 
-def test_notices_lie_over_the_page_and_never_move_it(qtbot, window: MainWindow) -> None:
-    before = page(window, window.current).geometry()
+def shown_at(part: QWidget, window: MainWindow) -> QRect:
+    """Where it lies in the window."""
+    return QRect(part.mapTo(window, QPoint()), part.size())
+
+
+@pytest.mark.parametrize("size", [(1100, 700), (1280, 800)])
+def test_notices_cover_nothing_of_the_page(
+    qtbot, window: MainWindow, size: tuple[int, int]
+) -> None:
+    window.resize(*size)
+    whole = shown_at(window.stack, window)
     window.studio.notices.error("Something is wrong.", "Do this.", "Details of it.")
     window.studio.notices.say("A run finished.", "Show", lambda: None)
-    qtbot.waitUntil(lambda: window.banners.isVisible() and window.banners.height() > 0)
-    assert page(window, window.current).geometry() == before
-    area = window.stack.rect()
-    assert area.contains(window.banners.geometry())
-    low = window.banners.geometry().top()
+
+    def no_longer_covered() -> bool:
+        told, left = (shown_at(part, window) for part in (window.banners, window.stack))
+        return told.height() > 0 and not told.intersects(left)
+
+    qtbot.waitUntil(no_longer_covered)
+    left, told = shown_at(window.stack, window), shown_at(window.banners, window)
+    assert left.topLeft() == whole.topLeft() and left.width() == whole.width(), "only its end moves"
+    assert whole.contains(told), "not over the navigation or the status"
+    assert shown_at(page(window, window.current), window) == left
+    for banner in window.banners._all.values():
+        assert told.contains(shown_at(banner, window))
     next(iter(window.banners._all.values())).more.click()
-    qtbot.waitUntil(lambda: window.banners.geometry().top() < low)
-    assert area.contains(window.banners.geometry())
+    qtbot.waitUntil(lambda: shown_at(window.banners, window).top() < told.top())
+    assert window.stack.height() >= whole.height() // 2, "a page is left"
+    assert whole.contains(shown_at(window.banners, window))
     window.resize(window.width() + 60, window.height() + 40)
-    qtbot.waitUntil(lambda: window.banners.geometry().bottom() > low)
-    assert page(window, window.current).size() == window.stack.size()
+    qtbot.waitUntil(lambda: shown_at(window.banners, window).bottom() > told.bottom())
+    for notice in list(window.studio.notices.shown):
+        window.studio.notices.close(notice)
+    qtbot.waitUntil(lambda: window.stack.height() == whole.height() + 40)
+    assert not window.banners.isVisible()
 
 
 def test_the_keyboard_stays_with_the_page_when_its_button_goes(qtbot, window: MainWindow) -> None:
@@ -359,6 +379,8 @@ def test_pages_that_take_long_are_made_while_nobody_does_anything(
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
     monkeypatch.setattr(QApplication, "activeModalWidget", lambda: None)  # of other tests
     monkeypatch.setattr(QApplication, "activePopupWidget", lambda: None)
+    monkeypatch.setattr(QApplication, "focusWidget", lambda: None)
+    monkeypatch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.NoButton)
     window.early._look()
     window.early._look()
     assert "train" in window.pages and not page(window, "train").isVisible()

@@ -89,8 +89,8 @@ def said_of(line) -> list[Advice]:
         threads=1,
         best_metric=f"validation_{line['metric']}",
         higher_is_better=line["metric"] != "loss",
-        usual_answer=line["usual_answer"],
-        usual_share=line["usual_share"],
+        majority=line["usual_answer"],
+        majority_score=line["usual_share"],
         layer_weights=layer_weights(table.NETWORKS[line["model"]]),
     )
     curves = {

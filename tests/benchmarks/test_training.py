@@ -53,7 +53,7 @@ def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
 def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script, monkeypatch):
     training = script("training")
     given = argparse.Namespace(
-        pairs=3, threads=2, clock="wall", verbose=False, openmp="studio", device="cpu"
+        pairs=3, threads=2, clock="wall", verbose=False, openmp="studio", device="cpu", dry=False
     )
     bench = training.Bench(Path("made-up"), given, "fp32")
     seconds = {"studio.py": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
@@ -102,7 +102,7 @@ def test_the_precision_is_the_one_that_the_studio_would_take(
         return argparse.Namespace(stdout=json.dumps({"peak": rates[name]}))
 
     monkeypatch.setattr(training.subprocess, "run", run)
-    assert training._precision(argparse.Namespace(threads=1, device=device)) == expected
+    assert training._precision(argparse.Namespace(threads=1, device=device, dry=False)) == expected
 
 
 def test_all_sides_wait_in_the_same_way(script, monkeypatch):

@@ -4,11 +4,13 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from app import resources, theme
+from app.shell.garbage import Collector
 
 
 @pytest.fixture(scope="session")
 def qapp(qapp: QApplication) -> QApplication:
     resources.load(qapp)
+    Collector(qapp)  # else Python would free Qt's objects on whichever thread looks
     theme.apply(qapp, "light")
     return qapp
 

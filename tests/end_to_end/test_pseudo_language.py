@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from app.closing import ask_to_close
+from app.pages.explore.panels.difference.view import MAX_CELL, MAX_LABEL
+from app.pages.explore.panels.templates.state import FILLERS, TARGETS, TEMPLATES
 from app.pages.explore.view import EXAMPLE
 from app.pages.runs import questions
 from app.pages.runs.run.branch_question import ask_to_branch
+from app.results.rows_model import Column
 from app.results.rows_model import shown as shown_cell
 from app.running import RunningRun
 from app.sample import sample_entry
@@ -34,6 +38,7 @@ from engine.results.predictions import CELL, read_predictions
 from engine.results.token_columns import TEXT as AROUND
 from engine.runs import launch
 from engine.shipped import included_models, sample_data, starter_model
+from engine.visible import shortened
 from tests.app.pseudo import Pseudo, cut_off, faults, texts_of
 from tools import pictures
 from tools.pictures import (
@@ -41,6 +46,7 @@ from tools.pictures import (
     FINISHED,
     FIRST,
     LIVE,
+    RANDOM,
     SCENES,
     SECOND,
     STATES,
@@ -55,7 +61,7 @@ from tools.pictures import (
 
 pytestmark = pytest.mark.first  # one home with runs is enough for all scenes
 SIZE = (1280, 800)
-STEPS = 24  # of each run
+STEPS = 12  # of each run
 NAMES = (  # what no language translates
     *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
     *(
@@ -104,6 +110,7 @@ THEIRS = (  # what belongs to the user, or comes with the sample
         "topics.csv",
         "reviews",
         "unbelievable",
+        "people",
         "Starter",
         "MiniLM",
         "step-",
@@ -112,13 +119,19 @@ THEIRS = (  # what belongs to the user, or comes with the sample
         WORDS,
         FIRST,
         SECOND,
+        *RANDOM,
         *STATES,
+        *TEMPLATES,
+        *FILLERS,
+        *TARGETS,
     ),
 )
 HERE = (  # what this machine and its libraries are called
     *("cpu", "cuda", "AVX512", "AVX2", "torch", "tokenizers", "numpy", "float16", "float32"),
     processor_and_cores(),
 )
+MONTHS = "|".join(re.escape(QLocale().standaloneMonthName(n, QLocale.FormatType.ShortFormat))
+                  for n in range(1, 13))  # fmt: skip
 ENCODINGS = ("utf-16", "latin-1", "shift_jis", "big5")
 PATTERNS = (  # paths, versions, checksums, and what is quoted: names and texts of the user
     r"(?:/[\w.-]+)+/?",
@@ -126,20 +139,23 @@ PATTERNS = (  # paths, versions, checksums, and what is quoted: names and texts 
     r"\b[0-9a-f]{8,}\b",
     r"“[^”⟦⟧]*”",
     r": (?:text|topic|article)\b",
+    rf"\b\d{{1,2}} (?:{MONTHS})\b",  # of a run that started before midnight
 )
 with sample_data().open(encoding="utf-8", newline="") as sample:
     ROWS = list(csv.DictReader(sample))
 TOPICS = {row["topic"] for row in ROWS}
 NOT_TRANSLATED = sorted((*THEIRS, *NAMES, *HERE, *ENCODINGS, *TOPICS), key=len, reverse=True)
-KNOWN = re.compile("|".join((*PATTERNS, *map(re.escape, NOT_TRANSLATED))))
+KNOWN = re.compile("|".join((*PATTERNS, *(rf"(?<!\w){re.escape(n)}" for n in NOT_TRANSLATED))))
 
 
 @cache
 def theirs() -> frozenset[str]:
     """Whole texts that belong to the user: cells of the sample, and tokens of the models."""
-    cells = {" ".join(cell.split()) for row in ROWS for cell in row.values()}
+    whole = [cell for row in ROWS for cell in row.values()]
+    cells = {" ".join(cell.split()) for one in whole for cell in (one, one[:MAX_CELL])}
     vocabularies = [folder / "vocab.txt" for folder in included_models().values()]
     tokens = [token for file in vocabularies for token in file.read_text("utf-8").split("\n")]
+    cells |= {shortened(topic, MAX_LABEL) for topic in TOPICS}
     return frozenset({*cells, *tokens, *(token.removeprefix("##") for token in tokens)})
 
 
@@ -147,7 +163,8 @@ def masked(home: Home) -> frozenset[str]:
     """The texts around masked tokens, as they stand in the list of results."""
     files = home.runs.glob("*/results/*.parquet")
     read = [one for one in map(read_predictions, files) if one.facts.task == "pretraining"]
-    cells = {shown_cell(cell, CELL + AROUND) for one in read for cell in one.cells(AROUND)}
+    column = Column(CELL + AROUND, AROUND)
+    cells = {shown_cell(cell, column) for one in read for cell in one.cells(AROUND)}
     return frozenset(" ".join(cell.split()) for cell in cells)
 
 
@@ -235,7 +252,11 @@ def of_row(question: Callable[..., object]) -> Callable[[Stage], object]:
     def arrange(stage: Stage) -> None:
         page: Any = stage.show("runs")
         row = next(row for row in page.state.rows.values() if row.name == FINISHED)
-        question(page, page.state, [row] if question is questions.ask_to_delete else row)
+        question(
+            page,
+            page.state,
+            row if question in (questions.ask_name, questions.ask_notes) else [row],
+        )
 
     return arrange
 
@@ -260,6 +281,8 @@ MORE: dict[str, Callable[[Stage], object]] = {
     "run-details": tab_of_run(FINISHED, "details"),
     "run-rename": of_row(questions.ask_name),
     "run-notes": of_row(questions.ask_notes),
+    "run-tags": of_row(questions.ask_tags),
+    "run-export": of_row(questions.ask_to_export),
     "run-delete": of_row(questions.ask_to_delete),
     "run-branch": branch_question,
     "model-vocabulary": model_tab(1),

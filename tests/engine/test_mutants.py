@@ -88,7 +88,7 @@ def test_damaged_settings_are_set_aside_and_the_defaults_taken(tmp_path: Path, c
     file = tmp_path / "settings.json"
     settings = Settings(file)
     settings.keep("page", "runs")
-    settings.flush()
+    settings.close()
     good = file.read_bytes()
     for number in range(count):
         file.write_bytes(mutant(good, number))

@@ -32,8 +32,8 @@ class Said(BaseModel):
 
 def test_a_text_is_its_english_sentence() -> None:
     said = phrase("“{name}” has {rows:,} rows, {share:.1%} of all.", name="a", rows=1234, share=0.5)
-    assert said == "“a” has 1,234 rows, 50.0% of all."
-    assert f"{said}!" == "“a” has 1,234 rows, 50.0% of all.!"
+    assert said == "“a” has 1,234 rows, 50.0 % of all."
+    assert f"{said}!" == "“a” has 1,234 rows, 50.0 % of all.!"
     assert said.key.startswith("“{name}” has") and said.args["rows"] == 1234
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.__main__ import main
 from engine.atomic_write import UMASK
 from engine.home import Home
 from engine.runs.folder import RunFolder
@@ -30,11 +31,18 @@ raise SystemExit(opening.run_window())
 """
 
 
-def run(umask: str, *arguments: str) -> None:
-    command = [sys.executable, "-c", WITH_UMASK, umask, sys.executable, *arguments]
+def run(umask: str, code: str) -> None:
+    command = [sys.executable, "-c", WITH_UMASK, umask, sys.executable, "-c", code]
     own = {name: value for name, value in environment().items() if name != UMASK}
     done = subprocess.run(command, cwd=CODE, env=own, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def run_here(umask: int, *words: object) -> None:
+    """A command in this process, as if it had been started with this umask."""
+    os.environ.pop(UMASK, None)
+    os.umask(umask)
+    assert main([str(word) for word in words]) == 0
 
 
 def readable_by_others(folder: Path) -> list[str]:
@@ -45,31 +53,24 @@ def readable_by_others(folder: Path) -> list[str]:
     ]
 
 
-def test_only_the_user_reads_what_lies_in_a_home_and_in_runs(tmp_path: Path, home: Home) -> None:
+def test_only_the_user_reads_what_lies_in_a_home_and_in_runs(
+    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home.root.chmod(0o755)
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path, epochs=1).model_dump_json())
-    run("000", "-m", "app", "train", str(job), "--into", str(home.runs / "one"))
-    run("000", "-c", OPEN_AND_CLOSE)
+    train = f"assert main({['train', str(job), '--into', str(home.runs / 'one')]}) == 0"
+    run("000", f"from app.__main__ import main\n{train}\n{OPEN_AND_CLOSE}")
     assert (home.runs / "one" / "events.jsonl").is_file() and home.settings.is_file()
     assert readable_by_others(home.root) == []
     assert home.root.stat().st_mode & 0o777 == 0o755
-    model = str(RunFolder(home.runs / "one").checkpoint_folders()[-1])
-    run("022", "-m", "app", "export", model, "--to", str(tmp_path / "out"))
-    out = str(tmp_path / "out.csv")
-    run(
-        "027",
-        "-m",
-        "app",
-        "predict",
-        str(tmp_path / "sentences.csv"),
-        "--model",
-        model,
-        "--out",
-        out,
-    )
+    model = RunFolder(home.runs / "one").checkpoint_folders()[-1]
+    monkeypatch.setenv(UMASK, "")  # as it was, in the end
+    run_here(0o022, "export", model, "--to", tmp_path / "out")
+    out = tmp_path / "out.csv"
+    run_here(0o027, "predict", tmp_path / "sentences.csv", "--model", model, "--out", out)
     assert {f.stat().st_mode & 0o777 for f in (tmp_path / "out").rglob("*") if f.is_file()} == {
         0o644
     }
     assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
-    assert Path(out).stat().st_mode & 0o777 == 0o640
+    assert out.stat().st_mode & 0o777 == 0o640

@@ -14,13 +14,14 @@ from app.widgets.page import EmptyState, Page
 
 class DataList(Page):
     """Signals:
-    import_asked, folder_asked, sample_asked: the user wants to choose files, a folder of texts, or
-        the sample.
+    import_asked, folder_asked, hub_asked, sample_asked: the user wants to choose files, a folder
+        of texts, a data set of the hub, or the sample.
     opened: the folder of a version.
     """
 
     import_asked = Signal()
     folder_asked = Signal()
+    hub_asked = Signal()
     sample_asked = Signal()
     opened = Signal(object)
 
@@ -39,10 +40,14 @@ class DataList(Page):
         self.folder_button = buttons.plain(
             self.tr("Import a &folder…"), self.folder_asked.emit, "folder-open"
         )
+        self.hub_button = buttons.plain(
+            self.tr("Get from the &hub…"), self.hub_asked.emit, "import"
+        )
         self.import_button = buttons.primary(
             self.tr("&Import…"), self.import_asked.emit, "file-plus"
         )
         self.action_row.addWidget(self.sample)
+        self.action_row.addWidget(self.hub_button)
         self.action_row.addWidget(self.folder_button)
         self.action_row.addWidget(self.import_button)
         self.list = EntryList(self.tr("Data sets"))

@@ -38,7 +38,7 @@ class DataState(QObject):
         super().__init__(parent)
         self._studio = studio
         self.entries: list[DataEntry] | None = None  # None: not read yet
-        self.sources: dict[Path, str] = {}  # by folder: “same”, “changed” or “missing”
+        self.sources: dict[Path, str] = {}  # by folder, as `source_state` says it
         self._digests: dict[tuple[Path, int, int], str] = {}
         self._reading: background.Job | None = None
         self._comparing: background.Job | None = None
@@ -134,6 +134,11 @@ class DataState(QObject):
 
         self._add(work)
 
+    def clear_download(self, folder: Path) -> None:
+        """Remove what was fetched from the hub, once it is imported."""
+        if folder.parent == self._studio.home.downloads:
+            background.run(self, lambda: shutil.rmtree(folder, ignore_errors=True), lambda _: None)
+
     def _add(self, work: Callable[[], Path]) -> None:
         if self.is_adding:
             return
@@ -200,10 +205,13 @@ class DataState(QObject):
 
 
 def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -> str:
-    """Whether the files that a version came from are “same”, “changed” or “missing”.
+    """Whether the files that a version came from are “same”, “changed” or “missing”; “hub” where
+    they were fetched, or are no longer in the cache of the hub.
 
     `digests` remembers what was read, so that a file is read again only when it has changed.
     """
+    if spec.hub is not None and spec.hub.host:
+        return "hub"
     states = set()
     for _, path in files_of(spec.sources):
         try:
@@ -216,4 +224,6 @@ def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -
         states.add("same" if digests[key] == spec.source_sha256.get(str(path)) else "changed")
     if "changed" in states:
         return "changed"
-    return "missing" if "missing" in states else "same"
+    if "missing" in states:
+        return "missing" if spec.hub is None else "hub"
+    return "same"

@@ -28,7 +28,7 @@ Fact = tuple[str, str] | tuple[str, str, TextStyle]
 
 
 def entry_of(data: DataEntry, source: str) -> Entry:
-    """The card on the list; `source` is “changed”, “missing”, “same” or “”, not known."""
+    """The card on the list; `source` is as `source_state` says it, or “”, not known."""
     spec = data.spec
     if spec is None:
         return Entry(
@@ -77,13 +77,26 @@ def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
         (translate("Data", "Split by"), _split(spec)),
         (translate("Data", "Columns"), "\n".join(roles)),
         (translate("Data", "File format"), _reading(spec)),
-        (translate("Data", "Source"), "\n".join(str(path) for _, path in files_of(spec.sources))),
+        (translate("Data", "Source"), _source(spec)),
     ]
     if source:
         facts.append((translate("Data", "Source status"), *_status(source)))
     facts.append((translate("Data", "Folder"), str(folder)))
     facts.append((translate("Data", "Fingerprint"), spec.fingerprint[:16]))
     return facts
+
+
+def _source(spec: DatasetSpec) -> str:
+    """The files that were imported; of the hub, what was fetched."""
+    if spec.hub is None:
+        return "\n".join(str(path) for _, path in files_of(spec.sources))
+    lines = [
+        f"{spec.hub.name} {spec.hub.subset}".strip(),
+        translate("Data", "Revision {0}").format(spec.hub.revision[:12]),
+    ]
+    if spec.hub.licence:
+        lines.append(translate("Data", "Licence: {0}").format(spec.hub.licence))
+    return "\n".join(map(one_line, lines))
 
 
 def _lineage(spec: DatasetSpec) -> list[Fact]:
@@ -105,6 +118,7 @@ def _status(source: str) -> tuple[str, TextStyle]:
         ),
         "missing": (translate("Data", "No longer there. The imported rows are kept."), "muted"),
         "same": (translate("Data", "Unchanged since the import."), "body"),
+        "hub": (translate("Data", "Fetched from the Hugging Face Hub at this revision."), "body"),
     }
     return found[source]
 

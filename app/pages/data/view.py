@@ -13,6 +13,7 @@ from app import background, drops
 from app.library import DataEntry, ModelEntry
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.view import DatasetView
+from app.pages.data.getting import GettingData
 from app.pages.data.importing.files import data_files
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
@@ -22,10 +23,12 @@ from app.pages.data.state import DATA, SPEC, DataState
 from app.studio import Studio
 from app.translation import translated
 from app.uses import Uses
-from app.widgets import dialogs, numbers
+from app.widgets import dialogs
 from app.widgets.dialogs import Choice
 from engine.data.formats.sources import data_suffixes
 from engine.errors import StudioError
+from engine.hub.fetched import Fetched
+from engine.runs.lineage import data_key
 
 
 def file_patterns() -> str:
@@ -60,11 +63,15 @@ class DataPage(QWidget):
             keys.activated.connect(self.paste)
         self.list.import_asked.connect(self.choose_files)
         self.list.folder_asked.connect(self.choose_folder)
+        self.getting = GettingData(studio, self)
+        self.list.hub_asked.connect(self.getting.ask)
+        self.getting.chosen.connect(lambda folder: self.import_from([folder]))
+        self.getting.fetched.connect(self.import_fetched)
         self.list.sample_asked.connect(self.state.add_sample)
         self.list.opened.connect(self.open_dataset)
         self.importing.left.connect(self.show_list)
         self.importing.files_asked.connect(self.choose_files)
-        self.importing.state.imported.connect(self.open_dataset)
+        self.importing.state.imported.connect(self._on_imported)
         self.state.listed.connect(self._on_listed)
         self.state.added.connect(self.open_dataset)
         self.state.removed.connect(self._on_removed)
@@ -140,6 +147,20 @@ class DataPage(QWidget):
         self.stack.setCurrentWidget(self.importing)
         self.importing.table.setFocus()
 
+    def import_fetched(self, fetched: Fetched) -> None:
+        """Show the import page for files of the hub, with their splits."""
+        self._read_models()
+        self.importing.state.open(list(fetched.splits()), fetched)
+        self.importing.begin()
+        self.stack.setCurrentWidget(self.importing)
+        self.importing.table.setFocus()
+
+    def _on_imported(self, folder: Path) -> None:
+        """Once a download is among the data sets, what was fetched goes."""
+        if (fetched := self.importing.state.fetched) is not None:
+            self.state.clear_download(fetched.folder)
+        self.open_dataset(folder)
+
     def show_list(self) -> None:
         if self.stack.currentWidget() is self.importing:
             self.importing.state.close()
@@ -153,6 +174,9 @@ class DataPage(QWidget):
         view.left.connect(self.show_list)
         view.trained.connect(lambda: self._studio.go.emit("train", {"data": folder}))
         view.deleted.connect(self._on_delete)
+        view.lineage_wanted.connect(
+            lambda: self._studio.go.emit("runs", {"lineage": data_key(folder)})
+        )
         view.revised.connect(lambda made: self._on_revised(view.editing.state, folder, made))
         view.undone.connect(self._on_undo)
         view.deleted_asked.connect(self._show_deleted)
@@ -275,8 +299,8 @@ class DataPage(QWidget):
     def _ask_to_delete(self, entry: DataEntry, uses: Uses) -> None:
         rows = sum(entry.spec.rows.values()) if entry.spec else 0
         said = [
-            self.tr("Version {0} ({1} rows) moves to the system trash.").format(
-                entry.version, numbers.count(rows)
+            self.tr("Version {0} (%Ln row(s)) moves to the system trash.", "", rows).format(
+                entry.version
             ),
             self.tr("Its source files and its other versions are not affected."),
             *uses.sentences(),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QDate, Qt
 
+from app.pages.explore.set_work import ChosenTexts
 from app.pages.explore.side import Input
 from app.pages.explore.study import Study
 from app.translation import tr
@@ -22,10 +23,18 @@ def source(study: Study, side: int = 0) -> str:
         parts.append(tr("Masked: {0}.").format(", ".join(f"“{word}”" for word in masked)))
     if shown.heads_off:
         parts.append(tr("Heads switched off: {0}.").format(head_list(shown.heads_off)))
+        if study.means_of is not None and shown.head_means is not None:
+            parts.append(mean_of_heads(study.means_of))
     if shown.cut:
         parts.append(tr("Truncated to the first {0} tokens.").format(len(shown.tokens)))
     parts.append(QDate.currentDate().toString(Qt.DateFormat.ISODate))
     return " ".join(parts)
+
+
+def mean_of_heads(texts: ChosenTexts) -> str:
+    """What is in the place of the heads that are off."""
+    text = tr("In their place: their mean over %Ln text(s) of {0}.", texts.count)
+    return text.format(texts.name)
 
 
 def head_list(heads: Sequence[tuple[int, int]]) -> str:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.library import ModelEntry
-from app.pages.explore.captions import head_list, quoted
+from app.pages.explore.captions import head_list, mean_of_heads, quoted
+from app.pages.explore.head_means import HeadMeans, replacement_box
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_box import CheckpointBox
-from app.widgets.text import OneLine, Text
+from app.widgets.text import OneLine, Text, tooltip
 
 
 class Comparison(QWidget):
@@ -20,9 +21,10 @@ class Comparison(QWidget):
     Nothing is shown while nothing is compared; the strip only where its tokens are others.
     """
 
-    def __init__(self, study: Study, parent: QWidget | None = None) -> None:
+    def __init__(self, study: Study, means: HeadMeans, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._study = study
+        self._study, self._means = study, means
+        self.instead = replacement_box()
         self._models: list[ModelEntry] = []
         self.picker = CheckpointBox()
         self.picker.setAccessibleName(self.tr("Second model"))
@@ -35,12 +37,14 @@ class Comparison(QWidget):
         row.setSpacing(2 * SPACE)
         label = Text(self.tr("&with"), "muted", wraps=False)
         label.setBuddy(self.picker)
-        for part in (label, self.picker, self.end):
+        for part in (self.instead, label, self.picker, self.end):
             row.addWidget(part)
         self.picker.picked.connect(lambda model: study.compare(model, study.pinned))
         study.sides_changed.connect(self._show)
         study.tokens_changed.connect(self._show)
         study.heads_off_changed.connect(self._show)
+        means.changed.connect(self._show)
+        self.instead.activated.connect(lambda _: self._on_instead())
         self._show()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
@@ -59,13 +63,27 @@ class Comparison(QWidget):
         self._study.compare(self.other())
         self.picker.setFocus()
 
+    def _on_instead(self) -> None:
+        self._means.choose(self.instead.currentData())
+        self._show()
+
     def _stop(self) -> None:
         self._study.compare(None)
+
+    def _show_means(self) -> None:
+        """What is in the place of heads that are off, where some are."""
+        can = self._means.can_average
+        self.instead.setVisible(bool(self._study.heads_off))
+        self.instead.setCurrentIndex(self.instead.findData(self._means.replacement))
+        self.instead.setEnabled(can)
+        why = self.tr("The mean is over texts: choose some in the panel Texts.")
+        self.instead.setToolTip("" if can else tooltip(why))
 
     def _show(self) -> None:
         first, second = self._study.both
         compared = self._study.is_compared
         self.setVisible(compared)
+        self._show_means()
         differs = [t.text for t in first.tokens] != [t.text for t in second.tokens]
         self.strip_area.setVisible(compared and second.is_known and differs)
         self.said.setVisible(compared)
@@ -74,9 +92,13 @@ class Comparison(QWidget):
         if not self.picker.choose(second.model.path):  # a checkpoint that its run did not keep
             self.picker.set_models([*self._models, second.model])
             self.picker.choose(second.model.path)
-        if first.heads_off:
+        if first.heads_off and (told := self._means.said()):
+            said = told
+        elif first.heads_off:
             text = self.tr("Without heads {0}, compared with {1}.")
             said = text.format(head_list(first.heads_off), second.model.name)
+            if self._study.means_of is not None:
+                said = f"{said} {mean_of_heads(self._study.means_of)}"
         elif self._study.pinned is not None:
             text = self.tr("Compared with the pinned text “{0}”.")
             said = text.format(quoted(self._study.pinned.text))

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.explore.panel import Panel, PanelDescription
-from app.resources import icon
 from app.theme import SPACE, Role, colour
 from app.widgets import buttons
 from app.widgets.help import HelpButton, set_help
@@ -38,7 +37,6 @@ class PanelDock(QDockWidget):
     ) -> None:
         super().__init__(described.title, parent)
         self.described, self.panel = described, panel
-        self.setWindowIcon(icon(described.icon))
         self.is_uncovered = False  # as Qt last said; of a floating one it says nothing reliable
         self.setObjectName(described.id)
         self.setAccessibleName(described.title)

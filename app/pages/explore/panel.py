@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from app.explorer import Explorer
 from app.notices import Notices
 from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.set_work import StartWorker
 from app.pages.explore.study import Study
 from app.settings import Settings
 from engine.home import Home
@@ -35,6 +36,8 @@ class PanelContext:
     settings: Settings
     notices: Notices
     home: Home
+    one_time_worker: StartWorker
+    models_changed: Callable[[], object]  # to be called where a model was saved
 
 
 class Panel(QWidget):
@@ -97,3 +100,4 @@ class PanelDescription:
     is_open: bool = True  # at first; one that is not gets a button on top of the page
     is_offered: Callable[[Study], bool] = always  # whether it has something to show of this model
     is_best: Callable[[Study], bool] = never  # whether this model is best explored in this panel
+    works_on_texts: bool = False  # whether it asks about a set of texts, when it is told to

@@ -9,10 +9,8 @@ from app.theme import SPACE
 from app.widgets.text import Text, tooltip
 from engine.messages.explore.fill_mask import MaskFilled
 from engine.messages.explore.prediction import Predicted
-from engine.messages.explore.text import PreciseAnswer
+from engine.messages.explore.text import PRECISIONS, PreciseAnswer
 from engine.messages.question import Answer
-
-PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": "int8"}
 
 
 class PrecisionSwitch(QWidget):
@@ -68,4 +66,6 @@ class PrecisionSwitch(QWidget):
                 return self.tr("Exact (fp32): no faster precision agrees.")
             case "device":
                 return self.tr("Exact (fp32), as always on this device.")
+            case "snapshot":
+                return self.tr("Exact (fp32), as always with snapshots.")
         return self.tr("Exact (fp32).")

@@ -83,6 +83,7 @@ class Side(QObject):
         self.cut = False
         self.problem = ""
         self.heads_off: tuple[tuple[int, int], ...] = ()  # layers and heads, from 0
+        self.head_means: Path | None = None  # what is in their place; None: zero
         self.is_known = False  # whether the tokens are those of the texts
         self._words: dict[tuple[int, int], list[int]] = {}  # tokens of each segment's words
         self._tokenizer: Tokenizer | None = None
@@ -131,6 +132,12 @@ class Side(QObject):
         """Whether the model has “mlm”, “nsp”, …; False while there is no model."""
         return bool(self.model and self.model.info and name in self.model.info.task_heads)
 
+    @property
+    def ablation(self) -> dict[str, Any]:
+        """What every question says of the heads that are off."""
+        means = self.head_means if self.heads_off else None
+        return {"heads_off": self.heads_off, "head_means": means}
+
     def asked(self, kind: type[Asked], **more: Any) -> Asked | None:
         """The question of this kind about the texts; None while there is no model."""
         if self.checkpoint is None:
@@ -140,7 +147,7 @@ class Side(QObject):
             text=self.text,
             pair=self.pair,
             masked=self.masked,
-            heads_off=self.heads_off,
+            **self.ablation,
             **more,
         )
 
@@ -231,6 +238,10 @@ class Side(QObject):
             self._work = background.run(
                 self, lambda: Tokenizer.from_folder(path), self._on_tokenizer, self._on_failed
             )
+
+    def step_to(self, model: ModelEntry) -> None:
+        """Look through the same model at another step of its training: its tokens are the same."""
+        self.model = model
 
     def look_at(self, new: Input) -> None:
         """Read another text, or mask other words of the same."""

@@ -7,10 +7,12 @@ panels; tokens are counted in the first side.
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.library import ModelEntry
+from app.pages.explore.set_work import ChosenTexts
 from app.pages.explore.side import Input, Mark, Side, Stretch, edited
 from engine.messages.explore.text import Token
 from engine.phrases import joined
@@ -25,17 +27,18 @@ class Study(QObject):
     Signals:
         tokens_changed: the tokens of a side, or which of them are masked.
         settled: the texts are at rest and their tokens are known: now is the time to ask.
-        model_changed: another model on the first side, or none.
+        model_changed: another model on the first side, or none, or another step of its training.
         sides_changed: there is something to compare with, or no more, or it is another.
         picked_changed: the number of the picked token, -1 for none.
         target_changed: likewise for the other token of a pair: the one that the picked attends to.
         pointed_changed: likewise for the token under the mouse.
         head_changed: layer and head, from 0; a panel whose model has fewer takes its last.
-        heads_off_changed: a head was switched off or on.
+        heads_off_changed: a head was switched off or on, or something else is in its place.
         label_changed: another class is to be explained.
         problem_changed: the sentence that says why there are no tokens, or nothing.
         model_wanted: a panel asks for the model in this folder.
         input_wanted: a panel asks to show this Input.
+        chosen_changed: other texts are chosen to be worked on together.
     """
 
     tokens_changed = Signal()
@@ -51,6 +54,7 @@ class Study(QObject):
     problem_changed = Signal(str)
     model_wanted = Signal(object)
     input_wanted = Signal(object)
+    chosen_changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -62,9 +66,13 @@ class Study(QObject):
         self.layer = 0
         self.head = 0
         self.label: str | None = None  # class to be explained; "": the predicted one, None: none
+        self.chosen: ChosenTexts | None = None
+        self.means_of: ChosenTexts | None = None  # texts of the means in the place of heads
         self.pinned: Input | None = None  # what the second side reads, if not the same text
         self.both = (Side(0, self), Side(1, self))  # the second without a model: not compared
         self._first, self._second = self.both
+        self.is_over_training = False  # whether one moves through the snapshots of a run
+        self._held: dict[tuple[str, Input], float] = {}  # where scales end, meanwhile
         self._is_giving = False
         self._compares_heads = False  # the second side is the same model with all heads
         self._pause = QTimer(self)
@@ -132,6 +140,10 @@ class Study(QObject):
         return self._first.heads_off
 
     @property
+    def ablation(self) -> dict[str, Any]:
+        return self._first.ablation
+
+    @property
     def tokenizer(self) -> Tokenizer | None:
         return self._first.tokenizer
 
@@ -190,7 +202,35 @@ class Study(QObject):
             self._switch_all_on()
             if self._compares_heads:
                 self.compare(None)
+            self.is_over_training = False
+            self._held.clear()
             self._first.choose_model(model)
+
+    def step_to(self, model: ModelEntry) -> None:
+        """Look through the same model at another step of its training.
+
+        The tokens stay, and so does all that is selected, and what is shown until there is more.
+        """
+        self._first.step_to(model)
+        if self._compares_heads:
+            self._second.step_to(self._with_all_heads(model))
+        self.is_over_training = True
+        self.model_changed.emit()
+        if self._compares_heads:
+            self.sides_changed.emit()
+        if self.is_settled:
+            self.settled.emit()
+
+    def held(self, name: str, value: float) -> float:
+        """The largest value of a name so far, while one moves through a training; else the value.
+
+        Where a scale ends: as far as any step needed it, so that steps can be compared.
+        """
+        if not self.is_over_training:
+            return value
+        key = (name, self.input)
+        self._held[key] = max(value, self._held.get(key, value))
+        return self._held[key]
 
     def compare(self, model: ModelEntry | None, pinned: Input | None = None) -> None:
         """Put a second model beside the first, or a pinned input; None takes it away."""
@@ -217,14 +257,26 @@ class Study(QObject):
         else:
             self._first.heads_off = tuple(sorted(off))
             if self._first.model is not None and not self.is_compared:
-                name = self.tr("{0} (all heads)").format(self._first.model.name)
-                self.compare(replace(self._first.model, name=name))
+                self.compare(self._with_all_heads(self._first.model))
                 self._compares_heads = True
             self.heads_off_changed.emit()
         if self.is_settled:
             self.settled.emit()
 
+    def _with_all_heads(self, model: ModelEntry) -> ModelEntry:
+        return replace(model, name=self.tr("{0} (all heads)").format(model.name))
+
+    def replace_heads(self, means: Path | None, texts: ChosenTexts | None) -> None:
+        """Put the means over these texts in the place of the heads that are off; None: zero."""
+        if means != self._first.head_means:
+            self._first.head_means, self.means_of = means, texts
+            if self._first.heads_off:
+                self.heads_off_changed.emit()
+                if self.is_settled:
+                    self.settled.emit()
+
     def _switch_all_on(self) -> None:
+        self._first.head_means = self.means_of = None
         if self._first.heads_off:
             self._first.heads_off = ()
             self.heads_off_changed.emit()
@@ -301,6 +353,12 @@ class Study(QObject):
         if label != self.label:
             self.label = label
             self.label_changed.emit()
+
+    def choose_texts(self, chosen: ChosenTexts | None) -> None:
+        """Let panels that work on many texts work on these."""
+        if chosen != self.chosen:
+            self.chosen = chosen
+            self.chosen_changed.emit()
 
     def point(self, number: int) -> None:
         if number != self.pointed:

@@ -12,6 +12,8 @@ from app import background
 from app.library import ModelEntry, describe_model
 from app.pages.explore.comparison import Comparison
 from app.pages.explore.editor import Editor
+from app.pages.explore.head_means import HeadMeans
+from app.pages.explore.over_training.bar import TrainingBar
 from app.pages.explore.panel import Panel, PanelContext, PanelDescription
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.precision import PrecisionSwitch
@@ -54,18 +56,26 @@ class ExplorePage(Page):
         self.pair = Editor(self.tr("Second text"), self.tr("Type a second sentence"))
         self.strip_area = StripArea(self.study)
         self.strip = self.strip_area.strip
-        self.comparison = Comparison(self.study)
+        self.means = HeadMeans(self.study, studio.home, studio.one_time_worker, self)
+        self.comparison = Comparison(self.study, self.means)
         self.said = OneLine("", "small")
         self.precision = PrecisionSwitch(self.study, studio.explorer, studio.settings)
         self.notice = Text("", "warn")
         self.bench = Workbench(studio.settings)
         context = PanelContext(
-            self.study, studio.explorer, studio.settings, studio.notices, studio.home
+            self.study,
+            studio.explorer,
+            studio.settings,
+            studio.notices,
+            studio.home,
+            studio.one_time_worker,
+            studio.models_changed.emit,
         )
         for each in PANELS:
             described = each()
             self.bench.add(described, described.make(context))
         self.bench.begin(FRONT)
+        self.training_bar = TrainingBar(self.study, studio.notices, self.bench)
         self.stack = QStackedWidget()
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
@@ -85,7 +95,7 @@ class ExplorePage(Page):
 
     @property
     def panels(self) -> dict[str, Panel]:
-        """By their ids, in the order of their tabs and of the keys Alt+1, Alt+2, …"""
+        """By their ids, in the order of their tabs and of their keys (`panel_keys`)."""
         return self.bench.panels
 
     def _lay_out_head(self) -> None:
@@ -135,6 +145,7 @@ class ExplorePage(Page):
         foot.addWidget(self.precision)
         column.addLayout(foot)
         column.addWidget(self.bench, 1)
+        column.addWidget(self.training_bar)
         return bench
 
     def _no_model(self) -> QWidget:
@@ -202,12 +213,15 @@ class ExplorePage(Page):
         """Read what models there are, off the window's thread."""
         if self._reading is not None:
             self._reading.cancel()
-        studio, wanted = self._studio, self._wanted
+        studio, wanted, shown = self._studio, self._wanted, self.study.model
 
         def read() -> list[ModelEntry]:
             models = studio.models()
-            if wanted is not None and all(model.path != wanted for model in models):
-                models.insert(0, describe_model(wanted.name, wanted, "imported"))
+            if wanted is not None:
+                if all(model.path != wanted for model in models):
+                    models.insert(0, describe_model(wanted.name, wanted, "imported"))
+            elif shown is not None and shown.path.is_dir() and not _is_known(shown, models):
+                models.insert(0, shown)
             return models
 
         self._reading = background.run(self, read, self._on_models)
@@ -223,10 +237,30 @@ class ExplorePage(Page):
                 self.tr("The model {0} cannot be opened in Explore.").format(wanted.name), problem
             )
         if self.picker.chosen() is None and usable:
-            self.picker.choose(usable[0].path)
-        self.study.choose_model(self.picker.chosen())
+            self.picker.choose(self._instead(usable).path)
+        if wanted is not None or not self._is_over_training():
+            self.study.choose_model(self.picker.chosen())
         self.stack.setCurrentIndex(0 if usable else 1)
         self._on_sides()
+
+    def _instead(self, usable: list[ModelEntry]) -> ModelEntry:
+        """What is chosen where the list does not have what was: the model that is shown, or the
+        newest checkpoint of its run, else the first of all.
+        """
+        shown = self.study.model
+        if shown is None:
+            return usable[0]
+        same = [model for model in usable if model.path == shown.path or _is_of_run(model, shown)]
+        return max(
+            same, key=lambda model: (model.path == shown.path, model.step), default=usable[0]
+        )
+
+    def _is_over_training(self) -> bool:
+        """Whether a snapshot of the run is shown whose checkpoint is chosen."""
+        chosen, shown = self.picker.chosen(), self.study.checkpoint
+        if chosen is None or shown is None or not self.study.is_over_training:
+            return False
+        return chosen.path.parent.parent == shown.parent.parent
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -235,6 +269,7 @@ class ExplorePage(Page):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
+        self.training_bar.leave()
         self.bench.set_shown(False)
 
     def _on_validation_row(self, row: Input) -> None:
@@ -377,3 +412,12 @@ class ExplorePage(Page):
 def _is_on(part: QWidget) -> bool:
     """Whether it takes room, also before the page is shown."""
     return not part.isHidden()
+
+
+def _is_of_run(model: ModelEntry, other: ModelEntry) -> bool:
+    return bool(model.run) and model.run == other.run
+
+
+def _is_known(shown: ModelEntry, models: list[ModelEntry]) -> bool:
+    """Whether a list has a model, or a checkpoint of the run that it is a snapshot of."""
+    return any(model.path == shown.path or _is_of_run(model, shown) for model in models)

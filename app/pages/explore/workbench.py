@@ -31,7 +31,14 @@ _ACROSS = Qt.Orientation.Horizontal
 VERSION = 2  # of what is remembered; another number forgets it
 FLOATING = QSize(980, 640)  # of a panel that floats for the first time, if the screen has it
 LAYOUT_KEY = "explore.panels"
+PANEL_KEYS = "1234567890"
 WIDE = 5_000  # px that the middle would have, more than there ever are
+
+
+def panel_keys(number: int) -> str:
+    """The keys of a panel, counted from 1: Alt+1 to Alt+9, Alt+0, then Alt+Shift+1 and on."""
+    row, place = divmod(number - 1, len(PANEL_KEYS))
+    return f"Alt+{'Shift+' * row}{PANEL_KEYS[place]}" if row < 2 else ""
 
 
 class Workbench(QMainWindow):
@@ -83,8 +90,8 @@ class Workbench(QMainWindow):
         dock.visibilityChanged.connect(partial(self._on_visible, dock))
         dock.topLevelChanged.connect(self._tidying.start)
         dock.dockLocationChanged.connect(self._tidying.start)
-        shortcut = QKeySequence(f"Alt+{len(self.docks)}")
-        QShortcut(shortcut, self, partial(self.show_panel, key, True))
+        if keys := panel_keys(len(self.docks)):
+            QShortcut(QKeySequence(keys), self, partial(self.show_panel, key, True))
 
     def begin(self, front: str) -> None:
         """Arrange the panels as they were left, or as they are at first, with `front` in front.
@@ -314,7 +321,7 @@ class Workbench(QMainWindow):
             action.setCheckable(True)
             action.setChecked(self.is_open(key))
             action.setEnabled(key not in self._missing)
-            action.setShortcut(QKeySequence(f"Alt+{number}"))
+            action.setShortcut(QKeySequence(panel_keys(number)))
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)  # the bench has them
             action.toggled.connect(partial(self._on_toggled, key))
         menu.addSeparator()

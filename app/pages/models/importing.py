@@ -149,6 +149,7 @@ class Section(Card):
         self.toggle.setText(title)
         self.toggle.setAccessibleName(title)
         self.toggle.setAccessibleDescription(help_text)
+        self.toggle.setIconSize(buttons.BESIDE_TEXT)
         self.toggle.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.toggle.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.toggle.setCheckable(True)

@@ -1,30 +1,23 @@
 """A model goes to the hub: under which name, every file first, then the files themselves."""
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit
 
-from app.explorer import OneTimeWorker
+from app.hub.consent import ask_first
+from app.hub.files import list_of
+from app.hub.work import HubWork
 from app.library import ModelEntry
-from app.pages.models.getting.consent import ask_first
-from app.pages.models.getting.files import list_of
-from app.studio import Studio
 from app.widgets import dialogs, numbers
 from app.widgets.dialogs import Choice
 from app.widgets.switch import Switch
 from app.widgets.text import Text
 from engine.messages.hub import PlanPush, Push, Pushed, PushPlanned
-from engine.messages.question import Answer, Refused
+from engine.messages.question import Answer
 
 MAX_NAME = 200  # characters
 
 
-class Sending(QObject):
+class Sending(HubWork):
     """One model at a time; how it ends is a notice."""
-
-    def __init__(self, studio: Studio, owner: QWidget) -> None:
-        super().__init__(owner)
-        self._studio, self._owner = studio, owner
-        self.worker: OneTimeWorker | None = None
 
     def ask(self, model: ModelEntry) -> None:
         """Ask for the name on the hub, and whether everybody may see it."""
@@ -60,11 +53,10 @@ class Sending(QObject):
         question = PlanPush(checkpoint=model.path, model=name, private=private)
 
         def planned(answer: Answer) -> None:
-            self.worker = None
             if isinstance(answer, PushPlanned):
                 self._confirm(model, answer)
 
-        self.worker = self._studio.one_time_worker(question, planned, self._on_refused, None, self)
+        self.begin(question, planned)
 
     def _confirm(self, model: ModelEntry, plan: PushPlanned) -> None:
         def answered(key: str) -> None:
@@ -83,17 +75,20 @@ class Sending(QObject):
         )
 
     def _push(self, model: ModelEntry, plan: PushPlanned) -> None:
-        notices = self._studio.notices
-        notices.say(self.tr("{0} is being sent to {1}.").format(plan.model, plan.host))
         question = Push(checkpoint=model.path, model=plan.model, private=plan.private)
 
         def pushed(answer: Answer) -> None:
-            self.worker = None
             if isinstance(answer, Pushed):
-                notices.say(self.tr("The model is at {0} now.").format(answer.address))
+                said = self.tr("The model is at {0} now.").format(answer.address)
+                self._studio.notices.say(said)
 
-        self.worker = self._studio.one_time_worker(question, pushed, self._on_refused, None, self)
-
-    def _on_refused(self, refusal: Refused) -> None:
-        self.worker = None
-        self._studio.notices.error(refusal.problem, refusal.advice, refusal.details)
+        self.begin(
+            question,
+            pushed,
+            self.tr("Sending {0} to {1}").format(plan.model, plan.host),
+            self.tr("Progress of the sending"),
+            self.tr(
+                "The window can be used meanwhile. The model appears on the hub once all files "
+                "are sent; if you stop before, its page there stays empty."
+            ),
+        )

@@ -6,13 +6,16 @@ from app.translation import tr
 from app.widgets import moments, numbers, run_texts
 from app.widgets.entries import Entry
 from app.widgets.model_texts import past_of
-from app.widgets.text import TextStyle
-from engine.checkpoints.families import BERT, FAMILIES
+from app.widgets.text import TextStyle, visible
 from engine.checkpoints.source import source_of
 from engine.messages.reports import CheckpointInfo
+from engine.spec.families import FAMILIES
+from engine.spec.families.bert import FAMILY as BERT
+from engine.spec.sentence import SentenceSpec
 
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 SHOWN_LABELS = 12  # named in full
+SHOWN_PROMPT = 200  # characters
 
 
 def family_title(family: str) -> str:
@@ -130,6 +133,8 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
             "\n".join(heads) if heads else tr("none (encoder only)"),
         ),
     ]
+    if info.sentence is not None:
+        facts += _facts_of_sentences(info.sentence, info.hidden_size)
     if info.causal:
         facts.append((tr("Attention"), tr("causal (left to right)")))
     if info.labels:
@@ -144,6 +149,32 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
         facts.append((tr("Source"), said.format(source.model, source.host, source.revision[:12])))
         facts.append((tr("Licence"), source.licence or tr("none named")))
     return facts
+
+
+def _facts_of_sentences(sentence: SentenceSpec, hidden_size: int) -> list[tuple[str, str]]:
+    """How a sentence encoder makes one vector of a text."""
+    names = pooling_names()
+    dense = " → ".join(numbers.count(layer.outputs) for layer in sentence.dense)
+    longest = sentence.max_length
+    found = [
+        (tr("Pooling"), ", ".join(names[mode] for mode in sentence.pooling)),
+        (tr("Dense layers"), dense),
+        (tr("Normalized"), tr("yes, to length 1") if sentence.normalize else tr("no")),
+        (tr("Size of a vector"), numbers.count(sentence.size(hidden_size))),
+        (tr("Max. length"), "" if longest is None else tr("%Ln token(s)", longest)),
+        (tr("Prompt"), visible(sentence.prompt[:SHOWN_PROMPT])),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def pooling_names() -> dict[str, str]:
+    """Each way to make one vector of many, as users call it."""
+    return {
+        "cls": "[CLS]",
+        "max": tr("maximum of the tokens"),
+        "mean": tr("mean of the tokens"),
+        "mean_sqrt_len_tokens": tr("sum of the tokens ÷ √ length"),
+    }
 
 
 def _labels(labels: tuple[str, ...]) -> str:

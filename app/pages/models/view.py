@@ -18,6 +18,7 @@ from app.studio import Studio
 from app.uses import Uses
 from app.widgets import dialogs
 from app.widgets.dialogs import Choice
+from engine.runs.lineage import model_key, run_key
 
 
 class ModelsPage(QWidget):
@@ -126,6 +127,8 @@ class ModelsPage(QWidget):
         view.exported.connect(self._on_export)
         view.sent.connect(lambda: self.sending.ask(model))
         view.deleted.connect(self._on_delete)
+        key = run_key(model.run) if model.run else model_key(model.path)
+        view.lineage_wanted.connect(lambda: self._studio.go.emit("runs", {"lineage": key}))
         self.model = view
         self.stack.addWidget(view)
         self.stack.setCurrentWidget(view)

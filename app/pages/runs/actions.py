@@ -7,7 +7,8 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from app.pages.runs.questions import ask_name, ask_notes, ask_to_delete
+from app.pages.runs.questions import ask_name, ask_notes, ask_tags, ask_to_delete, ask_to_export
+from app.pages.runs.queue_questions import ask_after, ask_order
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
@@ -35,13 +36,27 @@ class RunAction:
 def run_actions() -> Sequence[RunAction | None]:
     """In the order of the menu; None stands for a line between two groups."""
     again, fine_tune = tr("Run a&gain with changes…"), tr("&Fine-tune this…")
+    export = tr("E&xport runs…")
     return (
         RunAction("open", _is(tr("&Open")), "chart-line", "Return", _always, _nothing),
+        RunAction("compare", _is(tr("&Compare")), "chart-line", "Ctrl+M", _always, _nothing, True),
         None,
         RunAction("stop", stop_text, "circle-stop", "Ctrl+.", _stops, _stop, True),
         RunAction("resume", _is(tr("&Resume")), "play", "Ctrl+G", _resumes, _resume, True),
         None,
         RunAction("next", _is(tr("Start ne&xt")), "arrow-right", "Ctrl+Up", _waits, _next, True),
+        RunAction(
+            "order",
+            _is(tr("Order of the &queue…")),
+            "history",
+            "Ctrl+Shift+Up",
+            _waits,
+            _order,
+            True,
+        ),
+        RunAction(
+            "after", _is(tr("Start a&fter…")), "git-branch", "Ctrl+Shift+F", _waits, _after, True
+        ),
         RunAction("hold", hold_text, "hourglass", "Ctrl+H", _waits, _hold, True),
         None,
         RunAction(
@@ -54,11 +69,18 @@ def run_actions() -> Sequence[RunAction | None]:
         ),
         RunAction("fine_tune", _is(fine_tune), "flag", "Ctrl+U", _has_checkpoint, _fine_tune),
         RunAction("again", _is(again), "copy", "Ctrl+R", _has_job, _start_again),
+        RunAction(
+            "repeat", _is(tr("Run aga&in")), "copy", "Ctrl+Alt+R", _repeats, _run_again, True
+        ),
         RunAction("newer", newer_text, "database", "Ctrl+Shift+R", _lacks_newer, _train_on_newer),
         None,
         RunAction("rename", _is(tr("Rena&me")), "pencil", "F2", _always, _rename),
         RunAction("notes", _is(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, _edit_notes),
         RunAction("star", star_text, "star", "Ctrl+T", _always, _star, True),
+        RunAction("tags", _is(tr("Ta&gs…")), "tags", "Ctrl+Shift+T", _always, _edit_tags, True),
+        RunAction("archive", archive_text, "box", "Ctrl+E", _archives, _archive, True),
+        RunAction("export", _is(export), "upload", "Ctrl+Shift+E", _exports, _export, True),
+        RunAction("lineage", _is(tr("Li&neage")), "git-branch", "Ctrl+L", _always, _lineage),
         RunAction(
             "folder", _is(tr("Open fol&der")), "folder-open", "Ctrl+O", _always, _open_folder
         ),
@@ -96,6 +118,12 @@ def star_text(rows: Rows) -> str:
     """What “Star” does for these runs."""
     starred = bool(rows) and all(row.star for row in rows)
     return tr("Remove s&tar") if starred else tr("S&tar")
+
+
+def archive_text(rows: Rows) -> str:
+    """What “Archive” does for these runs."""
+    archived = bool(rows) and all(row.archived for row in rows)
+    return tr("Take out of the arc&hive") if archived else tr("Arc&hive")
 
 
 def newer_text(rows: Rows) -> str:
@@ -160,6 +188,16 @@ def _lacks_newer(row: RunRow) -> str:
     return ""
 
 
+def _archives(row: RunRow) -> str:
+    return tr("This run is still running or queued.") if row.is_active else ""
+
+
+def _exports(row: RunRow) -> str:
+    if row.is_working:
+        return tr("Stop this run first.")
+    return _has_job(row)
+
+
 def _deletes(row: RunRow) -> str:
     return tr("Stop this run first.") if row.is_working else ""
 
@@ -185,6 +223,14 @@ def _next(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.start_next([row.id for row in rows])
 
 
+def _order(owner: QWidget, runs: RunsState, _rows: Rows) -> None:
+    ask_order(owner, runs)
+
+
+def _after(owner: QWidget, runs: RunsState, rows: Rows) -> None:
+    ask_after(owner, runs, rows)
+
+
 def _hold(_: QWidget, runs: RunsState, rows: Rows) -> None:
     held = all(row.state == ON_HOLD for row in rows)
     for row in rows:
@@ -202,6 +248,16 @@ def _explore(_: QWidget, runs: RunsState, rows: Rows) -> None:
 def _fine_tune(_: QWidget, runs: RunsState, rows: Rows) -> None:
     if (checkpoint := rows[0].checkpoint) is not None:
         runs.fine_tune(checkpoint)
+
+
+def _repeats(row: RunRow) -> str:
+    if row.job is not None and not row.started:
+        return tr("This run has not started yet.")
+    return _has_job(row)
+
+
+def _run_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    runs.run_again(rows)
 
 
 def _start_again(_: QWidget, runs: RunsState, rows: Rows) -> None:
@@ -225,6 +281,22 @@ def _star(_: QWidget, runs: RunsState, rows: Rows) -> None:
     star = not all(row.star for row in rows)
     for row in rows:
         runs.set_star(row.id, star)
+
+
+def _edit_tags(owner: QWidget, runs: RunsState, rows: Rows) -> None:
+    ask_tags(owner, runs, rows)
+
+
+def _archive(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    runs.set_archived([row.id for row in rows], not all(row.archived for row in rows))
+
+
+def _export(owner: QWidget, runs: RunsState, rows: Rows) -> None:
+    ask_to_export(owner, runs, rows)
+
+
+def _lineage(_: QWidget, runs: RunsState, rows: Rows) -> None:
+    runs.lineage_wanted.emit(rows[0].id)
 
 
 def _open_folder(_: QWidget, _runs: RunsState, rows: Rows) -> None:

@@ -1,33 +1,67 @@
-"""The columns of the table of runs: for each one its title, its text, its tooltip and its order."""
+"""The columns of the table of runs: for each one its title, its text, its tooltip and its order.
 
-from collections.abc import Callable, Sequence
+`COLUMNS` has those of a run itself. Any setting of the job and any metric is a column as well: by
+the path of the setting, or by the metric and where on its curve (`column_of`).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any
+from enum import StrEnum
+from functools import cache
+from typing import Any, get_args
 
-from app.pages.runs.groups import best_scores, group_of, mean_and_deviation
-from app.pages.runs.rows import RunRow
+from app.pages.runs.groups import best_scores, group_of, mean_and_deviation, values_text
+from app.pages.runs.job_fields import Value, job_titles
+from app.pages.runs.rows import Measure, RunRow
 from app.running_texts import stage_text, step_text
-from app.translation import tr, translated
+from app.translation import in_language, tr, translated
 from app.widgets import moments, numbers, run_texts
+from app.widgets.spec_texts import value_text
+from engine.record.metrics import When
+from engine.spec.tasks import TASKS
 
 Rows = Sequence[RunRow]  # those that differ from a run only in their seed, with it
+WIDTH = 100  # px of a column of a setting or a metric, to begin with
+TRAINING_METRICS = ("loss", "learning_rate", "gradient_norm", "tokens_per_second")
 
 
-class Column(IntEnum):
-    """The columns in their first order."""
+class Column(StrEnum):
+    """The columns of a run itself, by the keys under which the settings keep them."""
 
-    STATE = 0
-    NAME = 1
-    TASK = 2
-    DATA = 3
-    BASE_MODEL = 4
-    BEST = 5
-    LOSS = 6
-    PROGRESS = 7
-    TIME = 8
-    STARTED = 9
-    SEEDS = 10  # shown right of BEST, where there are runs of several seeds
+    STATE = "state"
+    NAME = "name"
+    TASK = "task"
+    DATA = "data"
+    BASE_MODEL = "base_model"
+    BEST = "best"
+    SEEDS = "seeds"  # shown where there are runs of several seeds
+    LOSS = "loss"
+    PROGRESS = "progress"
+    TIME = "time"
+    STARTED = "started"
+    TAGS = "tags"
+    NOTES = "notes"
+    DEVICE = "device"
+    PARAMETERS = "parameters"
+    EXAMPLES = "examples"
+    STEP = "step"
+    BEST_STEP = "best_step"
+    JOB = "job"  # of which it is one of several runs
+
+
+DEFAULT = (
+    Column.STATE,
+    Column.NAME,
+    Column.TASK,
+    Column.DATA,
+    Column.BASE_MODEL,
+    Column.BEST,
+    Column.SEEDS,
+    Column.LOSS,
+    Column.TIME,
+    Column.STARTED,
+)
+"""The columns that are shown until the user chooses others."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +69,9 @@ class ColumnFacts:
     """What one column says of a run, and by what it is sorted.
 
     `order` is None where it says nothing. `tooltip` is asked for more than the text; where it has
-    nothing, the text is the tooltip.
+    nothing, the text is the tooltip. `value` is what filters and charts read: a number, a truth, or
+    a text; None: the text of the cell. `names` are other texts that mean the same as that text.
+    `measure` is the metric that must be read for it.
     """
 
     title: Callable[[], str]
@@ -43,6 +79,14 @@ class ColumnFacts:
     text: Callable[[RunRow, Rows], str]
     order: Callable[[RunRow], Any]
     tooltip: Callable[[RunRow, Rows], str] = lambda row, seeds: ""
+    value: Callable[[RunRow], Value] | None = None
+    names: Callable[[RunRow], Sequence[str]] = lambda row: ()
+    measure: Measure | None = None
+    is_number: bool = False
+
+    def value_of(self, row: RunRow) -> Value:
+        """What filters, groups and charts read; None where it says nothing."""
+        return self.value(row) if self.value is not None else self.text(row, ()) or None
 
 
 def _best(row: RunRow, _: Rows) -> str:
@@ -66,6 +110,13 @@ def _best_tooltip(row: RunRow, _: Rows) -> str:
     return tr("Best {0} at step {1}").format(name, numbers.count(row.best_step))
 
 
+def _state(row: RunRow, _: Rows) -> str:
+    state = run_texts.state_text(row.state)
+    if row.is_working and row.steps:
+        return tr("{0} {1}").format(state, numbers.percent(row.share, 0))
+    return state
+
+
 def _time(row: RunRow, _: Rows) -> str:
     if row.seconds_left is not None:
         return tr("{0} left").format(numbers.duration(row.seconds_left))
@@ -79,7 +130,9 @@ def _seeds_tooltip(row: RunRow, seeds: Rows) -> str:
     template = tr(
         "Mean and standard deviation of the best score; {0} of {1} runs have finished",
     )
-    return template.format(len(best_scores(seeds)), group.runs // max(1, len(group.vectors)))
+    asked = len(group.seeds) or group.runs // max(1, len(group.vectors))
+    said = template.format(len(best_scores(seeds)), asked)
+    return f"{values_text(row)}\n{said}" if group.search is not None else said
 
 
 def _name_tooltip(row: RunRow, _: Rows) -> str:
@@ -90,26 +143,54 @@ def _state_tooltip(row: RunRow, _: Rows) -> str:
     return f"{translated(row.problem)} {translated(row.advice)}".strip()
 
 
+def _task_names(row: RunRow) -> Sequence[str]:
+    """“NER” of “Token classification (NER)”, and the name in files."""
+    title = run_texts.task_title(row.task)
+    _, _, short = title.partition("(")
+    return row.task, row.task.replace("_", " "), short.rstrip(")"), title.partition(" (")[0]
+
+
+def _count(number: int) -> str:
+    return numbers.count(number) if number else ""
+
+
+def _counted(
+    title: Callable[[], str], number: Callable[[RunRow], int], width: int = 96
+) -> ColumnFacts:
+    """A column of a whole number, of which 0 says nothing."""
+    return ColumnFacts(
+        title,
+        width,
+        lambda row, _: _count(number(row)),
+        lambda row: number(row) or None,
+        value=lambda row: number(row) or None,
+        is_number=True,
+    )
+
+
 COLUMNS = {
     Column.STATE: ColumnFacts(
         lambda: tr("State"),
-        112,
-        lambda row, _: run_texts.state_text(row.state),
+        100,
+        _state,
         lambda row: run_texts.state_order(row.state),
         _state_tooltip,
+        value=lambda row: row.state,
+        names=lambda row: (run_texts.state_text(row.state),),
     ),
     Column.NAME: ColumnFacts(
         lambda: tr("Name"),
-        170,
+        180,
         lambda row, _: row.name,
         lambda row: row.name.casefold(),
         _name_tooltip,
     ),
     Column.TASK: ColumnFacts(
         lambda: tr("Task"),
-        148,
+        120,
         lambda row, _: run_texts.task_title(row.task),
         lambda row: run_texts.task_title(row.task),
+        names=_task_names,
     ),
     Column.DATA: ColumnFacts(
         lambda: tr("Data set"),
@@ -119,22 +200,33 @@ COLUMNS = {
     ),
     Column.BASE_MODEL: ColumnFacts(
         lambda: tr("Base model"),
-        128,
+        100,
         lambda row, _: row.base_model,
         lambda row: row.base_model.casefold() or None,
     ),
     Column.BEST: ColumnFacts(
         lambda: tr("Best score"),
-        124,
+        112,
         _best,
         _best_order,
         _best_tooltip,
+        value=lambda row: row.best_score,
+        is_number=True,
+    ),
+    Column.SEEDS: ColumnFacts(
+        lambda: tr("Mean ± SD (seeds)"),
+        116,
+        lambda row, seeds: mean_and_deviation(seeds),
+        lambda row: group_of(row) or None,
+        _seeds_tooltip,
     ),
     Column.LOSS: ColumnFacts(
         lambda: tr("Training loss"),
-        104,
-        lambda row, _: numbers.decimal(row.losses[-1], 3) if row.losses else "",
-        lambda row: row.losses[-1] if row.losses else None,
+        100,
+        lambda row, _: numbers.decimal(row.loss, 3) if row.loss is not None else "",
+        lambda row: row.loss,
+        value=lambda row: row.loss,
+        is_number=True,
     ),
     Column.PROGRESS: ColumnFacts(
         lambda: tr("Progress"),
@@ -142,20 +234,148 @@ COLUMNS = {
         lambda row, _: numbers.percent(row.share, 0) if row.steps else "",
         lambda row: row.share if row.steps else None,
         lambda row, _: " · ".join(filter(None, (stage_text(row), step_text(row)))),
+        value=lambda row: row.share if row.steps else None,
+        is_number=True,
     ),
-    Column.TIME: ColumnFacts(lambda: tr("Time"), 84, _time, lambda row: row.seconds or None),
+    Column.TIME: ColumnFacts(
+        lambda: tr("Time"),
+        76,
+        _time,
+        lambda row: row.seconds or None,
+        value=lambda row: row.seconds or None,
+        is_number=True,
+    ),
     Column.STARTED: ColumnFacts(
         lambda: tr("Started"),
-        84,
+        76,
         lambda row, _: moments.day(row.started or row.created),
         lambda row: (row.started or row.created).timestamp(),
         lambda row, _: moments.moment(row.started or row.created),
+        value=lambda row: (row.started or row.created).astimezone().strftime("%Y-%m-%d %H:%M"),
     ),
-    Column.SEEDS: ColumnFacts(
-        lambda: tr("Mean ± SD (seeds)"),
+    Column.TAGS: ColumnFacts(
+        lambda: tr("Tags"),
+        110,
+        lambda row, _: ", ".join(row.tags),
+        lambda row: ", ".join(row.tags).casefold() or None,
+        names=lambda row: row.tags,
+    ),
+    Column.NOTES: ColumnFacts(
+        lambda: tr("Notes"),
         140,
-        lambda row, seeds: mean_and_deviation(seeds),
-        lambda row: group_of(row) or None,
-        _seeds_tooltip,
+        lambda row, _: row.notes,
+        lambda row: row.notes.casefold() or None,
+    ),
+    Column.DEVICE: ColumnFacts(
+        lambda: tr("Device"),
+        88,
+        lambda row, _: value_text(row.device) if row.device else "",
+        lambda row: row.device or None,
+        names=lambda row: (row.device,),
+    ),
+    Column.PARAMETERS: _counted(lambda: tr("Parameters"), lambda row: row.parameters),
+    Column.EXAMPLES: _counted(lambda: tr("Training examples"), lambda row: row.examples),
+    Column.STEP: _counted(lambda: tr("Step"), lambda row: row.step, 76),
+    Column.BEST_STEP: _counted(lambda: tr("Best step"), lambda row: row.best_step, 76),
+    Column.JOB: ColumnFacts(
+        lambda: tr("Job with several runs"),
+        110,
+        lambda row, _: str(row.fields.get("group.name") or "") if row.group else "",
+        lambda row: row.group or None,
+        value=lambda row: row.group or None,
+        names=lambda row: (str(row.fields.get("group.name") or ""),) if row.group else (),
     ),
 }
+
+
+@cache
+def column_of(key: str) -> ColumnFacts | None:
+    """The facts of a column; None where there is no such one."""
+    if key in COLUMNS:
+        return COLUMNS[Column(key)]
+    name, at, when = key.partition("@")
+    if at and when in get_args(When):
+        return _metric_column(Measure(name, when))  # type: ignore[arg-type]  # checked above
+    return _job_column(key) if key in job_titles() else None
+
+
+def all_columns() -> Iterator[str]:
+    """The keys of every column that there is; of equal names in a filter the first one counts."""
+    yield from Column
+    of_evaluations = [m.key for m in all_measures() if m.name.startswith(run_texts.VALIDATION)]
+    yield from of_evaluations
+    yield from job_titles()
+    yield from (m.key for m in all_measures() if m.key not in of_evaluations)
+
+
+@cache
+def all_measures() -> tuple[Measure, ...]:
+    """Each metric of each task at the best checkpoint and at the last evaluation; its extremes."""
+    of_tasks = {m.name: m for kind in TASKS.values() for m in kind.facts.metrics}
+    found = []
+    for name, metric in of_tasks.items():
+        best: When = "highest" if metric.higher_is_better else "lowest"
+        wanted: tuple[When, ...] = ("at best", "last", best)
+        found += [Measure(f"{run_texts.VALIDATION}{name}", when) for when in wanted]
+    found += [Measure(name, "last") for name in TRAINING_METRICS]
+    return (*found, Measure("loss", "lowest"))
+
+
+def measure_title(measure: Measure) -> str:
+    """“macro F1”, “last macro F1”, “lowest training loss”."""
+    is_validation = measure.name.startswith(run_texts.VALIDATION)
+    say = run_texts.evaluation_title if is_validation else run_texts.metric_title
+    title = say(measure.name)
+    if measure.name == f"{run_texts.VALIDATION}loss":
+        title = run_texts.metric_title(measure.name)
+    template = {
+        "at best": "{0}",
+        "last": tr("last {0}"),
+        "lowest": tr("lowest {0}"),
+        "highest": tr("highest {0}"),
+    }[measure.when]
+    return template.format(title)
+
+
+def _metric_column(measure: Measure) -> ColumnFacts:
+    key = measure.key
+
+    def text(row: RunRow, _: Rows) -> str:
+        value = row.measured.get(key)
+        return "" if value is None else run_texts.metric_value(measure.name, value)
+
+    def title() -> str:
+        said = measure_title(measure)
+        return said[:1].upper() + said[1:]
+
+    return ColumnFacts(
+        title,
+        WIDTH,
+        text,
+        lambda row: row.measured.get(key),
+        value=lambda row: row.measured.get(key),
+        measure=measure,
+        is_number=True,
+    )
+
+
+def _job_column(path: str) -> ColumnFacts:
+    title = job_titles()[path]
+
+    def text(row: RunRow, _: Rows) -> str:
+        value = row.fields.get(path)
+        return "" if value is None else value_text(value)
+
+    def order(row: RunRow) -> Any:
+        """Numbers before texts, where jobs have both."""
+        value = row.fields.get(path)
+        return None if value is None else (isinstance(value, str), value)
+
+    return ColumnFacts(
+        lambda: in_language(title),
+        WIDTH,
+        text,
+        order,
+        value=lambda row: row.fields.get(path),
+        names=lambda row: (str(row.fields.get(path)), value_text(row.fields.get(path))),
+    )

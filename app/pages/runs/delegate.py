@@ -1,13 +1,22 @@
 """How cells of the table of runs are painted: the state with its icon, the curve, the progress."""
 
+from collections.abc import Callable, Sequence
+
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import (
+    QApplication,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from app import resources, theme
+from app.pages.runs.arranging import GroupRow
 from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow
-from app.pages.runs.table import ROW_ROLE
+from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.theme import SPACE, Role
 from app.widgets import run_texts
 from app.widgets.sparkline import paint_sparkline
@@ -19,30 +28,63 @@ BAR = 6  # px, height of a progress bar
 
 
 class RunDelegate(QStyledItemDelegate):
-    """Paints every cell; the style draws selection, hover and focus below."""
+    """Paints every cell; the style draws selection, hover and focus below.
+
+    `spark` gives the shape of the training loss of a run.
+    """
+
+    def __init__(
+        self, owner: QWidget, table: RunsTable, spark: Callable[[RunRow], Sequence[float]]
+    ) -> None:
+        super().__init__(owner)
+        self._table, self._spark = table, spark
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(super().sizeHint(option, index).width(), ROW_HEIGHT)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        row, column = index.data(ROW_ROLE), Column(index.column())
-        if not isinstance(row, RunRow):
+        row, key = index.data(ROW_ROLE), self._table.keys[index.column()]
+        if not isinstance(row, RunRow | GroupRow):
             return
         self._paint_ground(painter, option, index)
         inner = QRectF(option.rect).adjusted(2 * SPACE, 0, -2 * SPACE, 0)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(option.font)
-        match column:
-            case Column.STATE:
-                paint_state(painter, inner, row.state, index.data())
-            case Column.LOSS:
-                _paint_loss(painter, inner, row, index.data())
-            case Column.PROGRESS:
-                _paint_progress(painter, inner, row, index.data())
-            case _:
-                _paint_text(painter, inner, row.star and column is Column.NAME, index.data())
+        if isinstance(row, GroupRow):
+            self._paint_group(painter, inner, row, index)
+        else:
+            self._paint_run(painter, inner, row, index.data(), key)
         painter.restore()
+
+    def _paint_run(
+        self, painter: QPainter, inner: QRectF, row: RunRow, text: str, key: str
+    ) -> None:
+        match key:
+            case Column.STATE:
+                paint_state(painter, inner, row.state, text)
+            case Column.LOSS:
+                _paint_loss(painter, inner, self._spark(row), text)
+            case Column.PROGRESS:
+                _paint_progress(painter, inner, row, text)
+            case Column.NAME:
+                inset = 4 * SPACE if self._table.group_keys else 0
+                place = inner.adjusted(inset, 0, 0, 0)
+                _paint_text(painter, place, row.star, text, Qt.TextElideMode.ElideMiddle)
+            case _:
+                _paint_text(painter, inner, False, text)
+
+    def _paint_group(self, painter: QPainter, inner: QRectF, group: GroupRow, index: Index) -> None:
+        """In bold, with an arrow before its name."""
+        bold = painter.font()
+        bold.setBold(True)
+        painter.setFont(bold)
+        if self._table.keys[index.column()] == Column.NAME:
+            square = QRectF(inner.left(), inner.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
+            name = "chevron-down" if self._table.is_open(group) else "chevron-right"
+            resources.icon(name).paint(painter, square.toRect())
+            inner = inner.adjusted(ICON_SIDE + SPACE, 0, 0, 0)
+        _paint_text(painter, inner, False, index.data())
 
     def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Selection, hover and focus as the style draws them, without the text."""
@@ -66,18 +108,24 @@ def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None
     painter.drawText(text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 
-def _paint_text(painter: QPainter, place: QRectF, star: bool, text: str) -> None:
+def _paint_text(
+    painter: QPainter,
+    place: QRectF,
+    star: bool,
+    text: str,
+    elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+) -> None:
     """One line, cut where there is no room; a star before it if it has one."""
     if star:
         square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
         resources.icon("star", Role.WARN).paint(painter, square.toRect())
         place = place.adjusted(ICON_SIDE + 1.5 * SPACE, 0, 0, 0)
     painter.setPen(theme.colour(Role.TEXT))
-    shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, int(place.width()))
+    shown = painter.fontMetrics().elidedText(text, elide, int(place.width()))
     painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
 
-def _paint_loss(painter: QPainter, place: QRectF, row: RunRow, word: str) -> None:
+def _paint_loss(painter: QPainter, place: QRectF, losses: Sequence[float], word: str) -> None:
     """The curve of the training loss, and where it stands now."""
     width = painter.fontMetrics().horizontalAdvance("00.000")
     number = QRectF(place.right() - width, place.top(), width, place.height())
@@ -86,7 +134,7 @@ def _paint_loss(painter: QPainter, place: QRectF, row: RunRow, word: str) -> Non
     painter.drawText(number, right, word)
     curve = QRectF(place.left(), place.top() + 9, number.left() - place.left() - 8, ROW_HEIGHT - 19)
     if curve.width() > 16:
-        paint_sparkline(painter, curve, row.losses, theme.colour(Role.CHART_1))
+        paint_sparkline(painter, curve, losses, theme.colour(Role.CHART_1))
 
 
 def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) -> None:

@@ -1,26 +1,104 @@
-"""Runs that belong to one job: its seeds, or the rows of a layer sweep; and their mean score."""
+"""Runs that belong to one job: its seeds, the rows of a layer sweep, or the combinations of several
+values; and their mean score."""
 
 from collections.abc import Sequence
 
 from app.pages.runs.rows import RunRow
+from app.translation import tr
 from app.widgets import run_texts
-from engine.runs.groups import aggregate
+from app.widgets.spec_texts import short_title_of, value_text
+from engine.messages.searching import Trial
+from engine.runs.groups import aggregate, label_of
+from engine.runs.searching import SearchRun, best_trial, is_by_search, trials_of, values_of
+from engine.spec.job import JobSpec
+from engine.spec.search import SearchSpec, field_at
 
 
 def group_of(row: RunRow) -> str:
     """What the runs of one job have in common; empty for a run that is alone."""
-    return row.job.group.id if row.job is not None and row.job.group is not None else ""
+    return row.group
 
 
 def sweep_row_of(row: RunRow) -> str:
     """Which features a run of a layer sweep reads; empty for any other run."""
-    is_sweep = row.job is not None and row.job.group is not None and row.job.group.vectors
-    return row.job.features.vectors if row.job and is_sweep else ""
+    return row.sweep
 
 
-def seeds_key(row: RunRow) -> tuple[str, str]:
+def search_of(row: RunRow) -> SearchSpec | None:
+    """The search that a run is a part of."""
+    return row.job.group.search if row.job is not None and row.job.group is not None else None
+
+
+def setting_of(row: RunRow) -> int:
+    """Which combination of its search a run has, from 0; -1 for any other run."""
+    if row.job is None or row.job.group is None or search_of(row) is None:
+        return -1
+    return row.job.group.setting
+
+
+def values_text(row: RunRow) -> str:
+    """The values that make the combination of a run."""
+    search = search_of(row)
+    if row.job is None or search is None:
+        return ""
+    values = values_of(row.job, search)
+    return ", ".join(
+        label_of(v) if isinstance(v, dict) else f"{_title(row.job, path)} {value_text(v)}"
+        for path, v in values.items()
+    )
+
+
+def _title(job: JobSpec, path: str) -> str:
+    info = field_at(job, path)
+    return short_title_of(path.rpartition(".")[2], info) if info is not None else path
+
+
+def title_at(job: JobSpec, path: str) -> str:
+    """What a field of a search is called, also where it is a whole part of the job."""
+    whole = {"base_model": tr("Base model"), "data": tr("Data set")}
+    return whole.get(path) or _title(job, path)
+
+
+def is_pruned(row: RunRow) -> bool:
+    """Whether its search has stopped a run."""
+    return row.state == "stopped" and is_by_search(row.problem)
+
+
+def trials(rows: Sequence[RunRow]) -> list[Trial]:
+    """The combinations of these runs of one search."""
+    return trials_of(
+        [
+            SearchRun(
+                row.job, row.state, row.best_score, (), row.seconds, is_by_search(row.problem)
+            )
+            for row in rows
+            if row.job is not None and search_of(row) is not None
+        ]
+    )
+
+
+def best_setting(rows: Sequence[RunRow]) -> int:
+    """The combination with the best mean score of a search that has ended; -1 without one."""
+    if not rows or search_of(rows[0]) is None:
+        return -1
+    higher = all(row.higher_is_better for row in rows if row.best_score is not None)
+    best = best_trial(trials(rows), higher)
+    return next(
+        (
+            setting_of(row)
+            for row in rows
+            if best is not None
+            and row.job is not None
+            and (found := search_of(row)) is not None
+            and values_of(row.job, found) == best.values
+        ),
+        -1,
+    )
+
+
+def seeds_key(row: RunRow) -> tuple[str, str, int]:
     """What runs that differ only in their seed have in common."""
-    return group_of(row), sweep_row_of(row)
+    return group_of(row), sweep_row_of(row), setting_of(row)
 
 
 def best_scores(rows: Sequence[RunRow]) -> list[float]:

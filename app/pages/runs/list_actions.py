@@ -2,15 +2,21 @@
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtCore import QModelIndex, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QTableView
 
 from app import resources
 from app.pages.runs.actions import RunAction, run_actions
+from app.pages.runs.columns import column_of
 from app.pages.runs.rows import RunRow
+from app.pages.runs.sentence import comparison
 from app.pages.runs.state import RunsState
+from app.pages.runs.table import KEY_ROLE, ROW_ROLE
 from app.translation import tr
+from app.widgets.text import plain_menu_text
+
+SAID = 40  # characters of a cell in the menu
 
 
 class ListActions(QObject):
@@ -18,10 +24,14 @@ class ListActions(QObject):
 
     Signals:
         open_wanted, rename_wanted: the RunRow that the table should open or let be renamed.
+        compare_wanted: the runs that should be shown side by side.
+        narrowed: a comparison that the user wants in the filter.
     """
 
     open_wanted = Signal(object)
     rename_wanted = Signal(object)
+    compare_wanted = Signal(object)
+    narrowed = Signal(str)
 
     def __init__(
         self, table: QTableView, state: RunsState, selected: Callable[[], list[RunRow]]
@@ -65,6 +75,8 @@ class ListActions(QObject):
         match key:
             case "open":
                 self.open_wanted.emit(able[0])
+            case "compare":
+                self.compare_wanted.emit(able)
             case "rename":
                 self.rename_wanted.emit(able[0])
             case _:
@@ -76,6 +88,7 @@ class ListActions(QObject):
         menu = QMenu(self._table)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.setToolTipsVisible(True)
+        self._add_narrowing(menu, self._table.indexAt(place))
         for action in run_actions():
             if action is None:
                 menu.addSeparator()
@@ -83,10 +96,30 @@ class ListActions(QObject):
                 menu.addAction(self.by_key[action.key])
         menu.popup(self._table.viewport().mapToGlobal(place))
 
+    def _add_narrowing(self, menu: QMenu, cell: QModelIndex) -> None:
+        """“Only these” and “Not these” for what the cell says."""
+        row, key = cell.data(ROW_ROLE), self._key_of(cell)
+        facts = column_of(key)
+        if not isinstance(row, RunRow) or facts is None:
+            return
+        said = plain_menu_text(f"{facts.title()}: {facts.text(row, ())[:SAID] or tr('none')}")
+        for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
+            wanted = comparison(key, row, negated)
+            menu.addAction(text.format(said)).triggered.connect(
+                lambda _=False, wanted=wanted: self.narrowed.emit(wanted)
+            )
+        menu.addSeparator()
+
+    def _key_of(self, cell: QModelIndex) -> str:
+        orientation = Qt.Orientation.Horizontal
+        return str(self._table.model().headerData(cell.column(), orientation, KEY_ROLE) or "")
+
 
 def _why_not(action: RunAction, rows: Sequence[RunRow]) -> str:
     if not rows:
         return tr("Select a run first.")
+    if action.key == "compare" and len(rows) < 2:
+        return tr("Select at least two runs.")
     if len(rows) > 1 and not action.for_many:
         return tr("Select a single run.")
     reasons = [action.why_not(row) for row in rows]

@@ -1,29 +1,35 @@
-"""All runs in one table, with search and filter."""
+"""All runs in one table: searched, filtered, grouped, and kept as views."""
 
-from PySide6.QtCore import QItemSelectionModel, Qt, Signal
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
-    QLineEdit,
     QStackedWidget,
     QTableView,
     QVBoxLayout,
     QWidget,
 )
 
-from app import resources
-from app.pages.runs.columns import COLUMNS, Column
+from app.pages.runs.arranging import GroupRow, Shown, Test
+from app.pages.runs.columns import Column, column_of
+from app.pages.runs.columns_dialog import ask_for_columns
 from app.pages.runs.delegate import ROW_HEIGHT, RunDelegate
-from app.pages.runs.filter import RunsFilter, Shown
+from app.pages.runs.filter_line import FilterLine
+from app.pages.runs.layouts import Layout, Views
 from app.pages.runs.list_actions import ListActions
-from app.pages.runs.rows import RunRow
+from app.pages.runs.list_columns import ListColumns
+from app.pages.runs.list_menus import GroupMenu, ViewMenu
+from app.pages.runs.questions import ask_name
+from app.pages.runs.rows import Measure, RunRow
 from app.pages.runs.state import RunsState
 from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.settings import Settings
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, numbers
 from app.widgets.page import EmptyState
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
@@ -34,23 +40,27 @@ class RunsList(QWidget):
     opened: the id of the run that the user wants to see.
     first_wanted: the user wants the first fine-tuning.
     new_wanted: the user wants to compose a run.
+    compared: the runs, at least two, that the user wants side by side.
     """
 
     opened = Signal(str)
     first_wanted = Signal()
     new_wanted = Signal()
+    compared = Signal(object)
 
     def __init__(self, state: RunsState, settings: Settings) -> None:
         super().__init__()
         self._state = state
         self.model = RunsTable(self)
         self.model.renamed.connect(state.rename)
-        self.filter = RunsFilter(self)
-        self.filter.setSourceModel(self.model)
+        self._kept: tuple[set[str], str] = (set(), "")  # selected, and the current one
         self.table = self._table()
+        self.columns = ListColumns(self.table, self.model)
         self.actions_ = ListActions(self.table, state, self.selected)
         self.actions_.open_wanted.connect(lambda row: self.opened.emit(row.id))
+        self.actions_.compare_wanted.connect(self.compared)
         self.actions_.rename_wanted.connect(self._rename)
+        self.kept_views = Views(settings)
         self.views = QStackedWidget()
         self.views.addWidget(self._whole())
         self.views.addWidget(self._empty())
@@ -60,8 +70,11 @@ class RunsList(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
         column.addWidget(self.copying)
+        column.addWidget(self._exchange())
         column.addWidget(self.views)
-        settings.remember(self.table.horizontalHeader(), "runs.columns")
+        self._connect_columns()
+        state.measured.connect(self.model.rearrange)
+        state.sparked.connect(self.table.viewport().update)
         state.listed.connect(self._on_listed)
         state.changed.connect(self._on_changed)
         state.removed.connect(self._on_removed)
@@ -69,59 +82,83 @@ class RunsList(QWidget):
         state.arrived.connect(self.select)
         self._on_listed()
 
+    def _exchange(self) -> ProgressLine:
+        """How far a file of runs is that is being written or read."""
+        exchange = self._state.exchange
+        self.exchange = ProgressLine(self.tr("File of runs"), in_bytes=True)
+        self.exchange.cancelled.connect(exchange.cancel)
+        exchange.begun.connect(self.exchange.begin)
+        exchange.progressed.connect(self.exchange.tell)
+        exchange.ended.connect(self.exchange.end)
+        return self.exchange
+
+    def _connect_columns(self) -> None:
+        """Columns, groups and views, as they were left."""
+        self.actions_.narrowed.connect(self.filter.add)
+        self.columns.choosing.connect(self.choose_columns)
+        self.columns.grouping.connect(self.group_by)
+        self.columns.changed.connect(self._keep_layout)
+        self.model.modelAboutToBeReset.connect(self._keep_selection)
+        self.model.modelReset.connect(self._restore_selection)
+        self.table.clicked.connect(self._on_clicked)
+        self.table.selectionModel().selectionChanged.connect(self._on_selected)
+        self._on_selected()
+        self.apply(self.kept_views.present())
+
     def _table(self) -> QTableView:
         table = QTableView()
-        table.setModel(self.filter)
-        table.setItemDelegate(RunDelegate(table))
+        table.setModel(self.model)
+        table.setItemDelegate(RunDelegate(table, self.model, self._state.spark))
         table.setAccessibleName(self.tr("Runs"))
         table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setSortingEnabled(True)
-        table.sortByColumn(Column.STARTED, Qt.SortOrder.DescendingOrder)
         table.setShowGrid(False)
         table.setWordWrap(False)
         table.setMouseTracking(True)
         table.setTabKeyNavigation(False)
         table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
-        header = table.horizontalHeader()
-        header.setSectionsMovable(True)
-        header.setHighlightSections(False)
-        header.setStretchLastSection(True)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for column, facts in COLUMNS.items():
-            table.setColumnWidth(column, facts.width)
-        header.moveSection(Column.SEEDS, header.visualIndex(Column.BEST) + 1)
+        rows = table.verticalHeader()
+        rows.hide()
+        rows.setSectionResizeMode(rows.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(ROW_HEIGHT)
         return table
 
     def _whole(self) -> QWidget:
-        row = QHBoxLayout()
-        row.setSpacing(4 * SPACE)
-        row.addWidget(self._search(), 1)
-        row.addWidget(self._filters())
+        self.filter = FilterLine(self.model.rows)
+        self.filter.filtered.connect(self._on_filtered)
+        self.search = self.filter.field
         self.counted = Text("", "muted", wraps=False)
-        row.addWidget(self.counted)
+        self.group_menu = GroupMenu(self.model)
+        self.group_menu.chosen.connect(self.group_by)
+        self.view_menu = ViewMenu(self.kept_views, self._layout)
+        self.view_menu.chosen.connect(self.apply)
+        self.compare = buttons.plain(self.tr("Co&mpare"), self._on_compare, "chart-line")
+        first = QHBoxLayout()
+        first.setSpacing(2 * SPACE)
+        first.addWidget(self.filter, 1)
+        for widget in (
+            buttons.quiet(self.tr("Co&lumns…"), self.choose_columns, "columns-2"),
+            self.view_menu,
+        ):
+            first.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
+        second = QHBoxLayout()
+        second.setSpacing(2 * SPACE)
+        second.addWidget(self._filters())
+        second.addWidget(self.counted)
+        second.addStretch()
+        second.addWidget(self.group_menu)
+        second.addWidget(self.compare)
         whole = QWidget()
         column = QVBoxLayout(whole)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
-        column.addLayout(row)
+        column.addLayout(first)
+        column.addLayout(second)
         column.addWidget(self.table, 1)
         return whole
-
-    def _search(self) -> QLineEdit:
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search name, notes, data set, task, state"))
-        self.search.setAccessibleName(self.tr("Search the runs"))
-        self.search.setClearButtonEnabled(True)
-        self.search.addAction(resources.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
-        self.search.textChanged.connect(self.filter.search)
-        self.search.textChanged.connect(self._count)
-        return self.search
 
     def _filters(self) -> buttons.Segments:
         titles = {
@@ -130,11 +167,11 @@ class RunsList(QWidget):
             Shown.FINISHED: self.tr("Finished"),
             Shown.STOPPED_OR_FAILED: self.tr("Stopped or failed"),
             Shown.STARRED: self.tr("Starred"),
+            Shown.ARCHIVED: self.tr("Archived"),
         }
         self.shown = buttons.Segments([titles[shown] for shown in Shown], self.tr("Filter"))
         self.shown.choose(Shown.ALL)
-        self.shown.chosen.connect(lambda number: self.filter.show_only(Shown(number)))
-        self.shown.chosen.connect(self._count)
+        self.shown.chosen.connect(self._on_shown)
         return self.shown
 
     def _empty(self) -> QWidget:
@@ -155,10 +192,7 @@ class RunsList(QWidget):
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
     def _on_listed(self) -> None:
-        kept = {row.id for row in self.selected()}
         self.model.show_rows(list(self._state.rows.values()))
-        for run_id in kept:
-            self._select(run_id)
         self._count()
 
     def _on_changed(self, row: RunRow) -> None:
@@ -183,20 +217,113 @@ class RunsList(QWidget):
         self._count()
 
     def _count(self) -> None:
-        self.table.setColumnHidden(Column.SEEDS, not self.model.has_groups())
-        nothing = self._state.is_listed and self.model.rowCount() == 0
+        shown, there = self.model.count()
+        nothing = self._state.is_listed and there == 0
         self.views.setCurrentIndex(1 if nothing else 0)
-        shown, there = self.filter.rowCount(), self.model.rowCount()
         self.counted.setText(
             self.tr("%Ln run(s)", "", there)
             if shown == there
-            else self.tr("{0} of {1}").format(shown, there)
+            else self.tr("{0} of {1}").format(numbers.count(shown), numbers.count(there))
         )
 
+    # ── what is shown and how ────────────────────────────────────────────────────────────────
+
+    def apply(self, layout: Layout) -> None:
+        """Show the columns, the order, the groups and the filter of a layout."""
+        self.columns.apply(layout)
+        self._want_measures(layout.columns)
+        self.shown.choose(min(layout.shown, len(Shown) - 1))
+        self._on_shown(self.shown.choice())
+        self.filter.set_text(layout.sentence)
+        self._keep_layout()
+
+    def choose_columns(self) -> None:
+        """Ask which columns are shown."""
+        ask_for_columns(self, self.model.keys, self.show_columns)
+
+    def show_columns(self, keys: Sequence[str]) -> None:
+        """Show these columns in this order."""
+        self.columns.show_columns(keys)
+        self._want_measures(keys)
+        self._keep_layout()
+
+    def group_by(self, keys: Sequence[str]) -> None:
+        """Put runs together that say the same in these columns."""
+        self._want_measures(keys)
+        self.model.group_by(keys)
+        self._keep_layout()
+
+    def sort_by(self, key: str, descending: bool = False) -> None:
+        """Sort by a column that is shown."""
+        order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
+        self.table.sortByColumn(self.model.column(key), order)
+
+    def _on_compare(self) -> None:
+        self.actions_.do("compare")
+
+    def _on_selected(self) -> None:
+        self.compare.setEnabled(len(self.selected()) > 1)
+
+    def _want_measures(self, keys: Sequence[str]) -> None:
+        facts = [column_of(key) for key in keys]
+        self._state.want(one.measure for one in facts if one is not None and one.measure)
+
+    def _on_filtered(self, test: Test, measures: Sequence[Measure]) -> None:
+        self._state.want(measures)
+        self.model.set_filter(test)
+        self._count()
+        self._keep_layout()
+
+    def _on_shown(self, number: int) -> None:
+        self.model.show_only(Shown(number))
+        self._count()
+        self._keep_layout()
+
+    def _layout(self) -> Layout:
+        return self.columns.layout(self.filter.text(), max(0, self.shown.choice()))
+
+    def _keep_layout(self) -> None:
+        """For the next start; what was searched for is not kept."""
+        self.kept_views.keep_present(replace(self._layout(), sentence="", shown=0))
+
+    def _on_clicked(self, index: QModelIndex) -> None:
+        item = index.data(ROW_ROLE)
+        is_name = self.model.keys[index.column()] == Column.NAME
+        if isinstance(item, GroupRow) and is_name:
+            self.model.toggle(item)
+
+    def _keep_selection(self) -> None:
+        current = self.table.currentIndex().data(ROW_ROLE)
+        kept = {row.id for row in self.selected()}
+        self._kept = kept, current.id if isinstance(current, RunRow) else ""
+
+    def _restore_selection(self) -> None:
+        """Select what was selected before the rows were arranged anew."""
+        kept, current = self._kept
+        places = sorted(place for run in kept if (place := self.model.place(run)) >= 0)
+        last = len(self.model.keys) - 1
+        chosen = QItemSelection()
+        for place in places:
+            chosen.select(self.model.index(place, 0), self.model.index(place, last))
+        flags = QItemSelectionModel.SelectionFlag
+        selection = self.table.selectionModel()
+        if (place := self.model.place(current)) >= 0:
+            index = self.model.index(place, max(0, self.model.column(Column.NAME)))
+            selection.setCurrentIndex(index, flags.NoUpdate)
+        selection.select(chosen, flags.ClearAndSelect)
+        self.actions_.enable()
+
+    # ── which are selected ───────────────────────────────────────────────────────────────────
+
     def selected(self) -> list[RunRow]:
-        """The runs that are selected, in the order of the table."""
+        """The runs that are selected, in the order of the table; of a group all its runs."""
         rows = self.table.selectionModel().selectedRows()
-        return [index.data(ROW_ROLE) for index in sorted(rows, key=lambda index: index.row())]
+        found: dict[str, RunRow] = {}
+        for index in sorted(rows, key=lambda index: index.row()):
+            item = index.data(ROW_ROLE)
+            members = item.rows if isinstance(item, GroupRow) else (item,)
+            found.update((row.id, row) for row in members if isinstance(row, RunRow))
+        return list(found.values())
 
     def select(self, run_id: str) -> None:
         """Select this run alone, where it is shown."""
@@ -205,21 +332,26 @@ class RunsList(QWidget):
 
     def _select(self, run_id: str) -> None:
         place = self.model.place(run_id)
-        index = self.filter.mapFromSource(self.model.index(place, 0)) if place >= 0 else None
-        if index is not None and index.isValid():
+        if place >= 0:
             flags = QItemSelectionModel.SelectionFlag
-            self.table.selectionModel().setCurrentIndex(
-                index.siblingAtColumn(Column.NAME), flags.Select | flags.Rows
-            )
+            index = self.model.index(place, max(0, self.model.column(Column.NAME)))
+            self.table.selectionModel().setCurrentIndex(index, flags.Select | flags.Rows)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        item = self.table.currentIndex().data(ROW_ROLE)
+        opens = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
         if event.matches(QKeySequence.StandardKey.Find):
             self.search.setFocus()
+        elif isinstance(item, GroupRow) and opens:
+            self.model.toggle(item)
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.selected():
             self.actions_.do("open")
         else:
             super().keyPressEvent(event)
 
     def _rename(self, row: RunRow) -> None:
-        source = self.model.index(self.model.place(row.id), Column.NAME)
-        self.table.edit(self.filter.mapFromSource(source))
+        column = self.model.column(Column.NAME)
+        if column < 0:
+            ask_name(self, self._state, row)
+        else:
+            self.table.edit(self.model.index(self.model.place(row.id), column))

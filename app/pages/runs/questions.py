@@ -1,14 +1,29 @@
 """What is asked of the user about a run: its name, notes, and whether it may be deleted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QComboBox,
+    QCompleter,
+    QFileDialog,
+    QLineEdit,
+    QPlainTextEdit,
+    QWidget,
+)
 
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
 from app.widgets.dialogs import Choice, ask, ask_for_name
+from app.widgets.saving import ask_where
+from engine.runs.curve_files import CurveFiles
+from engine.runs.mlflow import MLflowFiles
+from engine.runs.tensorboard import TensorBoardFiles
 from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint
+
+CURVES: dict[str, type[CurveFiles]] = {"tensorboard": TensorBoardFiles, "mlflow": MLflowFiles}
 
 
 def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
@@ -39,6 +54,81 @@ def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
         lambda key: runs.set_notes(row.id, field.toPlainText()) if key == "save" else None,
         [field],
     )
+
+
+def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    """Ask which tags these runs have; those that only some of them have stay with these."""
+    common = [tag for tag in rows[0].tags if all(tag in row.tags for row in rows)]
+    field = QLineEdit(", ".join(common))
+    field.setAccessibleName(tr("Tags"))
+    field.setPlaceholderText(tr("paper, second try"))
+    known = QCompleter(runs.all_tags(), field)
+    known.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+    field.setCompleter(known)
+
+    def answer(key: str) -> None:
+        wanted = [tag.strip() for tag in field.text().split(",") if tag.strip()]
+        for row in rows if key == "save" else ():
+            own = [tag for tag in row.tags if tag not in common]
+            runs.set_tags(row.id, [*wanted, *own])
+
+    name = f"“{rows[0].name}”" if len(rows) == 1 else tr("%Ln run(s)", len(rows))
+    ask(
+        owner,
+        tr("Tags of {0}").format(name),
+        tr("Words by which you find runs again, with commas between them."),
+        [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
+        answer,
+        [field],
+    )
+
+
+def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
+    """Ask in which form runs are exported, and where to."""
+    kept = QComboBox()
+    kept.setAccessibleName(tr("Checkpoints"))
+    for title, key in (
+        (tr("The best checkpoint of each run"), "best"),
+        (tr("All checkpoints and snapshots, to resume training elsewhere"), "all"),
+        (tr("No checkpoints"), "none"),
+    ):
+        kept.addItem(title, key)
+
+    def answer(key: str) -> None:
+        if key == "file":
+            name = rows[0].folder.name if len(rows) == 1 else "runs"
+            chosen = kept.currentData()
+            save = lambda path: runs.exchange.export(rows, path, chosen)  # noqa: E731
+            ask_where(owner, tr("Export runs"), f"{name}.zip", [".zip"], save)
+        elif key in CURVES:
+            ask_folder(owner, lambda into: runs.exchange.export_curves(rows, into, CURVES[key]))
+
+    ask(
+        owner,
+        tr("Export %Ln run(s)", len(rows)),
+        tr(
+            "One file has settings, curves, log, results, environment and checksums. Drop it on "
+            "BERT Studio on another computer to open it there. TensorBoard reads the curves alone, "
+            "MLflow also the settings."
+        ),
+        [
+            Choice("file", tr("&One file…"), "primary"),
+            Choice("tensorboard", tr("&TensorBoard files…")),
+            Choice("mlflow", tr("&MLflow runs…")),
+            Choice("cancel", tr("&Cancel")),
+        ],
+        answer,
+        [kept],
+    )
+
+
+def ask_folder(owner: QWidget, chosen: Callable[[Path], object]) -> None:
+    """Ask for a folder without stopping the program."""
+    dialog = QFileDialog(owner.window(), tr("Choose a folder"))
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.fileSelected.connect(lambda path: chosen(Path(path)))
+    dialog.open()
 
 
 def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:

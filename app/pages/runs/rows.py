@@ -3,38 +3,60 @@
 Reading runs off the window's thread.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property, lru_cache
 from pathlib import Path
 
-from sqlalchemy.orm import Session
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 
 from app.pages.runs import texts
+from app.pages.runs.job_fields import JobFields
 from app.running import RunNow
 from engine.home import newest_version
 from engine.messages.events import Branched
-from engine.record.checkpoints import checkpoints_of
-from engine.record.metrics import sparkline
+from engine.record.checkpoints import best_and_last, checkpoints_of
+from engine.record.metrics import When, sparkline, values_of_runs
 from engine.record.opening import Record
 from engine.record.runs import RESUMABLE, WAITING, Run, all_runs
 from engine.record.runs import run as find
-from engine.spec.dataset import StoredData
-from engine.spec.job import JobSpec
+from engine.spec.dataset import DataSource, StoredData
+from engine.spec.job import BaseModelSource, JobSpec
 
 SPARKS = 60  # points of a sparkline
+DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
+BASE_MODEL: TypeAdapter[BaseModelSource] = TypeAdapter(BaseModelSource)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of each run: a metric by its name in events, and where on its curve."""
+
+    name: str
+    when: When
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}@{self.when}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow(RunNow):
-    """One run. `job` is None where another version wrote a job that this one cannot read."""
+    """One run. `measured` has the metrics that were asked for since, by the keys of columns."""
 
     id: str
     name: str
     notes: str
     star: bool
+    priority: int  # in the queue, the highest first
+    tags: tuple[str, ...]
+    archived: bool
     task: str
-    job: JobSpec | None
     job_text: str
+    group: str  # what the runs of one job have in common; empty for a run that is alone
+    sweep: str  # which features a run of a layer sweep reads; empty for any other run
     data: str
     base_model: str
     folder: Path
@@ -51,6 +73,7 @@ class RunRow(RunNow):
     higher_is_better: bool  # of that metric
     best_score: float | None
     best_step: int
+    loss: float | None  # the last one
     problem: str
     advice: str
     details: str
@@ -58,7 +81,20 @@ class RunRow(RunNow):
     remarks: tuple[str, ...]
     checkpoint: Path | None  # the best one, or else the last
     checkpoint_step: int  # the last one, from which it would be resumed; 0 for none
-    losses: tuple[float, ...]
+    measured: dict[str, float] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def job(self) -> JobSpec | None:
+        """What was asked for; None where another version wrote what this one cannot read."""
+        try:
+            return JobSpec.model_validate_json(self.job_text)
+        except ValidationError:
+            return None
+
+    @cached_property
+    def fields(self) -> JobFields:
+        """What was asked for, by paths, whatever version wrote it."""
+        return JobFields(from_json(self.job_text))
 
     @property
     def is_active(self) -> bool:
@@ -93,31 +129,59 @@ class RunRow(RunNow):
 def read_rows(record: Record) -> list[RunRow]:
     """All runs, the newest first."""
     with record.read() as session:
-        return [_row(session, run) for run in all_runs(session)]
+        saved = best_and_last(session)
+        return [_row(run, saved.get(run.id)) for run in all_runs(session)]
 
 
-def read_row(record: Record, run_id: str) -> RunRow | None:
-    """One run; None where it was removed."""
+def read_row(record: Record, run_id: str, metrics: Iterable[Measure] = ()) -> RunRow | None:
+    """One run with these metrics; None where it was removed."""
     with record.read() as session:
         run = find(session, run_id)
-        return None if run is None else _row(session, run)
+        if run is None:
+            return None
+        saved = checkpoints_of(session, run.id)
+        best = next((c for c in saved if c.best), saved[-1] if saved else None)
+        row = _row(run, (best.folder, saved[-1].step) if best is not None else None)
+        for metric in metrics:
+            row.measured.update(
+                (metric.key, value)
+                for value in values_of_runs(session, metric.name, metric.when, [run_id]).values()
+            )
+        return row
 
 
-def _row(session: Session, run: Run) -> RunRow:
-    job = run.readable_job()
-    saved = checkpoints_of(session, run.id)
-    best = next((c for c in saved if c.best), saved[-1] if saved else None)
+def read_measures(record: Record, measure: Measure) -> dict[str, float]:
+    """This number of all runs that have it, by their ids."""
+    with record.read() as session:
+        return values_of_runs(session, measure.name, measure.when)
+
+
+def read_sparks(record: Record, run_ids: Iterable[str]) -> dict[str, tuple[float, ...]]:
+    """The shapes of the curves of the training loss of these runs."""
+    with record.read() as session:
+        return {run_id: tuple(sparkline(session, run_id, "loss", SPARKS)) for run_id in run_ids}
+
+
+def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
+    """`saved` has its best checkpoint and the step of its last one; None where it has none."""
+    job = from_json(run.job)
+    group = job.get("group") or {}
+    checkpoint, checkpoint_step = saved if saved is not None else (None, 0)
     return RunRow(
         **vars(RunNow.of(run)),
         id=run.id,
         name=run.name,
         notes=run.notes,
         star=run.star,
+        priority=run.priority,
+        tags=tuple(run.tags),
+        archived=run.archived,
         task=run.task,
-        job=job,
         job_text=run.job,
-        data=job.data.name if job else "",
-        base_model=texts.base_model_name(job.base_model) if job else "",
+        group=group.get("id", ""),
+        sweep=(job.get("features") or {}).get("vectors", "") if group.get("vectors") else "",
+        data=_data_name(to_json(job.get("data"))),
+        base_model=_base_model_name(to_json(job.get("base_model"))),
         folder=run.folder,
         created=run.created,
         started=run.started,
@@ -132,12 +196,30 @@ def _row(session: Session, run: Run) -> RunRow:
         higher_is_better=run.higher_is_better,
         best_score=run.best_score,
         best_step=run.best_step,
+        loss=run.loss,
         problem=run.problem,
         advice=run.advice,
         details=run.details,
         bug=run.bug,
         remarks=tuple(run.remarks),
-        checkpoint=best.folder if best else None,
-        checkpoint_step=saved[-1].step if saved else 0,
-        losses=tuple(sparkline(session, run.id, "loss", SPARKS)),
+        checkpoint=checkpoint,
+        checkpoint_step=checkpoint_step,
     )
+
+
+@lru_cache(4096)
+def _data_name(source: bytes) -> str:
+    """The name of a data source as JSON; empty where another version wrote it."""
+    try:
+        return DATA.validate_json(source).name
+    except ValidationError:
+        return ""
+
+
+@lru_cache(4096)
+def _base_model_name(source: bytes) -> str:
+    """The same of a base model."""
+    try:
+        return texts.base_model_name(BASE_MODEL.validate_json(source))
+    except ValidationError:
+        return ""

@@ -1,17 +1,22 @@
 """All runs as they stand, and what can be done with each. No widgets."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from sqlalchemy.orm import Session
 
 from app import background
-from app.pages.runs.rows import RunRow, read_row, read_rows
+from app.pages.runs.exchange import Exchange
+from app.pages.runs.rows import Measure, RunRow, read_measures, read_row, read_rows, read_sparks
 from app.studio import Studio
 from engine.data.checks.curing import Named, apply_named
 from engine.errors import StudioError
 from engine.home import free_folder, next_version
+from engine.messages.question import Answer, Refused
+from engine.messages.searching import MeasureImportance
 from engine.record import runs as table
 from engine.runs.advice import Advice
 from engine.spec.dataset import StoredData
@@ -19,6 +24,8 @@ from engine.spec.job import JobSpec
 
 translate = QCoreApplication.translate
 READ_DELAY_MS = 200  # in which changes of runs are read together
+SPARK_DELAY_MS = 30  # in which the curves that are drawn are asked for together
+MOST_SPARKS = 60  # rows that are on a screen
 
 
 class RunsState(QObject):
@@ -30,6 +37,9 @@ class RunsState(QObject):
         removed: the id of a run that is gone.
         copying: another is being copied in, or more of it, or one no more; see `copies`.
         arrived: the id of a run that was copied in and is listed now.
+        measured: metrics that were asked for are there now, in `measured` of the rows.
+        sparked: likewise the shapes of curves; see `spark`.
+        lineage_wanted: the id of a run whose lineage should be shown.
     """
 
     listed = Signal()
@@ -37,6 +47,9 @@ class RunsState(QObject):
     removed = Signal(str)
     copying = Signal()
     arrived = Signal(str)
+    measured = Signal()
+    sparked = Signal()
+    lineage_wanted = Signal(str)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -46,7 +59,20 @@ class RunsState(QObject):
         self.is_listed = False
         self._stale: set[str] = set()
         self._awaited: set[str] = set()  # copied in, and not listed yet
+        self.exchange = Exchange(studio, self)
+        self.exchange.unpacked.connect(self._on_unpacked)
+        self._to_say: dict[str, dict[str, Any]] = {}  # of runs that are not listed yet
+        self._unpacked: dict[Path, dict[str, Any]] = {}  # folders that are copied in, what was said
         self._reading = False
+        self._measures: set[Measure] = set()
+        self._sparks: dict[str, tuple[int, tuple[float, ...]]] = {}  # with the step of the run
+        self._sparks_wanted: dict[str, int] = {}
+        self._sparking = QTimer(self)
+        self._sparking.setSingleShot(True)
+        self._sparking.setInterval(SPARK_DELAY_MS)
+        self._sparking.timeout.connect(self._read_sparks)
+        self._is_over = False
+        studio.closing.connect(self._on_closing)
         self._home = studio.home
         self._curing: background.Job | None = None
         self._pause = QTimer(self)
@@ -60,29 +86,89 @@ class RunsState(QObject):
         dispatcher.copying.connect(self._on_copying)
         dispatcher.copied.connect(self._on_copied)
 
+    def _on_closing(self) -> None:
+        self._is_over = True
+        self._pause.stop()
+        self._sparking.stop()
+
     def read(self) -> None:
         """Read all runs, off the window's thread."""
-        record = self._studio.record
-        background.run(self, lambda: read_rows(record), self._on_rows)
+        record, wanted = self._studio.record, tuple(self._measures)
+
+        def work() -> list[RunRow]:
+            rows = read_rows(record)
+            for measure in wanted:
+                values = read_measures(record, measure)
+                for row in rows:
+                    if row.id in values:
+                        row.measured[measure.key] = values[row.id]
+            return rows
+
+        background.run(self, work, self._on_rows)
 
     def _on_rows(self, rows: list[RunRow]) -> None:
         self.rows = {row.id: row for row in rows}
         self.is_listed = True
         self.listed.emit()
+        background.run(self, lambda: [row.fields for row in rows], lambda _: None)
+
+    # ── what is read of them when it is wanted ───────────────────────────────────────────────
+
+    def want(self, measures: Iterable[Measure]) -> None:
+        """Read these metrics of all runs, now and of each run that changes."""
+        record = self._studio.record
+        new = [measure for measure in measures if measure not in self._measures]
+        if not new:
+            return
+        self._measures.update(new)
+
+        def work() -> list[tuple[str, dict[str, float]]]:
+            return [(measure.key, read_measures(record, measure)) for measure in new]
+
+        if self.is_listed:
+            background.run(self, work, self._on_measures)
+
+    def _on_measures(self, found: list[tuple[str, dict[str, float]]]) -> None:
+        for key, values in found:
+            for run_id, value in values.items():
+                if run_id in self.rows:
+                    self.rows[run_id].measured[key] = value
+        self.measured.emit()
+
+    def spark(self, row: RunRow) -> tuple[float, ...]:
+        """The shape of its training loss as far as it is known; a newer one is read."""
+        step, values = self._sparks.get(row.id, (-1, ()))
+        if step != row.step:
+            self._sparks_wanted[row.id] = row.step
+            if not self._sparking.isActive() and not self._is_over:
+                self._sparking.start()
+        return values
+
+    def _read_sparks(self) -> None:
+        record = self._studio.record
+        wanted = dict(list(self._sparks_wanted.items())[-MOST_SPARKS:])
+        self._sparks_wanted = {}
+
+        def done(found: dict[str, tuple[float, ...]]) -> None:
+            self._sparks.update((run, (wanted[run], values)) for run, values in found.items())
+            self.sparked.emit()
+
+        background.run(self, lambda: read_sparks(record, wanted), done)
 
     def _on_changed(self, run_id: str) -> None:
         self._stale.add(run_id)
-        if not self._pause.isActive() and not self._reading:
+        if not self._pause.isActive() and not self._reading and not self._is_over:
             self._pause.start()
 
     def _read_stale(self) -> None:
         """Read what changed in the meantime, one work at a time."""
         wanted, self._stale = self._stale, set()
-        record = self._studio.record
+        record, measures = self._studio.record, tuple(self._measures)
         self._reading = True
 
         def work() -> list[RunRow]:
-            return [row for run in wanted if (row := read_row(record, run)) is not None]
+            read = (read_row(record, run, measures) for run in wanted)
+            return [row for row in read if row is not None]
 
         background.run(self, work, self._on_read, self._on_not_read)
 
@@ -93,8 +179,10 @@ class RunsState(QObject):
             self.changed.emit(row)
             if row.id in self._awaited:
                 self._awaited.discard(row.id)
+                if row.id in self._to_say:
+                    self._say(row.id, self._to_say.pop(row.id))
                 self.arrived.emit(row.id)
-        if self._stale:
+        if self._stale and not self._is_over:
             self._pause.start()
 
     def _on_not_read(self, error: BaseException) -> None:
@@ -117,6 +205,18 @@ class RunsState(QObject):
 
     def set_star(self, run_id: str, star: bool) -> None:
         self._write(run_id, lambda s: table.set_star(s, run_id, star))
+
+    def set_tags(self, run_id: str, tags: Sequence[str]) -> None:
+        self._write(run_id, lambda s: table.set_tags(s, run_id, tags))
+
+    def set_archived(self, run_ids: Sequence[str], archived: bool) -> None:
+        """Put runs away, or take them out again."""
+        for run_id in run_ids:
+            self._write(run_id, partial(table.set_archived, run_id=run_id, archived=archived))
+
+    def all_tags(self) -> list[str]:
+        """Every tag that some run has, in the order of the alphabet."""
+        return sorted({tag for row in self.rows.values() for tag in row.tags}, key=str.casefold)
 
     def _write(self, run_id: str, work: Callable[[Session], None]) -> None:
         """Change the record off the window's thread, then tell everyone of it."""
@@ -142,6 +242,12 @@ class RunsState(QObject):
     def start_next(self, run_ids: Sequence[str]) -> None:
         self._studio.dispatcher.start_next(*run_ids)
 
+    def order(self, run_ids: Sequence[str]) -> None:
+        self._studio.dispatcher.order(run_ids)
+
+    def start_after(self, run_ids: Sequence[str], before_id: str) -> None:
+        self._studio.dispatcher.start_after(run_ids, before_id)
+
     def force_stop(self, run_id: str) -> None:
         self._studio.dispatcher.force_stop(run_id)
 
@@ -163,6 +269,15 @@ class RunsState(QObject):
             return
         job = row.job if advice is None else advice.applied(row.job)
         self._studio.go.emit("train", {"job": job})
+
+    def run_again(self, rows: Iterable[RunRow]) -> None:
+        """Queue the same jobs once more, each for itself."""
+        jobs = [row.job for row in rows if row.job is not None]
+        try:
+            for job in jobs:
+                self._studio.dispatcher.start(job.model_copy(update={"group": None}))
+        except StudioError as error:
+            self._studio.notices.show(error)
 
     def can_follow(self, row: RunRow, advice: Advice) -> bool:
         """Whether there is a run that tries it: a cure needs a data set of this home."""
@@ -200,6 +315,16 @@ class RunsState(QObject):
             job = row.job.model_copy(update={"data": StoredData(folder=data)})
             self._studio.go.emit("train", {"job": job})
 
+    def measure_importance(
+        self,
+        question: MeasureImportance,
+        done: Callable[[Answer], object],
+        refused: Callable[[Refused], object],
+        owner: QObject,
+    ) -> None:
+        """Which fields of a search the score depends on; a worker computes it."""
+        self._studio.one_time_worker(question, done, refused, None, owner)
+
     # ── runs from elsewhere ──────────────────────────────────────────────────────────────────
 
     def adopt(self, folder: Path) -> None:
@@ -213,9 +338,29 @@ class RunsState(QObject):
         self.copies[folder] = done, total
         self.copying.emit()
 
+    def _on_unpacked(self, found: dict[Path, dict[str, Any]]) -> None:
+        """Copy in what a file of runs had."""
+        self._unpacked |= found
+        for folder in found:
+            self.adopt(folder)
+
+    def _say_again(self, folder: Path, run_id: str) -> None:
+        """Keep the name, notes, star and tags of a run until it is listed; forget its folder."""
+        said = self._unpacked.pop(folder)
+        if not any(other.parent == folder.parent for other in self._unpacked):
+            self.exchange.forget(folder.parent.parent)
+        if run_id:
+            self._to_say[run_id] = said
+
+    def _say(self, run_id: str, said: dict[str, Any]) -> None:
+        """Write it; the run is listed by now."""
+        self._write(run_id, lambda session: table.say_again(session, run_id, said))
+
     def _on_copied(self, folder: Path, run_id: str) -> None:
         del self.copies[folder]
         self.copying.emit()
+        if folder in self._unpacked:
+            self._say_again(folder, run_id)
         if run_id:
             self._awaited.add(run_id)
             self._on_changed(run_id)

@@ -1,17 +1,25 @@
-"""The table of all runs: an item model over the rows."""
+"""The table of all runs: an item model that filters, sorts and groups by itself.
 
-from collections.abc import Sequence
+A proxy model asks row by row, which takes seconds for ten thousand; here one list is made.
+"""
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QObject,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
 
 from app import resources
-from app.pages.runs.columns import COLUMNS, Column
+from app.pages.runs.arranging import (
+    GroupRow,
+    Item,
+    Shown,
+    Test,
+    arranged,
+    group_text,
+    grouped,
+    is_shown,
+)
+from app.pages.runs.columns import DEFAULT, Column, ColumnFacts, column_of
 from app.pages.runs.groups import group_of, seeds_key
 from app.pages.runs.rows import RunRow
 from app.theme import Role
@@ -19,6 +27,7 @@ from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
+KEY_ROLE = Qt.ItemDataRole.UserRole + 1  # of a header: the key of its column
 LONGEST_CELL = 300  # characters
 
 
@@ -33,72 +42,183 @@ class RunsTable(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._rows: list[RunRow] = []
-        self._seeds: dict[tuple[str, str], list[RunRow]] = {}  # runs that differ only in the seed
-        self._places: dict[str, int] = {}
+        self.keys: tuple[str, ...] = DEFAULT
+        self.sort_key, self.descending = str(Column.STARTED), True
+        self.group_keys: tuple[str, ...] = ()
+        self._rows: dict[str, RunRow] = {}
+        self._items: list[Item] = []
+        self._places: dict[str, int] = {}  # of the runs that are shown
+        self._seeds: dict[tuple[str, str, int], list[RunRow]] = {}  # alike but for the seed
+        self._open: set[tuple[object, ...]] = set()  # groups whose runs are shown
+        self._fitting = 0  # runs that pass the filter, also in groups that are closed
+        self._shown = Shown.ALL
+        self._test: Test = lambda row: True
+
+    # ── which rows there are ─────────────────────────────────────────────────────────────────
 
     def show_rows(self, rows: Sequence[RunRow]) -> None:
         """Show these instead of all others."""
-        self.beginResetModel()
-        self._rows = list(rows)
-        self._number()
-        self.endResetModel()
+        self._rows = {row.id: row for row in rows}
+        self._find_seeds()
+        self._rearrange()
 
     def show_row(self, row: RunRow) -> None:
-        """Replace the row of this run, or add it at the top."""
-        place = self._places.get(row.id)
-        if place is None:
-            self.beginInsertRows(NOWHERE, 0, 0)
-            self._rows.insert(0, row)
-            self._number()
-            self.endInsertRows()
-        elif self._rows[place] != row:
-            self._rows[place] = row
-            self._number()
-            self.dataChanged.emit(self.index(place, 0), self.index(place, len(Column) - 1))
+        """Replace the row of this run, or add it."""
+        before = self._rows.get(row.id)
+        if before == row:
+            return
+        self._rows = self._rows | {row.id: row} if before else {row.id: row} | self._rows
+        if row.group or (before is not None and before.group):
+            self._find_seeds()
+        place = self._places.get(row.id, -1)
+        if place >= 0 and before is not None and self._stays(before, row):
+            self._items[place] = row
+            self._say_changed(place)
+        elif place >= 0 or self._accepts(row):
+            self._rearrange()
         for other in self._seeds_of(row):  # their mean is another now
-            index = self.index(self._places[other.id], Column.SEEDS)
-            self.dataChanged.emit(index, index)
+            if other.id != row.id and other.id in self._places:
+                self._say_changed(self._places[other.id])
 
     def remove_row(self, run_id: str) -> None:
+        if self._rows.pop(run_id, None) is None:
+            return
+        self._find_seeds()
         place = self._places.get(run_id)
-        if place is not None:
-            self.beginRemoveRows(NOWHERE, place, place)
-            del self._rows[place]
-            self._number()
-            self.endRemoveRows()
+        if place is None or self.group_keys:
+            self._rearrange()
+            return
+        self.beginRemoveRows(NOWHERE, place, place)
+        del self._items[place]
+        self._fitting -= 1
+        self._number()
+        self.endRemoveRows()
 
     def place(self, run_id: str) -> int:
         """Which row shows this run; -1 where none does."""
         return self._places.get(run_id, -1)
 
-    def _number(self) -> None:
-        self._places = {row.id: number for number, row in enumerate(self._rows)}
-        self._seeds = {}
-        for row in self._rows:
-            if group_of(row):
-                self._seeds.setdefault(seeds_key(row), []).append(row)
-
-    def _seeds_of(self, row: RunRow) -> list[RunRow]:
-        return self._seeds.get(seeds_key(row), [])
+    def count(self) -> tuple[int, int]:
+        """How many runs fit the filter, and how many there are."""
+        return self._fitting, len(self._rows)
 
     def has_groups(self) -> bool:
         """Whether some run is one of several seeds."""
         return bool(self._seeds)
 
+    def shown_rows(self) -> list[RunRow]:
+        """The runs that fit the filter, also those in groups that are closed."""
+        rows = [row for row in self._rows.values() if self._accepts(row)]
+        self._fitting = len(rows)
+        return arranged(rows, self.sort_key, self.descending)
+
+    def rows(self) -> Iterable[RunRow]:
+        """Every run, shown or not."""
+        return self._rows.values()
+
+    # ── how they are arranged ────────────────────────────────────────────────────────────────
+
+    def set_filter(self, test: Test) -> None:
+        """Show the runs that pass this test."""
+        self._test = test
+        self._rearrange()
+
+    def show_only(self, shown: Shown) -> None:
+        self._shown = shown
+        self._rearrange()
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        if 0 <= column < len(self.keys):
+            self.sort_key = self.keys[column]
+            self.descending = order == Qt.SortOrder.DescendingOrder
+            self._rearrange()
+
+    def group_by(self, keys: Sequence[str]) -> None:
+        """Put the runs together that say the same in these columns; none: all by themselves."""
+        self.group_keys = tuple(keys)
+        self._open = set()
+        self._rearrange()
+
+    def toggle(self, group: GroupRow) -> None:
+        """Show the runs of a group, or hide them."""
+        self._open ^= {group.values}
+        self._rearrange()
+
+    def is_open(self, group: GroupRow) -> bool:
+        return group.values in self._open
+
+    def set_columns(self, keys: Sequence[str]) -> None:
+        """Show these columns in this order; unknown ones are left out."""
+        known = tuple(dict.fromkeys(key for key in keys if column_of(key) is not None))
+        self.beginResetModel()
+        self.keys = known or DEFAULT
+        self.endResetModel()
+
+    def column(self, key: str) -> int:
+        """Where a column stands; -1 where it is not shown."""
+        return self.keys.index(key) if key in self.keys else -1
+
+    def rearrange(self) -> None:
+        """After values of rows were read that cells, the order or the filter look at."""
+        self._rearrange()
+        if self._items:
+            last = self.index(len(self._items) - 1, len(self.keys) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+
+    def _rearrange(self) -> None:
+        fitting = self.shown_rows()
+        rows: list[Item] = list(fitting)
+        if self.group_keys:
+            rows = []
+            for group in grouped(fitting, self.group_keys):
+                rows += [group, *(group.rows if self.is_open(group) else ())]
+        if rows == self._items:
+            return
+        self.beginResetModel()
+        self._items = rows
+        self._number()
+        self.endResetModel()
+
+    def _stays(self, before: RunRow, row: RunRow) -> bool:
+        """Whether a row that changed keeps its place."""
+        facts = column_of(self.sort_key)
+        same = facts is None or facts.order(before) == facts.order(row)
+        return same and self._accepts(row) and not self.group_keys
+
+    def _accepts(self, row: RunRow) -> bool:
+        return is_shown(row, self._shown) and self._test(row)
+
+    def _number(self) -> None:
+        self._places = {
+            item.id: place for place, item in enumerate(self._items) if isinstance(item, RunRow)
+        }
+
+    def _find_seeds(self) -> None:
+        self._seeds = {}
+        for row in self._rows.values():
+            if group_of(row):
+                self._seeds.setdefault(seeds_key(row), []).append(row)
+
+    def _seeds_of(self, row: RunRow) -> list[RunRow]:
+        return self._seeds.get(seeds_key(row), []) if row.group else []
+
+    def _say_changed(self, place: int) -> None:
+        self.dataChanged.emit(self.index(place, 0), self.index(place, len(self.keys) - 1))
+
     # ── what Qt asks ─────────────────────────────────────────────────────────────────────────
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self._rows)
+        return 0 if parent.isValid() else len(self._items)
 
     def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(Column)
+        return 0 if parent.isValid() else len(self.keys)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
         usual = super().flags(index) | Qt.ItemFlag.ItemNeverHasChildren
-        if index.column() == Column.NAME:
+        is_name = self.keys[index.column()] == Column.NAME
+        if is_name and isinstance(self._items[index.row()], RunRow):
             return usual | Qt.ItemFlag.ItemIsEditable
         return usual
 
@@ -108,10 +228,12 @@ class RunsTable(QAbstractTableModel):
         orientation: Qt.Orientation,
         role: int = Qt.ItemDataRole.DisplayRole,
     ) -> Any:
-        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(Column):
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self.keys):
             return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return COLUMNS[Column(section)].title()
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return self._facts(section).title()
+        if role == KEY_ROLE:
+            return self.keys[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         return None
@@ -119,32 +241,47 @@ class RunsTable(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
             return None
-        row, column = self._rows[index.row()], Column(index.column())
-        facts = COLUMNS[column]
+        item, key = self._items[index.row()], self.keys[index.column()]
+        facts = self._facts(index.column())
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return self._text(row, column).replace("\n", " ")
+                return self._text(item, index.column()).replace("\n", " ")
             case Qt.ItemDataRole.EditRole:
-                return row.name if column is Column.NAME else None
+                return item.name if key == Column.NAME and isinstance(item, RunRow) else None
             case Qt.ItemDataRole.ToolTipRole:
-                seeds = self._seeds_of(row)
-                return tooltip(facts.tooltip(row, seeds) or facts.text(row, seeds))
+                return self._tooltip(item, index.column())
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{facts.title()}: {self._text(row, column)}"
-            case Qt.ItemDataRole.DecorationRole if column is Column.NAME and row.star:
+                return f"{facts.title()}: {self._text(item, index.column())}"
+            case Qt.ItemDataRole.DecorationRole if (
+                isinstance(item, RunRow) and key == Column.NAME and item.star
+            ):
                 return resources.icon("star", Role.WARN)
             case _ if role == ROW_ROLE:
-                return row
+                return item
         return None
 
-    def _text(self, row: RunRow, column: Column) -> str:
-        return visible(COLUMNS[column].text(row, self._seeds_of(row))[:LONGEST_CELL])
+    def _facts(self, column: int) -> ColumnFacts:
+        facts = column_of(self.keys[column])
+        assert facts is not None  # `set_columns` takes no other
+        return facts
+
+    def _text(self, item: Item, column: int) -> str:
+        if isinstance(item, GroupRow):
+            return visible(group_text(item, self.keys[column])[:LONGEST_CELL])
+        return visible(self._facts(column).text(item, self._seeds_of(item))[:LONGEST_CELL])
+
+    def _tooltip(self, item: Item, column: int) -> str:
+        if isinstance(item, GroupRow):
+            return tooltip(group_text(item, self.keys[column]))
+        facts, seeds = self._facts(column), self._seeds_of(item)
+        return tooltip(facts.tooltip(item, seeds) or facts.text(item, seeds))
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         name = str(value).strip()
-        if role != Qt.ItemDataRole.EditRole or index.column() != Column.NAME or not name:
+        is_name = self.keys[index.column()] == Column.NAME
+        item = self._items[index.row()]
+        if role != Qt.ItemDataRole.EditRole or not is_name or not name:
             return False
-        row = self._rows[index.row()]
-        if name != row.name:
-            self.renamed.emit(row.id, name)
+        if isinstance(item, RunRow) and name != item.name:
+            self.renamed.emit(item.id, name)
         return True

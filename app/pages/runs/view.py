@@ -4,17 +4,27 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
+from app.pages.runs.compare.state import MOST_RUNS, CompareState
+from app.pages.runs.compare.view import CompareView
+from app.pages.runs.lineage.state import LineageState
+from app.pages.runs.lineage.view import LineageView
 from app.pages.runs.list_view import RunsList
+from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
+from app.results.comparison import Other
 from app.studio import Studio
 from app.widgets import buttons
 from app.widgets.page import MARGIN, Page
+from engine.results.several import Scored
+from engine.runs.bundle import is_bundle
 from engine.runs.groups import SUMMARY
+from engine.runs.lineage import run_key
 
 
 class RunsPage(QWidget):
@@ -24,8 +34,12 @@ class RunsPage(QWidget):
         super().__init__(parent)
         self._studio = studio
         self.state = RunsState(studio, self)
+        self.state.lineage_wanted.connect(lambda run_id: self.show_lineage(run_key(run_id)))
         self._all = Page(
             self.tr("Runs"), self.tr("Your training runs: finished, running and queued.")
+        )
+        self._all.action_row.addWidget(
+            buttons.plain(self.tr("Open a &file of runs…"), self._ask_for_file, "import")
         )
         self._all.action_row.addWidget(
             buttons.plain(self.tr("&New run…"), lambda: studio.go.emit("train", None), "plus")
@@ -33,6 +47,8 @@ class RunsPage(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self._all)
         self.run: RunView | None = None
+        self.lineage: LineageView | None = None
+        self.comparison: CompareView | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._stack)
@@ -43,6 +59,7 @@ class RunsPage(QWidget):
         go = self._studio.go
         runs = RunsList(self.state, self._studio.settings)
         runs.opened.connect(self.open)
+        runs.compared.connect(self.compare)
         runs.first_wanted.connect(lambda: go.emit("train", {"preset": "first"}))
         runs.new_wanted.connect(lambda: go.emit("train", None))
         self._all.body.addWidget(runs, 1)
@@ -51,7 +68,10 @@ class RunsPage(QWidget):
     # ── called by the window ─────────────────────────────────────────────────────────────────
 
     def arrive(self, argument: object) -> None:
-        """Show all runs, or the one with this id."""
+        """Show all runs, the one with this id, or the lineage of the thing with this key."""
+        if isinstance(argument, dict) and isinstance(key := argument.get("lineage"), str):
+            self.show_lineage(key)
+            return
         run_id = argument.get("run") if isinstance(argument, dict) else argument
         if isinstance(run_id, str) and run_id:
             self.open(run_id)
@@ -65,9 +85,20 @@ class RunsPage(QWidget):
         folders = [folder for path in paths if path.is_dir() for folder in _runs_at(path)]
         for folder in folders:
             self.state.adopt(folder)
-        if folders:
+        bundles = [path for path in paths if path.is_file() and is_bundle(path)]
+        for bundle in bundles:
+            self.state.exchange.open(bundle)
+        if folders or bundles:
             self.show_all()
-        return bool(folders)
+        return bool(folders or bundles)
+
+    def _ask_for_file(self) -> None:
+        dialog = QFileDialog(self.window(), self.tr("Open a file of runs"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([self.tr("Exported runs (*.zip)")])
+        dialog.fileSelected.connect(lambda path: self.state.exchange.open(Path(path)))
+        dialog.open()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -77,7 +108,7 @@ class RunsPage(QWidget):
     # ── between the two ──────────────────────────────────────────────────────────────────────
 
     def open(self, run_id: str) -> None:
-        """Show the page of one run."""
+        """Show the page of one run; Back leads to where it was opened."""
         if self.run is not None and self.run.state.run_id == run_id:
             self._stack.setCurrentWidget(self.run)
             return
@@ -86,7 +117,7 @@ class RunsPage(QWidget):
         view = RunView(state, self._studio)
         state.setParent(view)
         view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
-        view.left.connect(self.show_all)
+        view.left.connect(self._leave_run)
         view.other_wanted.connect(self.open)
         state.gone.connect(self.show_all)
         self.run = view
@@ -94,13 +125,75 @@ class RunsPage(QWidget):
         self._stack.setCurrentWidget(view)
         state.open()
 
+    def compare(self, rows: Sequence[RunRow]) -> None:
+        """Show these runs side by side."""
+        self._close_run()
+        self._close_comparison()
+        self._close_lineage()
+        if len(rows) > MOST_RUNS:
+            template = self.tr("The first {0} of these runs are compared.")
+            self._studio.notices.say(template.format(MOST_RUNS))
+        view = CompareView(CompareState(self._studio, self.state, rows))
+        view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
+        view.left.connect(self.show_all)
+        view.opened.connect(self.open)
+        view.flips_wanted.connect(self._show_flips)
+        self.comparison = view
+        self._stack.addWidget(view)
+        self._stack.setCurrentWidget(view)
+
+    def _show_flips(self, second: Scored, first: Scored) -> None:
+        """The results of the second run beside those of the first, row by row."""
+        self.open(second.run.key)
+        if self.run is not None:
+            self.run.compare_results(second.file, Other(first.run.name, first.file))
+
+    def show_lineage(self, key: str) -> None:
+        """Show what the thing with this key was made from, and what was made from it."""
+        self._close_run()
+        self._close_comparison()
+        self._close_lineage()
+        view = LineageView(LineageState(self._studio, key))
+        view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
+        view.left.connect(self.show_all)
+        self.lineage = view
+        self._stack.addWidget(view)
+        self._stack.setCurrentWidget(view)
+        view.picture.setFocus()
+        view.state.read()
+
+    def _close_lineage(self) -> None:
+        if self.lineage is not None:
+            self._stack.removeWidget(self.lineage)
+            self.lineage.hide()
+            self.lineage.deleteLater()
+            self.lineage = None
+
+    def _close_comparison(self) -> None:
+        if self.comparison is not None:
+            self._stack.removeWidget(self.comparison)
+            self.comparison.hide()
+            self.comparison.deleteLater()
+            self.comparison = None
+
     def show_all(self) -> None:
         """Show the table; the run that was open stays selected there."""
         if self.run is not None:
             self.list.select(self.run.state.run_id)
         self._close_run()
+        self._close_comparison()
+        self._close_lineage()
         self._stack.setCurrentIndex(0)
         self.list.table.setFocus()
+
+    def _leave_run(self) -> None:
+        """Back to where the run was opened: the comparison, or the table."""
+        back = self.comparison or self.lineage
+        if back is None:
+            self.show_all()
+            return
+        self._close_run()
+        self._stack.setCurrentWidget(back)
 
     def _close_run(self) -> None:
         if self.run is not None:

@@ -10,6 +10,7 @@ from app import background, translation
 from app.machine import Machine, look_at_machine
 from app.pages.settings.about import About
 from app.pages.settings.elsewhere import Elsewhere
+from app.pages.settings.runs import RunSettings
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons
@@ -92,6 +93,8 @@ class SettingsPage(Page):
                 ),
             ],
         )
+        self.runs = RunSettings(studio)
+        self._add(self.tr("Runs"), self.runs.rows())
         self._add(
             self.tr("Closing"),
             [

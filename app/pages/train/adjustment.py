@@ -12,3 +12,9 @@ class Adjustment:
 
     sentence: str
     undone: Callable[[Choices], Choices]
+
+    def and_then(self, other: "Adjustment") -> "Adjustment":
+        """Both, in one sentence after the other; undone together."""
+        return Adjustment(
+            f"{self.sentence} {other.sentence}", lambda now: self.undone(other.undone(now))
+        )

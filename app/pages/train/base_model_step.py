@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
+from app.pages.train.also import also_models
 from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.estimate_texts import verdict, verdict_word
 from app.pages.train.pickers import Pick, PickList
@@ -81,6 +82,8 @@ class BaseModelStep(QWidget):
         column.addLayout(head)
         column.addWidget(self._none)
         column.addWidget(self.list, 1)
+        self.also = also_models(self._state)
+        column.addWidget(self.also)
         return whole
 
     def _show(self) -> None:

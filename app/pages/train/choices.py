@@ -8,10 +8,13 @@ from typing import Any
 
 from app.pages.train.goals import Goal, goals
 from engine.messages.reports import CheckpointInfo
-from engine.spec.dataset import DatasetSpec, DataSource
+from engine.spec import Spec
+from engine.spec.dataset import DatasetSpec, DataSource, StoredData
+from engine.spec.families.bert import PRESETS, BertSpec
 from engine.spec.features import Features
-from engine.spec.model import PRESETS, BertSpec
+from engine.spec.job import FromCheckpoint
 from engine.spec.recommended import Recommended, Situation, recommended
+from engine.spec.search import Method, Range, SearchField, SearchSpec
 from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
@@ -19,6 +22,30 @@ CUSTOM_SIZE = "custom"
 QUICK_TRIAL = 0.1  # of the training data
 
 
+BASE_MODEL, DATA = "base_model", "data"  # of which further ones may be tried
+
+
+def model_value(path: Path) -> dict[str, Any]:
+    """A checkpoint as one of several base models."""
+    return FromCheckpoint(path=path).model_dump(mode="json")
+
+
+def data_value(folder: Path) -> dict[str, Any]:
+    """A stored data set as one of several."""
+    return StoredData(folder=folder).model_dump(mode="json")
+
+
+class SearchPlan(Spec):
+    """How several values are combined: a search without its fields."""
+
+    method: Method = "grid"
+    budget: int = 0
+    hours: float = 0.0
+    stop_after: int = 0
+    prune: bool = False
+
+
+USUAL_PLAN = SearchPlan()
 ANY_HARDWARE = HardwareSpec()
 NO_PROBE = Features()  # the model itself is fine-tuned
 
@@ -86,6 +113,50 @@ class Choices:
     usual_hardware: HardwareSpec = ANY_HARDWARE  # what the settings of the window say
     typical_length: int = 0  # tokens that 99 % of the inputs do not exceed; 0: not known yet
     name: str = ""
+    varied: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # several values, by path
+    plan: SearchPlan = USUAL_PLAN
+
+    @property
+    def search(self) -> SearchSpec | None:
+        """The search over all that has several values for the present task; None without any.
+
+        Raises ValueError where the plan cannot be.
+        """
+        fields = [
+            self._field(path, values)
+            for path, values in self.varied.items()
+            if values and self._is_varied(path)
+        ]
+        if not fields:
+            return None
+        plan = self.plan.model_dump()
+        if plan["method"] == "grid" and any(field.is_range for field in fields):
+            plan["method"] = "tpe"  # a grid knows no ranges
+        return SearchSpec.model_validate({"fields": fields, **plan})
+
+    def _field(self, path: str, values: tuple[Any, ...]) -> SearchField:
+        if len(values) == 1 and isinstance(values[0], Range):
+            return SearchField.ranged(path, *values[0], whole=isinstance(values[0].low, int))
+        return SearchField(path=path, values=(*self._first_of(path), *values))
+
+    def _first_of(self, path: str) -> tuple[Any, ...]:
+        """What is chosen in a list, before what is tried besides."""
+        if path == BASE_MODEL and self.model is not None:
+            return (model_value(self.model.path),)
+        if path == DATA and self.data is not None:
+            return (self.data.source.model_dump(mode="json"),)
+        return ()
+
+    def _is_varied(self, path: str) -> bool:
+        """Whether a path that was varied is a part of the job as it is now."""
+        part, _, name = path.partition(".")
+        if part == "task":
+            return name in type(self.present_goal.task).model_fields
+        if part == "features":
+            return not self.is_pretraining
+        if part == BASE_MODEL and name:
+            return self.from_scratch and self.scratch.size == CUSTOM_SIZE
+        return part != BASE_MODEL or not self.from_scratch
 
     @property
     def present_goal(self) -> Goal:
@@ -179,6 +250,20 @@ class Choices:
             max_positions=info.max_positions,
             causal=info.causal,
         )
+
+    def with_varied(self, part: str, values: Mapping[str, tuple[Any, ...]]) -> "Choices":
+        """The same with several values for these fields of a part, and for no others of it."""
+        others = {p: v for p, v in self.varied.items() if p.partition(".")[0] != part}
+        made = {f"{part}.{name}" if name else part: found for name, found in values.items()}
+        return replace(self, varied=others | made)
+
+    def varied_in(self, part: str) -> dict[str, tuple[Any, ...]]:
+        """The fields of a part that have several values, with these."""
+        return {
+            path.partition(".")[2]: values
+            for path, values in self.varied.items()
+            if path.partition(".")[0] == part
+        }
 
     def with_task(self, task: TaskSpec) -> "Choices":
         """The same with other settings of a task."""

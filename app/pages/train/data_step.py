@@ -4,6 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.library import DataEntry
+from app.pages.train.also import also_data
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.preview import Example
 from app.pages.train.requests import Requests
@@ -54,6 +55,8 @@ class DataStep(QWidget):
         left.setSpacing(2 * SPACE)
         left.addLayout(head)
         left.addWidget(self.list, 1)
+        self.also = also_data(self._state)
+        left.addWidget(self.also)
         self.examples = Card(self.tr("As the model sees it"))
         self._note = Text("", "muted")
         self.examples.body.addWidget(self._note)

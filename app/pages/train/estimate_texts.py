@@ -37,7 +37,10 @@ def verdict_sentence(estimate: Estimated) -> str:
         "tight": translate("Train", "Barely fits in memory. Takes about {0}."),
         "too big": translate("Train", "Does not fit in memory. Would take about {0}."),
     }
-    return sentences[verdict(estimate)].format(numbers.duration(estimate.seconds))
+    said = sentences[verdict(estimate)].format(numbers.duration(estimate.seconds))
+    if estimate.runs == 1:
+        return said
+    return translate("Train", "{0} ({1} runs together)").format(said, numbers.count(estimate.runs))
 
 
 def estimate_text(estimate: Estimated) -> str:
@@ -59,15 +62,22 @@ def estimate_text(estimate: Estimated) -> str:
 
 
 def disk_text(estimate: Estimated) -> str:
-    """What the checkpoints take on the disk; nothing where that is not known."""
+    """What checkpoints and snapshots take on the disk; nothing where that is not known."""
     if not estimate.checkpoint:
         return ""
-    return translate(
-        "Train", "Needs up to {total} of disk ({count} checkpoints of {size})."
-    ).format(
-        total=numbers.size(estimate.checkpoint * estimate.checkpoints),
+    said = translate("Train", "Needs up to {total} of disk ({count} checkpoints of {size}).")
+    if estimate.snapshots:
+        said = translate(
+            "Train",
+            "Needs up to {total} of disk ({count} checkpoints of {size}, {snapshots} snapshots of"
+            " {snapshot}).",
+        )
+    return said.format(
+        total=numbers.size(estimate.disk),
         count=numbers.count(estimate.checkpoints),
         size=numbers.size(estimate.checkpoint),
+        snapshots=numbers.count(estimate.snapshots),
+        snapshot=numbers.size(estimate.snapshot),
     )
 
 

@@ -2,10 +2,21 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from app.pages.train.choices import CUSTOM_SIZE, Choices, Data, Model, Scratch
+from app.pages.train.choices import (
+    BASE_MODEL,
+    CUSTOM_SIZE,
+    DATA,
+    Choices,
+    Data,
+    Model,
+    Scratch,
+    SearchPlan,
+)
 from app.pages.train.goals import Goal
 from engine.spec.dataset import DataSource, StoredData
+from engine.spec.families.bert import PRESETS
 from engine.spec.job import (
     RUN_NAME_LENGTH,
     BaseModelSource,
@@ -13,7 +24,7 @@ from engine.spec.job import (
     FromScratch,
     JobSpec,
 )
-from engine.spec.model import PRESETS
+from engine.spec.search import Range, SearchField
 
 
 def job(choices: Choices) -> JobSpec:
@@ -32,6 +43,7 @@ def job(choices: Choices) -> JobSpec:
         training=choices.training,
         features=choices.probe,
         hardware=choices.hardware,
+        search=choices.search,
     )
 
 
@@ -76,6 +88,7 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
         features=given.features.model_copy(update={"cache": None}),
         hardware=given.hardware,
         name=given.name,
+        **_search_of(given),
     )
     choices = replace(choices, goal=_goal_of(given)).with_task(given.task)
     if isinstance(given.base_model, FromScratch):
@@ -83,6 +96,24 @@ def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Cho
     else:
         choices = replace(choices, model=_model_at(given.base_model.path, models))
     return choices.with_set_by_user(dict(given.training))
+
+
+def _search_of(given: JobSpec) -> dict[str, Any]:
+    """The several values of a job, and how they are combined; a range is shown by its ends."""
+    if given.search is None:
+        return {}
+    fields = {
+        one.path: one.values[1:] if one.path in (BASE_MODEL, DATA) else _values(one)
+        for one in given.search.fields
+    }
+    return {"varied": fields, "plan": SearchPlan(**given.search.model_dump(exclude={"fields"}))}
+
+
+def _values(field: SearchField) -> tuple[Any, ...]:
+    if field.values or field.low is None or field.high is None:
+        return field.values
+    low, high = field.low, field.high
+    return (Range(int(low), int(high)) if field.whole else Range(low, high),)
 
 
 def _goal_of(given: JobSpec) -> Goal:

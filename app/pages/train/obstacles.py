@@ -7,10 +7,11 @@ from app.pages.train.choices import Choices, Step
 from app.pages.train.fit import label_names
 from app.pages.train.job import job, suggested_name
 from app.translation import translated
+from app.widgets.several import ends_of
 from app.widgets.spec_texts import problem_text
-from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
 from engine.data.columns.fit import problems_of_dataset
+from engine.spec.families import FAMILIES
 from engine.validation import problems_in
 
 translate = QCoreApplication.translate
@@ -77,7 +78,8 @@ def _of_settings(choices: Choices) -> str:
 
 
 def _of_length(choices: Choices) -> str:
-    spec, asked = choices.network, choices.training.max_length
+    spec, lengths = choices.network, choices.varied_in("training").get("max_length", ())
+    asked = max(choices.training.max_length, *ends_of(lengths), 0)
     if spec is None or asked <= spec.max_positions:
         return ""
     return translate(

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.library import DataEntry
-from app.pages.train.choices import Choices
+from app.pages.train.choices import Choices, Step
 from app.pages.train.entries import data_of, model_of
 from app.pages.train.first import first_of
 from app.pages.train.fit import likely_goal
@@ -62,11 +62,28 @@ class Requests(QObject):
         if self._bringing is None or self._bringing.is_over():
             self._bringing = background.run(self, work, done, self._on_failed)
 
-    def take_data(self, folder: Path) -> None:
-        """Choose the data set in this folder, and the task that it is most likely for."""
-        self._state.lists.when_read(lambda: self._take_data(folder))
+    def take_data(self, folder: Path, labelled: bool = False) -> None:
+        """Choose the data set in this folder, and the task that it is most likely for.
 
-    def _take_data(self, folder: Path) -> None:
+        With `labelled`, a version without the rows that have no label is made and chosen.
+        """
+
+        def act() -> None:
+            if self._take_data(folder) and labelled:
+                self._skip_unlabelled()
+
+        self._state.lists.when_read(act)
+
+    def _skip_unlabelled(self) -> None:
+        data = self._state.choices.data
+        label = data.spec.mapping.label if data is not None and data.spec is not None else None
+        for fix in self._state.fixes(Step.DATA):
+            if fix.edit is not None and label in fix.edit.cleaning.skip_empty:
+                self._state.apply(fix, is_asked=False)
+                return
+
+    def _take_data(self, folder: Path) -> bool:
+        """Whether the data set could be chosen."""
         entry = next((d for d in self._state.lists.datasets or () if d.folder == folder), None)
         if entry is None or entry.spec is None:
             self._on_failed(
@@ -75,14 +92,15 @@ class Requests(QObject):
                     self.tr("Choose another one, or import it again."),
                 )
             )
-            return
+            return False
         choices, goal = self._state.choices, likely_goal(entry.spec)
         chosen = choices.with_data(data_of(entry))
         if choices.goal is not None and choices.goal.kind == goal.kind:
             self._state.adjust(chosen, None)
-            return
+            return True
         template = self.tr("The task is now “{0}”, which suits “{1}”.")
         self._state.adjust_goal(chosen, goal, template.format(goal.title, entry.name))
+        return True
 
     def take_model(self, path: Path) -> None:
         """Choose the model in this folder."""

@@ -18,6 +18,7 @@ from app import background
 from app.pages.train.changes import changed
 from app.pages.train.estimate_box import EstimateBox
 from app.pages.train.job import suggested_name
+from app.pages.train.search_box import SearchBox
 from app.pages.train.state import TrainState
 from app.pages.train.summary import command, summary
 from app.resources import icon, mono_font
@@ -56,6 +57,8 @@ class ReviewStep(QWidget):
         what.body.addWidget(self.changed)
         what.body.addLayout(self._warned)
         left.addWidget(what)
+        self.search = SearchBox(state)
+        left.addWidget(self.search)
         self.estimate = EstimateBox(state)
         left.addWidget(self.estimate)
         left.addStretch()

@@ -6,18 +6,20 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
 
 from app.library import ModelEntry
-from app.pages.train.choices import CUSTOM_SIZE, Scratch, Step
+from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Scratch, Step
 from app.pages.train.entries import model_of
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.form import SpecForm
 from app.widgets.page import Card, labelled
+from app.widgets.several import ends_of
 from app.widgets.text import Text, plain_menu_text, tooltip
+from engine.spec.families.bert import PRESETS, BertSpec
 from engine.spec.fields import fields_at
-from engine.spec.model import PRESETS, BertSpec
 
 SIZES = (*PRESETS, CUSTOM_SIZE)
+NETWORK = "model."  # where a network stands in what a job starts from
 CUSTOM_FIELDS = fields_at(BertSpec, "simple", "advanced")
 
 
@@ -51,7 +53,7 @@ class ScratchForm(QWidget):
         self.sizes = buttons.Segments(titles, self.tr("Size"))
         self.sizes.chosen.connect(self._on_size)
         self._size_note = Text("", "muted")
-        self.custom = SpecForm(BertSpec, CUSTOM_FIELDS)
+        self.custom = SpecForm(BertSpec, CUSTOM_FIELDS, varies=True)
         self.custom.changed.connect(self._on_custom)
         card.body.addWidget(self.sizes)
         card.body.addWidget(self._size_note)
@@ -84,7 +86,13 @@ class ScratchForm(QWidget):
             self._state.set_invalid(Step.BASE_MODEL, next(iter(problems.values())))
             return
         kept = self._state.choices.scratch.custom.model_dump()
-        self._change(custom=BertSpec.model_validate({**kept, **self.custom.value()}))
+        varied = self.custom.varied()
+        first = {name: ends_of(values)[0] for name, values in varied.items()}
+        custom = BertSpec.model_validate({**kept, **self.custom.value(), **first})
+        choices = self._state.choices.with_varied(
+            BASE_MODEL, {f"{NETWORK}{name}": values for name, values in varied.items()}
+        )
+        self._state.set(replace(choices, scratch=replace(choices.scratch, custom=custom)))
         self._state.set_invalid(Step.BASE_MODEL, "")
 
     # ── vocabulary ───────────────────────────────────────────────────────────────────────────
@@ -167,6 +175,13 @@ class ScratchForm(QWidget):
             shown = {name: getattr(scratch.custom, name) for name in CUSTOM_FIELDS}
             if self.custom.value() != shown:
                 self.custom.set_value(shown)
+            varied = {
+                name.removeprefix(NETWORK): values
+                for name, values in self._state.choices.varied_in(BASE_MODEL).items()
+                if name.startswith(NETWORK)
+            }
+            if self.custom.varied() != varied:
+                self.custom.set_varied(varied)
         new = scratch.vocabulary is None
         self.source.choose(0 if new else 1)
         self._new.setVisible(new)

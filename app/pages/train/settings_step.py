@@ -1,6 +1,6 @@
 """Fourth step: how it is trained. A few settings in Simple; Advanced shows all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -19,6 +19,7 @@ from app.widgets import buttons
 from app.widgets.fields import OneOf
 from app.widgets.form import LABEL_WIDTH, SpecForm
 from app.widgets.page import Card
+from app.widgets.several import ends_of
 from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.text import Text
@@ -67,12 +68,12 @@ class SettingsStep(QWidget):
         )
         self.mode.choose(0)
         self.mode.chosen.connect(lambda _: self._show())
-        self.fine_tuning = SpecForm(TrainingSpec, fields_at(TrainingSpec, "simple"))
-        self.pre_training = SpecForm(PRETRAINING, fields_at(TrainingSpec, "simple"))
-        self.more = SpecForm(TrainingSpec, fields_at(TrainingSpec, "advanced"))
-        self.tasks = {kind: SpecForm(type(task), fields) for kind, task, fields in task_forms()}
-        self.features = SpecForm(Features, fields_at(Features, "advanced"))
-        self.hardware = SpecForm(HardwareSpec)
+        self.fine_tuning = _form(TrainingSpec, fields_at(TrainingSpec, "simple"))
+        self.pre_training = _form(PRETRAINING, fields_at(TrainingSpec, "simple"))
+        self.more = _form(TrainingSpec, fields_at(TrainingSpec, "advanced"))
+        self.tasks = {kind: _form(type(task), fields) for kind, task, fields in task_forms()}
+        self.features = _form(Features, fields_at(Features, "advanced"))
+        self.hardware = _form(HardwareSpec)
         for form in self._forms():
             form.changed.connect(self._on_changed)
         self.length = Text("", "muted")
@@ -162,12 +163,18 @@ class SettingsStep(QWidget):
             self._state.set_invalid(Step.SETTINGS, wrong)
             return
         choices, task = self._state.choices, self._state.choices.task
-        training = {**self.more.value(), **self._simple_form().value()}
+        training = _first(self.more) | _first(self._simple_form())
         self._state.choose_settings(
-            TrainingSpec.model_validate({**choices.training.model_dump(), **training}),
-            HardwareSpec.model_validate(self.hardware.value()),
-            type(task).model_validate(task.model_dump() | (asked.value() if asked else {})),
-            Features.model_validate(self.features.value()),
+            TrainingSpec.model_validate(choices.training.model_dump() | training),
+            HardwareSpec.model_validate(_first(self.hardware)),
+            type(task).model_validate(task.model_dump() | (_first(asked) if asked else {})),
+            Features.model_validate(_first(self.features)),
+            {
+                "training": self._simple_form().varied() | self.more.varied(),
+                "hardware": self.hardware.varied(),
+                "task": asked.varied() if asked else {},
+                "features": self.features.varied(),
+            },
         )
         self._state.set_invalid(Step.SETTINGS, "")
 
@@ -184,7 +191,7 @@ class SettingsStep(QWidget):
         self._recommend(choices)
         self._offer_metrics(choices.task)
         for form in (self.fine_tuning, self.pre_training, self.more):
-            _put(form, choices.training)
+            _put(form, choices.training, choices.varied_in("training"))
         asked = self._task_form()
         for form in self.tasks.values():
             form.setVisible(form is asked)
@@ -192,14 +199,14 @@ class SettingsStep(QWidget):
             weights = asked.fields.get("class_weights")
             if isinstance(weights, Weights):
                 weights.set_names(label_names(choices))
-            _put(asked, choices.task)
+            _put(asked, choices.task, choices.varied_in("task"))
         if choices.is_pretraining and asked is not None:
             causal = choices.is_causal
             asked.hide_fields(set(asked.fields) - set(LEFT_TO_RIGHT) if causal else ())
-        _put(self.features, choices.features)
+        _put(self.features, choices.features, choices.varied_in("features"))
         self.features.hide_fields(_unused(choices.features))
         self.features_card.setVisible(not self._pretrains())
-        _put(self.hardware, choices.hardware)
+        _put(self.hardware, choices.hardware, choices.varied_in("hardware"))
         self.fine_tuning.setVisible(not self._pretrains())
         self.pre_training.setVisible(self._pretrains())
         self.task_card.setVisible(asked is not None)
@@ -258,7 +265,20 @@ def _unused(features: Features) -> set[str]:
     return unused | (set() if features.probe == "bilstm" else {"probe_size"})
 
 
-def _put(form: SpecForm, spec: BaseModel) -> None:
+def _form(model: type[BaseModel], fields: Sequence[str] = ()) -> SpecForm:
+    """A form whose fields may have several values."""
+    return SpecForm(model, fields, varies=True)
+
+
+def _first(form: SpecForm) -> dict[str, Any]:
+    """What a form says; of several values the first."""
+    return form.value() | {name: ends_of(values)[0] for name, values in form.varied().items()}
+
+
+def _put(form: SpecForm, spec: BaseModel, varied: Mapping[str, tuple[Any, ...]]) -> None:
     shown = {name: getattr(spec, name) for name in form.fields}
     if form.is_valid() and form.value() != shown:
         form.set_value(shown)
+    several = {name: values for name, values in varied.items() if name in form.several}
+    if form.is_valid() and form.varied() != several:
+        form.set_varied(several)

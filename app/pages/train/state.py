@@ -1,6 +1,8 @@
 """The choices of the wizard, what follows from them, and the start of the run. No widgets."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pydantic import ValidationError
 from PySide6.QtCore import QObject, Signal
@@ -8,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from app.library import DataEntry, ModelEntry
 from app.pages.train.adjustment import Adjustment
 from app.pages.train.changes import SIMPLE_FIELDS
-from app.pages.train.choices import NO_PROBE, Choices, Model, Step
+from app.pages.train.choices import NO_PROBE, Choices, Model, SearchPlan, Step
 from app.pages.train.editing import Editing
 from app.pages.train.entries import data_of, model_of
 from app.pages.train.estimate_state import EstimateState
@@ -92,20 +94,26 @@ class TrainState(QObject):
         if self.adjustment is not None:
             self.adjust(self.adjustment.undone(self.choices), None)
 
-    def apply(self, fix: Fix) -> None:
-        """Settle an obstacle as its button says."""
+    def apply(self, fix: Fix, is_asked: bool = True) -> None:
+        """Settle an obstacle as its button says.
+
+        Where the user did not ask for it, what was said before is said still, and undone with it.
+        """
         if fix.edit is None:
             self.adjust(fix.choices, None)
             return
         data, edit = self.choices.data, fix.edit
         assert data is not None and isinstance(data.source, StoredData)
+        before = None if is_asked else self.adjustment
 
         def done(entry: DataEntry) -> None:
             if self.choices.data is None or self.choices.data.source != data.source:
                 return  # other data was chosen meanwhile
             said = edit.sentence.replace("{version}", str(entry.version))
-            undo = Adjustment(said, lambda now: now.with_data(data))
-            self.adjust(self.choices.with_data(data_of(entry)), undo)
+            made = Adjustment(said, lambda now: now.with_data(data))
+            if before is not None and self.adjustment == before:
+                made = before.and_then(made)
+            self.adjust(self.choices.with_data(data_of(entry)), made)
 
         self.editing.start(data.source.folder, edit, done)
         self.changed.emit()
@@ -152,10 +160,20 @@ class TrainState(QObject):
         hardware: HardwareSpec,
         task: TaskSpec,
         features: Features = NO_PROBE,
+        varied: Mapping[str, Mapping[str, tuple[Any, ...]]] | None = None,
     ) -> None:
+        """Take what the forms say; `varied` has, by part of the job, the fields with several
+        values.
+        """
         choices = self.choices.with_training(training).with_task(task)
+        for part, values in (varied or {}).items():
+            choices = choices.with_varied(part, values)
         features = probe_rate(self.choices.features, features)
         self.set(replace(choices, hardware=hardware, features=features))
+
+    def plan_search(self, plan: SearchPlan) -> None:
+        """Take how several values are combined."""
+        self.set(replace(self.choices, plan=plan))
 
     def reset_advanced(self) -> None:
         """Back to the defaults of what only the advanced settings show."""

@@ -108,7 +108,7 @@ class TrainPage(Page):
             self.requests.take_first()
             self._go(Step.REVIEW)
         elif isinstance(folder := request.get("data"), str | Path):
-            self.requests.take_data(Path(folder))
+            self.requests.take_data(Path(folder), bool(request.get("labelled")))
             self._go(Step.TASK if self.state.choices.goal is None else Step.DATA)
         elif isinstance(path := request.get("model"), str | Path):
             self.requests.take_model(Path(path))
@@ -213,13 +213,14 @@ class TrainPage(Page):
         self.fixes.show_fixes(self.state.fixes(at) if here else [])
         self.back.setEnabled(step > Step.TASK)
         self.next.setEnabled(not here and not self.state.is_starting)
-        self.next.setText(self._next_text(step))
+        self.next.setText(self._next_text(step, blocked=bool(here)))
         self.next.setAccessibleName(self.next.text().replace("&", ""))
 
-    def _next_text(self, step: Step) -> str:
+    def _next_text(self, step: Step, blocked: bool) -> str:
         if step is not Step.REVIEW:
             return self.tr("&Next")
-        return self.tr("&Start anyway") if self.state.warnings() else self.tr("&Start")
+        warned = self.state.warnings() and not blocked
+        return self.tr("&Start anyway") if warned else self.tr("&Start")
 
     def _chosen(self) -> dict[Step, str]:
         """What was chosen in each step, in a few words for the bar."""

@@ -90,13 +90,13 @@ def _of_memory(estimate: Estimated) -> str:
 
 
 def _of_disk(estimate: Estimated) -> str:
-    wanted = estimate.checkpoint * estimate.checkpoints
+    wanted = estimate.disk
     if estimate.disk_free is None or wanted <= estimate.disk_free:
         return ""
     return translate(
         "Train",
-        "The checkpoints need up to {wanted}, but only {free} are free on this disk. Training"
-        " pauses when the disk is full. Keep fewer checkpoints, or free some space.",
+        "Its checkpoints and snapshots need up to {wanted}, but only {free} are free on this disk."
+        " Training pauses when the disk is full. Keep fewer checkpoints, or free some space.",
     ).format(wanted=numbers.size(wanted), free=numbers.size(estimate.disk_free))
 
 

@@ -38,7 +38,7 @@ from engine.results.span_figures import TypeConfusion, type_confusion
 MAX_SHOWN = 30  # labels; of more, those with most mistakes are shown
 LARGEST = 20 * SPACE  # px of a cell
 NAMES = 0.34  # of the width, for the names at the left, at the most
-READABLE = 6 * SPACE  # px of a cell from which its number is written
+READABLE = 5 * SPACE  # px of a cell from which its number is written
 TITLE = 5 * SPACE  # px for what the rows and the columns are
 PAPER_CELL = 56  # px of a cell on a figure
 COUNTS, BY_ROW, BY_COLUMN = range(3)
@@ -228,21 +228,20 @@ class Matrix(QWidget):
         row, column = cell
         if row < 0:
             predicted = int(self.shown[column])
-            return self.tr("Predicted “{0}”: {1} rows").format(
-                names[predicted], numbers.count(int(counts[:, predicted].sum()))
-            )
+            rows = int(counts[:, predicted].sum())
+            return self.tr("Predicted “{0}”: %Ln row(s)", "", rows).format(names[predicted])
         gold = int(self.shown[row])
         if column < 0:
-            return self.tr("Gold “{0}”: {1} rows").format(
-                names[gold], numbers.count(int(counts[gold].sum()))
-            )
+            rows = int(counts[gold].sum())
+            return self.tr("Gold “{0}”: %Ln row(s)", "", rows).format(names[gold])
         predicted = int(self.shown[column])
         return self.tr(
-            "Gold “{0}”, predicted “{1}”: {2} rows, {3} of gold, {4} of predicted"
+            "Gold “{0}”, predicted “{1}”: %Ln row(s), {2} of gold, {3} of predicted",
+            "",
+            int(counts[gold, predicted]),
         ).format(
             names[gold],
             names[predicted],
-            numbers.count(int(counts[gold, predicted])),
             numbers.percent(float(self.confusion.by_row[gold, predicted])),
             numbers.percent(float(self.confusion.by_column[gold, predicted])),
         )
@@ -302,7 +301,7 @@ def layout(matrix: Matrix) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     metrics = QFontMetricsF(font("small"))
     names = [one_line(matrix.confusion.labels[n]) for n in matrix.shown]
-    widest = max(map(metrics.horizontalAdvance, names)) + 2 * SPACE
+    widest = max(map(metrics.horizontalAdvance, numbered(names))) + 2 * SPACE
     left = TITLE + min(widest, NAMES * matrix.width())
     low, high = TITLE + metrics.height() + SPACE, TITLE + min(widest, NAMES * matrix.height())
     lying, upright = ((left, top, _side(matrix, left, top, count)) for top in (low, high))
@@ -317,8 +316,13 @@ def _side(matrix: QWidget, left: float, top: float, count: int) -> float:
 
 
 def are_lying(names: Sequence[str], side: float, metrics: QFontMetricsF) -> bool:
-    """Whether each name has room above a cell; else all of them are turned."""
+    """Whether each name has room above a cell; else all of them are turned, or numbered."""
     return all(metrics.horizontalAdvance(name) <= side - 2 for name in names)
+
+
+def numbered(names: Sequence[str]) -> list[str]:
+    """Names at the left where there is no room above the columns: those have the numbers alone."""
+    return [f"{number} {name}" for number, name in enumerate(names, 1)]
 
 
 def one_line(label: str) -> str:
@@ -385,14 +389,16 @@ def _paint_names(
     painter.setPen(look.text)
     names = [one_line(confused.labels[label]) for label in shown]
     lie = top <= TITLE + line + SPACE
+    at_left = above = names
+    if lie and not are_lying(names, side, metrics):
+        at_left, above = numbered(names), [str(number) for number in range(1, len(names) + 1)]
     for number, name in enumerate(names):
         if side >= line:
             box = QRectF(TITLE, top + number * side, left - TITLE - SPACE, side)
-            at_right = metrics.elidedText(name, cut, box.width())
-            painter.drawText(box, right | Qt.AlignmentFlag.AlignVCenter, at_right)
-        if lie and side >= READABLE:
-            above = QRectF(left + number * side, TITLE, side, line)
-            painter.drawText(above, centre, metrics.elidedText(name, cut, side - 2))
+            text = metrics.elidedText(at_left[number], cut, box.width())
+            painter.drawText(box, right | Qt.AlignmentFlag.AlignVCenter, text)
+        if lie and metrics.horizontalAdvance(above[number]) <= side:
+            painter.drawText(QRectF(left + number * side, TITLE, side, line), centre, above[number])
         elif not lie:
             painter.save()
             painter.translate(left + number * side, top - SPACE)

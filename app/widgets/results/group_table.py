@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QAbstractTableModel, QObject, QRectF, QSize, QSizeF, Qt
@@ -18,7 +19,7 @@ from app.theme import SPACE, Role, colour
 from app.translation import in_language, marked, translated
 from app.widgets import numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.results.label_table import value_text
+from app.widgets.results.intervals import per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
@@ -124,6 +125,7 @@ class GroupPicture(ResultPicture):
         self.table = ChoosingTable()
         self.table.setModel(self.model)
         dress(self.table, in_language(self.title))
+        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many begin alike
         self.table.verticalHeader().hide()
         self.table.setItemDelegateForColumn(COUNT, CountBar(self.table))
         header = self.table.horizontalHeader()
@@ -212,7 +214,8 @@ class GroupModel(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole if column in (SCORE, LOSS):
                 return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             case _ if role == SHARE:
-                return line.count / max(one.count for one in self.measured.lines or (line,))
+                most = max(one.count for one in self.measured.lines)
+                return line.count / most if most else 0.0
         return None
 
 
@@ -220,7 +223,7 @@ class CountBar(QStyledItemDelegate):
     """A count with a bar behind it."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(24 * SPACE, option.fontMetrics.height() + 2 * SPACE)
+        return QSize(16 * SPACE, option.fontMetrics.height() + 2 * SPACE)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         box = QRectF(option.rect).adjusted(SPACE, 4, -SPACE, -4)
@@ -238,10 +241,8 @@ class CountBar(QStyledItemDelegate):
 
 
 def score_text(score: Interval, is_share: bool) -> str:
-    """82.1 ± 3.0 in per cent, or a number as it is."""
-    if is_share or math.isnan(score.value):
-        return value_text(score)
-    return numbers.decimal(score.value, 3)
+    """82.1 (79.0 to 85.0) in per cent, or numbers as they are; “–” where there is no row."""
+    return with_ends(score, per_cent if is_share else partial(numbers.decimal, places=3))
 
 
 def figure_of(key: str, title: str, measured: Lines) -> Figure:

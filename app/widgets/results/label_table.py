@@ -12,6 +12,7 @@ from app.theme import SPACE, Role
 from app.translation import marked, tr
 from app.widgets import numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.results.intervals import ENDS, VALUE, IntervalCells, ends_text, per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
@@ -79,10 +80,15 @@ class LabelTablePicture(ResultPicture):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(LABEL, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(14 * SPACE)
+        self._cells = IntervalCells(self.table)
+        for place in (PRECISION, RECALL, F1):
+            self.table.setItemDelegateForColumn(place, self._cells)
+        self.table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.note = Text(
             self.tr(
-                "With 95 % intervals. A cell under Precision lists the rows wrongly predicted as "
-                "this label, under Recall those that were missed, elsewhere all that have it."
+                "In per cent, with 95 % intervals. A cell under Precision lists the rows wrongly "
+                "predicted as this label, under Recall those that were missed, elsewhere all that "
+                "have it."
             ),
             "small",
         )
@@ -160,7 +166,11 @@ class LabelModel(QAbstractTableModel):
         interval = (one.precision, one.recall, one.f1)[column - 1] if 0 < column < SUPPORT else None
         match role:
             case Qt.ItemDataRole.DisplayRole if interval is not None:
-                return value_text(interval)
+                return with_ends(interval, per_cent)
+            case _ if role == VALUE and interval is not None:
+                return with_ends(interval._replace(low=math.nan, high=math.nan), per_cent)
+            case _ if role == ENDS and interval is not None:
+                return ends_text(interval, per_cent)
             case Qt.ItemDataRole.DisplayRole if column == SUPPORT:
                 return numbers.count(one.support)
             case Qt.ItemDataRole.DisplayRole:
@@ -176,22 +186,12 @@ class LabelModel(QAbstractTableModel):
         return None
 
 
-def value_text(interval: Interval) -> str:
-    """82.1 ± 3.0, in per cent; “–” where there is nothing to compute it from."""
-    if math.isnan(interval.value):
-        return "–"
-    half = 50 * (interval.high - interval.low)
-    shown = numbers.decimal(100 * interval.value, 1)
-    return shown if math.isnan(half) else f"{shown} ± {numbers.decimal(half, 1)}"
-
-
 def interval_text(interval: Interval) -> str:
-    """The figure with the ends of its interval."""
+    """The figure with the ends of its interval, in a sentence."""
     if math.isnan(interval.value):
         return tr("There are no rows to compute it from.")
-    return tr("{0}, 95 % interval {1} to {2}").format(
-        *map(numbers.percent, (interval.value, interval.low, interval.high))
-    )
+    ends = ends_text(interval, numbers.percent)
+    return tr("{0}, 95 % interval {1}").format(numbers.percent(interval.value), ends)
 
 
 def figure_of(figures: tuple[LabelFigures, ...]) -> Figure:
@@ -204,13 +204,14 @@ def figure_of(figures: tuple[LabelFigures, ...]) -> Figure:
         _line(painter, 0, tr("Label"), heads)
         painter.setPen(ink(Role.TEXT))
         for number, one in enumerate(rows, 1):
-            cells = (*map(value_text, (one.precision, one.recall, one.f1)), str(one.support))
+            found = (with_ends(some, per_cent) for some in (one.precision, one.recall, one.f1))
+            cells = (*found, str(one.support))
             _line(painter, number, visible(one.label[:60]), cells)
 
     return Figure(
         name="per-label",
         title=tr("Precision, recall and F1 per label"),
-        caption=tr("In per cent, with half of the 95 % interval."),
+        caption=tr("In per cent, with the 95 % interval."),
         size=QSize(NAME + 4 * NUMBER, (len(rows) + 1) * ROW),
         paint=draw,
         table=lambda: Table(

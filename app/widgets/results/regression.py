@@ -95,7 +95,7 @@ class ScatterPicture(ChartPicture):
                 Series("line", ends, ends, Role.MUTED, dashed=True),
             ),
             tuple(
-                Zone(a, b, some, _sentence(self.tr("Gold {0} to {1}: {2} rows"), a, b, count))
+                Zone(a, b, some, _sentence(self.tr("Gold {0} to {1}: %Ln row(s)", "", count), a, b))
                 for (a, b, some), count in zip(measured.zones, measured.counts, strict=True)
             ),
         )
@@ -125,7 +125,12 @@ class ResidualPicture(ChartPicture):
             (0, float(counts.max())),
             (Series("bars", edges.mean(axis=1), counts, widths=edges[:, 1] - edges[:, 0]),),
             tuple(
-                Zone(a, b, some, _sentence(self.tr("Residual {0} to {1}: {2} rows"), a, b, count))
+                Zone(
+                    a,
+                    b,
+                    some,
+                    _sentence(self.tr("Residual {0} to {1}: %Ln row(s)", "", count), a, b),
+                )
                 for (a, b, some), count in zip(measured.zones, measured.counts, strict=True)
             ),
         )
@@ -134,5 +139,5 @@ class ResidualPicture(ChartPicture):
         self.show_chart(chart, said, self.tr("Click a bar to list its rows."))
 
 
-def _sentence(template: str, low: float, high: float, count: int) -> str:
-    return template.format(numbers.decimal(low, 2), numbers.decimal(high, 2), numbers.count(count))
+def _sentence(template: str, low: float, high: float) -> str:
+    return template.format(numbers.decimal(low, 2), numbers.decimal(high, 2))

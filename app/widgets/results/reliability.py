@@ -110,9 +110,8 @@ class ReliabilityPicture(ChartPicture):
         self.show_chart(chart, self._note(measured), hint)
 
     def _sentence(self, one: Bin) -> str:
-        return self.tr("Probability {0}: {1} rows, {2} right").format(
+        return self.tr("Probability {0}: %Ln row(s), {1} right", "", one.count).format(
             f"{numbers.percent(one.low, 0)} – {numbers.percent(one.high, 0)}",
-            numbers.count(one.count),
             numbers.percent(one.accuracy.value),
         )
 

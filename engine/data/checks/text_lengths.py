@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from engine.data.checks.check import Cure, Finding
+from engine.data.checks.check import Cure, Finding, Severity
 from engine.data.checks.material import Material, lengths_of
 from engine.phrases import phrase
 
 MAX_WORDS = 510  # a word is one token at least, and BERT reads 512 with the two special ones
+LOST = 0.1  # of all words: where more are truncated, the file was probably read wrongly
 
 
 def find(material: Material) -> list[Finding]:
@@ -40,12 +41,22 @@ def _long(material: Material) -> list[Finding]:
     rows = np.flatnonzero(words > MAX_WORDS)
     if not len(rows):
         return []
-    sentence = phrase(
-        "{n:,} row(s) with more than {words} words: BERT reads 512 tokens, and the rest is"
-        " truncated.",
-        n=len(rows),
-        words=MAX_WORDS,
-    )
+    lost = float((words[rows] - MAX_WORDS).sum() / words.sum())
+    if lost > LOST:
+        sentence = phrase(
+            "{n:,} row(s) with more than {words} words, so BERT never reads {share:.0f} % of all"
+            " words. Perhaps the file does not mark where these rows end.",
+            n=len(rows),
+            words=MAX_WORDS,
+            share=100 * lost,
+        )
+    else:
+        sentence = phrase(
+            "{n:,} row(s) with more than {words} words: BERT reads 512 tokens, and the rest is"
+            " truncated.",
+            n=len(rows),
+            words=MAX_WORDS,
+        )
     cure = Cure(
         "drop-long",
         phrase("Drop these rows"),
@@ -53,4 +64,5 @@ def _long(material: Material) -> list[Finding]:
         dropped=rows,
     )
     longest_first = rows[np.argsort(-words[rows], kind="stable")]
-    return [Finding("text_lengths", "note", len(rows), sentence, longest_first, (cure,))]
+    severity: Severity = "warning" if lost > LOST else "note"
+    return [Finding("text_lengths", severity, len(rows), sentence, longest_first, (cure,))]

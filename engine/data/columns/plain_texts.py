@@ -1,14 +1,16 @@
 """When two texts are equal for a split and for the checks, and which texts of a row count."""
 
 import unicodedata
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
+from engine.data.formats.batches import content_of
 from engine.spec.dataset import Mapping
 
-BETWEEN = "\0"  # what stands in no text, or is found out
-WHITE = "\t\n\v\f\r\x1c\x1d\x1e\x1f"  # white space of ASCII but for the blank
+_Strings: Any = pa.StringArray  # its `from_buffers` is not known to be typed
 
 
 def plain_text(text: str) -> str:
@@ -17,16 +19,41 @@ def plain_text(text: str) -> str:
     return " ".join(plain.casefold().split())
 
 
-def plain_all(texts: Sequence[str]) -> list[str]:
-    """`plain_text` of each, in a third of the time where most are ASCII with single blanks."""
-    simple = [text for text in texts if text.isascii()]
-    joined = BETWEEN.join(simple).lower()
-    blank = np.frombuffer(joined.encode("ascii"), dtype=np.uint8) == ord(" ")
-    is_odd = joined.count(BETWEEN) != max(len(simple) - 1, 0)
-    if is_odd or (blank[1:] & blank[:-1]).any() or any(sign in joined for sign in WHITE):
-        return [plain_text(text) for text in texts]
-    parts = iter([part.strip(" ") for part in joined.split(BETWEEN)])
-    return [next(parts) if text.isascii() else plain_text(text) for text in texts]
+def plain_cells(cells: "pa.Array[Any]") -> list[str]:
+    """`plain_text` of each cell of a column of strings.
+
+    Those of ASCII with single blanks between their words are made all at once.
+    """
+    places, content = content_of(cells)
+    if not len(cells):
+        return []
+    first, last = int(places[0]), int(places[-1])
+    content = content[first:last]
+    lowered = pa.py_buffer(content.tobytes().lower())
+    offsets = pa.py_buffer((places - first).tobytes())
+    plain: list[str] = _Strings.from_buffers(len(cells), offsets, lowered).to_pylist()
+    for number in _odd_cells(places - first, content):
+        plain[number] = plain_text(cells[number].as_py())
+    return plain
+
+
+def _odd_cells(places: NDArray[np.int32], content: NDArray[np.uint8]) -> list[int]:
+    """The cells with other characters than those that ASCII prints, or with a blank that is not
+    between two words."""
+    if not len(content):
+        return []
+    blank = content == ord(" ")
+    odd = np.zeros(len(content), dtype=bool)
+    np.logical_and(blank[1:], blank[:-1], out=odd[1:])
+    if content.min() < 32 or content.max() > 126:
+        odd |= (content < 32) | (content > 126)
+    filled = np.flatnonzero(np.diff(places))
+    begins, ends = places[:-1][filled], places[1:][filled] - 1
+    outside = filled[blank[begins] | blank[ends]]
+    if not odd.any():
+        return [int(number) for number in outside]
+    inside = np.searchsorted(places, np.flatnonzero(odd), side="right") - 1
+    return [int(number) for number in np.union1d(inside, outside)]
 
 
 def texts_of(mapping: Mapping) -> tuple[str, ...]:

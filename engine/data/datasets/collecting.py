@@ -6,10 +6,13 @@ from collections.abc import Mapping as Table
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
+
 from engine.atomic_write import sha256
 from engine.data.columns.tag_column import TagColumn, counted
 from engine.data.datasets.row_writer import FREE, Collected, RowWriter
 from engine.data.formats.archives import file_of
+from engine.data.formats.batches import Batch
 from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
 from engine.data.formats.lines import size_of
 from engine.data.formats.reading import TableReader, format_of, read, recognise_reading
@@ -23,6 +26,9 @@ NO_CLEANING = Cleaning()
 SOURCE_FILE = "file"  # the column that says which of several files a row is from
 Sources = Table[Source, Path | Sequence[Path]]
 """The file, or the files, with the rows of a split, or with all."""
+
+
+OWN_FORMATS = frozenset({"json", "jsonl", "squad"})  # that nothing else is taken for
 
 
 def files_of(sources: Sources) -> list[tuple[Source, Path]]:
@@ -60,13 +66,14 @@ def collect(
     written = (*columns, SOURCE_FILE) if names else columns
     notes: list[str] = []
     spans = Counter[str]()
+    tag_place = -1 if mapping.tags is None else columns.index(mapping.tags)
     with RowWriter(folder / "rows.parquet", written, mapping, split, cleaning) as writer:
         for one in opened:
             places, matched = _places(columns, one, reading, mapping)
             remarks, rows = Remarks(), len(writer)
             tags = _tag_column(columns, one, places, mapping, cancelled)
             more = (names[one.path],) if names else ()
-            _add(writer, one, places, more, tags, spans, remarks)
+            _add(writer, one, places, more, tags, tag_place, spans, remarks)
             if len(writer) == rows:
                 raise _without_rows(one.path, bool(remarks.sentences() and cleaning.skip_empty))
             about = f"{one.path.name}: " if len(files) > 1 else ""
@@ -164,10 +171,12 @@ def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallb
 def reading_alike(path: Path, reading: Reading) -> Reading:
     """The reading of a further source: its own encoding and header, all else as in the first.
 
-    What is no text, or is the first that is, is read in its own way.
+    What is no text, or is the first that is, is read in its own way; so are a table and JSON.
     """
     own, _ = recognise_reading(path)
     if not (format_of(own).is_text and format_of(reading).is_text):
+        return own
+    if own.format != reading.format and not OWN_FORMATS.isdisjoint((own.format, reading.format)):
         return own
     header = own.header if own.format == reading.format else reading.header
     return reading.model_copy(update={"encoding": own.encoding, "header": header})
@@ -231,6 +240,7 @@ def _add(
     places: list[int | None],
     more: tuple[str, ...],
     tags: TagColumn | None,
+    tag_place: int,
     spans: Counter[str],
     remarks: Remarks,
 ) -> None:
@@ -240,15 +250,25 @@ def _add(
     straight = places == list(range(len(one.table.columns)))
     given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
     writer.begin(one.path, remarks)
-    skips, append = writer.skips, writer.append
-    for line, cells in one.table:
-        row = cells if straight else tuple(["" if p is None else cells[p] for p in places])
-        row = (*row, *more) if more else row
-        if skips and writer.lacks(row, remarks, line):
-            continue
+    for found in one.table.batches():
+        batch = found if straight and not more else _placed(found, places, more)
+        kept = writer.filled(batch, remarks)
+        if kept is not None:
+            found, batch = found.where(kept), batch.where(kept)
         if tags is not None:
-            cell, found = tags.read(Row(line, cells), remarks)
-            row = writer.with_tags(row, cell)
-            spans.update(counted(found, tags.scheme))
-        append(row, line, given)
+            told = [tags.read(Row(*row), remarks) for row in found.rows()]
+            batch.cells[tag_place] = pa.array([cell for cell, _ in told], type=pa.string())
+            for _, named in told:
+                spans.update(counted(named, tags.scheme))
+        writer.append(batch, given)
     writer.count()
+
+
+def _placed(batch: Batch, places: list[int | None], more: tuple[str, ...]) -> Batch:
+    """The cells in the order of the columns of the data set, then those of `more` columns."""
+    rows = len(batch)
+    empty = pa.repeat(pa.scalar("", pa.string()), rows)
+    cells = [empty if place is None else batch.cells[place] for place in places]
+    return Batch(
+        batch.lines, [*cells, *(pa.repeat(pa.scalar(one, pa.string()), rows) for one in more)]
+    )

@@ -7,6 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.atomic_write import whole_folder
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import words_of
@@ -14,6 +17,7 @@ from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import label_notes, write_version
 from engine.data.datasets.row_writer import ABOUT_EMPTY_CELLS, RowWriter
 from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
+from engine.data.formats.batches import Batch, batch_of, texts_in
 from engine.data.formats.lines import Cancelled
 from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
@@ -67,22 +71,16 @@ def derive(
         place = made / "rows.parquet"
         with RowWriter(place, columns, mapping, Split(), cleaning) as writer:
             writer.begin(path, remarks, changes)
-            for number, (line, split, row) in enumerate(_rows(old)):
-                if number % READ_ROWS == 0:
-                    progress(number, len(old))
-                    if cancelled is not None and cancelled():
-                        raise Cancelled
-                if number in edits.dropped:
-                    continue
-                if number in edits.cells:
-                    cells = edits.cells[number]
-                    row = tuple(cells.get(n, c) for n, c in zip(columns, row, strict=True))
-                if number in edits.splits:
-                    split = SPLITS.index(edits.splits[number])
-                if not writer.lacks(row, changes, line):
-                    writer.append(row, line, split)
-                    if mapping.tags is not None:
-                        tags.add(row[columns.index(mapping.tags)])
+            for first, batch, splits in _batches(old, edits):
+                progress(first, len(old))
+                if cancelled is not None and cancelled():
+                    raise Cancelled
+                kept = writer.filled(batch, changes)
+                if kept is not None:
+                    batch, splits = batch.where(kept), splits[kept]
+                writer.append(batch, splits)
+                if mapping.tags is not None:
+                    tags.add(texts_in(batch.cells[columns.index(mapping.tags)]))
         collected = writer.collected(old.spec.source_sha256, [], tags.counted())
         if not (collected.given == SPLITS.index("train")).any():
             raise StudioError(
@@ -131,12 +129,20 @@ def _columns_changed(before: Mapping, then: Mapping) -> list[str]:
     return [phrase("The columns in use are {new}; before: {old}.", new=new, old=old)]
 
 
-def _rows(dataset: Dataset) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Line, number of the split, and cells of every row."""
+def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArray[np.int8]]]:
+    """The rows as edited: the number of the first, some of them, and the split of each."""
     columns = dataset.spec.columns
     for first in range(0, len(dataset), READ_ROWS):
-        for row in dataset.page(first, READ_ROWS):
-            yield row["_line"], SPLITS.index(row["_split"]), tuple(row[name] for name in columns)
+        lines, rows, splits = [], [], []
+        for number, row in enumerate(dataset.page(first, READ_ROWS), start=first):
+            if number in edits.dropped:
+                continue
+            cells = row | dict(edits.cells.get(number, {}))
+            lines.append(row["_line"])
+            rows.append(tuple(cells[name] for name in columns))
+            splits.append(SPLITS.index(edits.splits.get(number, row["_split"])))
+        if rows:
+            yield first, batch_of(lines, rows), np.array(splits, dtype=np.int8)
 
 
 def _both(before: Cleaning, then: Cleaning) -> Cleaning:
@@ -152,10 +158,10 @@ class _Tags:
     def __init__(self) -> None:
         self._all, self._types = Counter[str](), Counter[str]()
 
-    def add(self, cell: str) -> None:
-        tags = words_of(cell)
-        self._all.update(tags)
-        self._types.update(tag[2:] for tag in tags if tag.startswith("B"))
+    def add(self, cells: list[str]) -> None:
+        for tags in map(words_of, cells):
+            self._all.update(tags)
+            self._types.update(tag[2:] for tag in tags if tag.startswith("B"))
 
     def counted(self) -> Counter[str]:
         """The spans of each type, or the words with each tag."""

@@ -18,8 +18,9 @@ from engine.data.columns.label_sets import counted, sets_in
 from engine.data.columns.numbers import bins_of, is_scale
 from engine.data.columns.spellings import Spellings, matched, spellings_in
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, files_of
+from engine.data.datasets.hub_cache import cached_origin
 from engine.data.datasets.row_writer import Collected
-from engine.data.datasets.splitting import draw_splits, grouped_rows
+from engine.data.datasets.splitting import draw_splits, grouped_rows, groups_of
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.phrases import joined, phrase
@@ -29,6 +30,7 @@ from engine.spec.dataset import (
     SPLITS,
     Cleaning,
     DatasetSpec,
+    HubOrigin,
     Mapping,
     Reading,
     Source,
@@ -53,12 +55,14 @@ def import_dataset(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
     cleaning: Cleaning = NO_CLEANING,
+    hub: HubOrigin | None = None,
 ) -> DatasetSpec:
     """Import files as one version; `into` appears whole or not at all.
 
     `reading` is that of the first source. Of the others, encoding and header are recognised, for
     published splits often differ in these. A split without a source of its own is drawn from the
-    rows for training. `progress` is told bytes of all sources.
+    rows for training. `progress` is told bytes of all sources. `hub` says where they came from;
+    of files in the cache of the hub, the cache does.
 
     Raises:
         BadFile: with the line.
@@ -77,6 +81,7 @@ def import_dataset(
                 source: tuple(path.absolute() for one, path in files if one == source)
                 for source in sources
             },
+            hub=hub or cached_origin(path for _, path in files),
             reading=reading,
             mapping=mapping,
             split=split,
@@ -156,7 +161,7 @@ class Fingerprint:
         pieces: list[Any] = []
         for name in self._names:
             cells: Any = batch.column(name).cast(pa.large_string())
-            pieces += [pc.utf8_length(cells).cast(pa.large_string()), COLON, cells]
+            pieces += [_lengths(cells).cast(pa.large_string()), COLON, cells]
         whole = pc.binary_join_element_wise(*pieces, NOTHING)
         for part in whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]:
             self._add_values(part)
@@ -199,8 +204,8 @@ def split_rows(
     """
     free = np.flatnonzero(collected.given < 0)
     labels = _strata(collected)[free] if collected.labels and split.stratify else None
-    _, numbers = np.unique(collected.text_keys[free], return_inverse=True)
-    groups = numbers.astype(np.int32)
+    keys = collected.text_keys
+    groups = groups_of(keys if len(free) == len(keys) else keys[free])
     validation = 0.0 if "validation" in sources else split.validation
     test = 0.0 if "test" in sources else split.test
     splits = collected.given.copy()
@@ -289,23 +294,51 @@ def _write(
     cancelled: Callable[[], bool] | None,
 ) -> None:
     """Copy the collected rows to their place, with their splits."""
-    names = np.array(SPLITS, dtype=object)
+    names: Any = pa.array(SPLITS)
     source = pq.ParquetFile(regular(collected.rows))
     schema = source.schema_arrow.append(pa.field("_split", pa.string()))
     first = 0
     with (
         source,
-        pq.ParquetWriter(folder / DATA, schema, compression="zstd") as writer,
+        pq.ParquetWriter(
+            folder / DATA,
+            schema,
+            compression="zstd",
+            use_dictionary=[*_repeated(source), "_split"],  # type: ignore[arg-type]
+            write_statistics=False,
+        ) as writer,
         ThreadPoolExecutor(1, "fingerprint") as pool,
     ):
         for group in range(source.num_row_groups):
             if cancelled is not None and cancelled():
                 raise Cancelled
             table = source.read_row_group(group)
-            inside = names[splits[first : first + len(table)]]
-            table = table.append_column("_split", pa.array(inside, type=pa.string()))
+            inside = names.take(pa.array(splits[first : first + len(table)]))
+            table = table.append_column("_split", inside)
             first += len(table)
             adding = pool.submit(fingerprint.add, table)
             writer.write_table(table, row_group_size=len(table))
             adding.result()
     collected.rows.unlink()
+
+
+def _repeated(source: pq.ParquetFile) -> list[str]:
+    """The columns whose cells come again, by the first rows: a dictionary of them is short."""
+    if not source.num_row_groups:
+        return []
+    table = source.read_row_group(0)
+    counts = {name: pc.count_distinct(table.column(name)).as_py() for name in table.column_names}
+    return [name for name, count in counts.items() if count <= len(table) // 2]
+
+
+def _lengths(cells: Any) -> Any:
+    """The characters of each cell, int64 [rows]; where all is ASCII, its bytes."""
+    parts = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
+    contents = [part.buffers()[2] for part in parts]
+    is_ascii = all(one is None or not len(one) or _is_ascii(one) for one in contents)
+    return pc.binary_length(cells) if is_ascii else pc.utf8_length(cells)
+
+
+def _is_ascii(content: Any) -> bool:
+    """Whether all bytes of a buffer are ASCII."""
+    return int(np.frombuffer(memoryview(content), dtype=np.uint8).max()) < 128

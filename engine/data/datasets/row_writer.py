@@ -1,10 +1,13 @@
-"""Rows on their way into a version of a data set: written in groups, counted, and cleaned."""
+"""Rows on their way into a version of a data set: written in groups, counted, and cleaned.
 
-from array import array
+All of it is done with whole columns; Python looks at single cells only where something is said of
+them, and at each label once.
+"""
+
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +16,8 @@ from numpy.typing import NDArray
 
 from engine.data.columns.label_sets import yes_or_no
 from engine.data.columns.names import split_named
-from engine.data.columns.plain_texts import plain_all, texts_that_group
+from engine.data.columns.plain_texts import plain_cells, texts_that_group
+from engine.data.formats.batches import Batch, blanks, content_of
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -21,7 +25,7 @@ from engine.spec.dataset import SPLITS, Cleaning, Mapping, Split
 
 GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
-GROUP_CHARACTERS = 32_000_000
+GROUP_BYTES = 32_000_000  # of the cells
 MAX_SPAN_TYPES = 1_000  # of spans; whoever has more took something else for tags
 FREE = -1  # a row whose split is still to be drawn
 FIRST_ROWS = 2_000  # by which columns are told apart
@@ -46,6 +50,26 @@ class Collected(NamedTuple):
     passages_are_keys: bool  # whether rows are questions, and `text_keys` are of passages
 
 
+class _Cells(NamedTuple):
+    """A column as its different cells, and which of them each row has."""
+
+    names: list[str]  # in the order of the first row that has each
+    numbers: NDArray[np.int32]  # [rows], an index into `names`
+
+    @classmethod
+    def of(cls, column: "pa.Array[Any]") -> Self:
+        found: Any = column.dictionary_encode()
+        return cls(found.dictionary.to_pylist(), found.indices.to_numpy())
+
+    def first(self) -> NDArray[np.int64]:
+        """The first row with each, int64 [names]."""
+        return np.unique(self.numbers, return_index=True)[1]
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows have each, int64 [names]."""
+        return np.bincount(self.numbers, minlength=len(self.names))
+
+
 class RowWriter:
     """Writes rows in groups, and keeps the label and the split of each."""
 
@@ -61,31 +85,31 @@ class RowWriter:
         self._used = {name: columns.index(name) for name in mapping.columns}
         self._filled = {name: columns.index(name) for name in cleaning.skip_empty}
         self._spellings = cleaning.spellings
-        self._empty: dict[str, list[int]] = {}
+        self._empty: dict[str, list[NDArray[np.int32]]] = {}
         self._first: list[tuple[str, ...]] = []
         self._text = columns.index(mapping.text)
         self._label = None if mapping.label is None else columns.index(mapping.label)
-        self._tags = None if mapping.tags is None else columns.index(mapping.tags)
         self._flags = {name: columns.index(name) for name in mapping.flags}
         self._with_flag = Counter[str](dict.fromkeys(mapping.flags, 0))
         self._split_column = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
         self._is_asked = mapping.pair is not None and mapping.answers is not None
         self._texts = [columns.index(name) for name in texts_that_group(mapping)]
-        self._text_keys = array("q")
-        self._given, self._label_numbers = array("b"), array("i")
+        self._text_keys: list[NDArray[np.int64]] = []
+        self._given: list[NDArray[np.int8]] = []
+        self._label_numbers: list[NDArray[np.int32]] = []
         self._numbers: dict[str, int] = {}  # of labels
-        self._lines: list[int] = []
-        self._rows: list[tuple[str, ...]] = []
-        self._new: list[int] = []  # splits of the rows at the end that are not counted yet
-        self._about: tuple[Path, Remarks, Remarks] | None = None  # whom to tell of these
-        self._characters = 0
+        self._counted: list[Batch] = []  # of the group that is not full yet
+        self._new: list[tuple[Batch, NDArray[np.int8]]] = []  # behind these, with their splits
+        self._rows = self._bytes = 0  # of both
+        self._before = 0  # rows that were counted
+        self._about: tuple[Path, Remarks, Remarks] | None = None  # whom to tell of new rows
         self._writer = ThreadPoolExecutor(1, "rows")  # writes a group while the next one is read
         self._writing: Future[None] | None = None
         kinds: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in columns]
         self._schema = pa.schema([*kinds, ("_line", pa.int64())])
         self._file = pq.ParquetWriter(
-            path, self._schema, compression="lz4", use_dictionary=False, write_statistics=False
+            path, self._schema, compression="none", use_dictionary=False, write_statistics=False
         )
 
     def __enter__(self) -> Self:
@@ -109,7 +133,7 @@ class RowWriter:
             self._end()
 
     def __len__(self) -> int:
-        return len(self._given) + len(self._new)
+        return self._before + sum(len(batch) for batch, _ in self._new)
 
     def begin(self, path: Path, remarks: Remarks, changes: Remarks | None = None) -> None:
         """Say where the next rows come from, and whom to tell of them.
@@ -119,14 +143,20 @@ class RowWriter:
         self.count()
         self._about = path, remarks, remarks if changes is None else changes
 
-    def append(self, row: tuple[str, ...], line: int, given: int) -> None:
-        """Append a row of the split `given`, unless a column says another; it is counted later."""
-        self._rows.append(row)
-        self._lines.append(line)
-        self._new.append(given)
-        self._characters += sum(map(len, row))
-        if len(self._rows) >= self._group_rows or self._characters >= GROUP_CHARACTERS:
-            self._flush()
+    def append(self, batch: Batch, given: int | NDArray[np.int8]) -> None:
+        """Append rows of the split `given`, of one for each, int8 [rows], unless a column says
+        another; they are counted later."""
+        splits = np.full(len(batch), given, np.int8) if isinstance(given, int) else given
+        first = 0
+        while first < len(batch):
+            rest = batch.slice(first, min(self._group_rows - self._rows, len(batch) - first))
+            ends = _ends(rest) + self._bytes
+            rows = min(len(rest), int(np.searchsorted(ends, GROUP_BYTES)) + 1)
+            self._new.append((rest.slice(0, rows), splits[first : first + rows]))
+            self._rows, self._bytes = self._rows + rows, int(ends[rows - 1])
+            first += rows
+            if self._rows >= self._group_rows or self._bytes >= GROUP_BYTES:
+                self._flush()
 
     def count(self) -> None:
         """Count the rows that were appended, so that all is said of them.
@@ -137,123 +167,122 @@ class RowWriter:
             return
         assert self._about is not None
         path, remarks, changes = self._about
-        begin = len(self._rows) - len(self._new)
+        batch = _joined([batch for batch, _ in self._new])
         if self._label is not None:
-            self._take_labels(begin, changes)
-        rows, lines = self._rows[begin:], self._lines[begin:]
-        columns = list(zip(*rows, strict=True))
-        self._note_empty(columns, lines, remarks)
+            batch.cells[self._label] = self._take_labels(batch, changes)
+        self._note_empty(batch, remarks)
         for name, place in self._flags.items():
-            self._count_flag(name, columns[place], lines, path)
-        texts = [columns[place] for place in self._texts]
-        self._text_keys.extend(self._keys_of(texts))
+            self._count_flag(name, batch.cells[place], batch.lines, path)
+        self._text_keys.append(self._keys_of([batch.cells[place] for place in self._texts]))
         if self._split_column is None:
-            self._given.extend(self._new)
+            self._given += [given for _, given in self._new]
         else:
-            self._given.extend(self._splits_of(columns[self._split_column], lines, path))
+            column = batch.cells[self._split_column]
+            self._given.append(self._splits_of(column, batch.lines, path))
         if len(self._first) < FIRST_ROWS:
-            self._first += rows[: FIRST_ROWS - len(self._first)]
+            wanted = batch.slice(0, FIRST_ROWS - len(self._first))
+            self._first += [cells for _, cells in wanted.rows()]
+        self._counted.append(batch)
+        self._before += len(batch)
         self._new = []
 
-    def with_tags(self, row: tuple[str, ...], cell: str) -> tuple[str, ...]:
-        """The row with another cell of tags."""
-        assert self._tags is not None
-        return (*row[: self._tags], cell, *row[self._tags + 1 :])
-
-    @property
-    def skips(self) -> bool:
-        """Whether some rows may be skipped."""
-        return bool(self._filled)
-
-    def lacks(self, row: tuple[str, ...], remarks: Remarks, line: int) -> bool:
-        """Whether a row is skipped, since a column is empty that must be filled."""
+    def filled(self, batch: Batch, remarks: Remarks) -> NDArray[np.bool_] | None:
+        """The rows that are kept since no column is empty that must be filled, bool [rows]; None
+        for all of them."""
+        kept = np.ones(len(batch), dtype=bool)
         for name, place in self._filled.items():
-            if not row[place].strip():
-                remarks.saw(phrase("Row without “{name}” skipped", name=name[:60]), line)
-                return True
-        return False
+            empty = blanks(batch.cells[place])
+            empty = empty[kept[empty]]
+            if len(empty):
+                what = phrase("Row without “{name}” skipped", name=name[:60])
+                remarks.saw(what, int(batch.lines[empty[0]]), len(empty))
+                kept[empty] = False
+        return None if kept.all() else kept
 
-    def _keys_of(self, texts: list[tuple[str, ...]]) -> list[int]:
+    def _keys_of(self, texts: "list[pa.Array[Any]]") -> NDArray[np.int64]:
         """What rows with equal texts have in common; rows without text have nothing."""
-        first = len(self._given)
-        plain = [plain_all(column) for column in texts]
-        return [
-            hash(row) if any(row) else number
-            for number, row in enumerate(zip(*plain, strict=True), start=first)
-        ]
+        plain = [plain_cells(column) for column in texts]
+        rows = plain[0] if len(plain) == 1 else zip(*plain, strict=True)
+        keys = np.fromiter(map(hash, rows), np.int64, len(plain[0]))
+        for number, row in enumerate(zip(*plain, strict=True)) if "" in plain[0] else ():
+            if not any(row):
+                keys[number] = self._before + number
+        return keys
 
-    def _take_labels(self, begin: int, changes: Remarks) -> None:
-        """Number the labels of the rows from `begin` on, and write each in one spelling.
+    def _take_labels(self, batch: Batch, changes: Remarks) -> "pa.Array[Any]":
+        """Number the labels of the rows; gives their column with each in one spelling.
 
         White space around them goes.
         """
-        place, numbers = self._label, self._numbers
-        assert place is not None
-        labels = [row[place] for row in self._rows[begin:]]
-        usual = {label: self._plain_label(label) for label in set(labels)}
-        changed = {label for label, plain in usual.items() if plain != label}
-        if changed:
-            for number, label in enumerate(labels, start=begin):
-                if label in changed:
-                    row = self._rows[number]
-                    self._rows[number] = (*row[:place], usual[label], *row[place + 1 :])
-                    self._say_changed(label, self._lines[number], changes)
-            labels = [usual[label] for label in labels]
-        for label in dict.fromkeys(labels):
+        assert self._label is not None
+        column = batch.cells[self._label]
+        cells, numbers = _Cells.of(column), self._numbers
+        plain = [self._plain_label(label) for label in cells.names]
+        for label in plain:
             numbers.setdefault(label, len(numbers))
-        self._label_numbers.extend([numbers[label] for label in labels])
+        known = np.array([numbers[label] for label in plain], dtype=np.int32)
+        self._label_numbers.append(known[cells.numbers])
+        if plain == cells.names:
+            return column
+        first, counts = cells.first(), cells.counts()
+        for number, label in enumerate(cells.names):
+            if plain[number] != label:
+                self._say_changed(
+                    label, int(batch.lines[first[number]]), int(counts[number]), changes
+                )
+        return pa.array(plain, type=pa.string()).take(cells.numbers)
 
     def _plain_label(self, label: str) -> str:
         stripped = label.strip()
         return self._spellings.get(stripped, stripped)
 
-    def _say_changed(self, label: str, line: int, changes: Remarks) -> None:
+    def _say_changed(self, label: str, line: int, times: int, changes: Remarks) -> None:
         stripped = label.strip()
         if stripped != label:
-            changes.saw(phrase("Label with white space around it, which was removed"), line)
+            what = phrase("Label with white space around it, which was removed")
+            changes.saw(what, line, times)
         if stripped in self._spellings:
             usual = self._spellings[stripped]
             what = phrase(
                 "Label “{label}” read as “{usual}”", label=stripped[:60], usual=usual[:60]
             )
-            changes.saw(what, line)
+            changes.saw(what, line, times)
 
-    def _note_empty(
-        self, columns: list[tuple[str, ...]], lines: list[int], remarks: Remarks
-    ) -> None:
+    def _note_empty(self, batch: Batch, remarks: Remarks) -> None:
         """Keep in mind which columns in use are empty."""
-        first = len(self._given)
         for name, place in self._used.items():
-            cells = columns[place]
-            empty = [n for n, cell in enumerate(cells) if not cell or cell.isspace()]
-            if not empty:
+            empty = blanks(batch.cells[place])
+            if not len(empty):
                 continue
-            self._empty.setdefault(name, []).extend([first + n for n in empty])
+            self._empty.setdefault(name, []).append((self._before + empty).astype(np.int32))
             about = {self._text: NO_TEXT, self._label: NO_LABEL}.get(place)
             if about is not None:
-                for n in empty:
-                    remarks.saw(about, lines[n])
+                remarks.saw(about, int(batch.lines[empty[0]]), len(empty))
 
-    def _splits_of(self, cells: tuple[str, ...], lines: list[int], path: Path) -> list[int]:
-        splits = {cell: split_named(cell) for cell in set(cells)}
-        for cell, line in zip(cells, lines, strict=True) if None in splits.values() else ():
-            if splits[cell] is None:
-                raise BadFile(
-                    path,
-                    phrase("“{cell}” is not a split.", cell=cell[:60]),
-                    phrase(
-                        "The split column must contain train, validation (or dev) or test in "
-                        "every row."
-                    ),
-                    line=line,
-                )
-        numbers = {cell: SPLITS.index(split) for cell, split in splits.items() if split}
-        return [numbers[cell] for cell in cells]
+    def _splits_of(
+        self, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
+    ) -> NDArray[np.int8]:
+        cells = _Cells.of(column)
+        splits = [split_named(cell) for cell in cells.names]
+        if None in splits:
+            wrong = splits.index(None)
+            raise BadFile(
+                path,
+                phrase("“{cell}” is not a split.", cell=cells.names[wrong][:60]),
+                phrase(
+                    "The split column must contain train, validation (or dev) or test in every row."
+                ),
+                line=int(lines[cells.first()[wrong]]),
+            )
+        known = np.array([SPLITS.index(split) for split in splits if split], dtype=np.int8)
+        return known[cells.numbers]
 
-    def _count_flag(self, name: str, cells: tuple[str, ...], lines: list[int], path: Path) -> None:
+    def _count_flag(
+        self, name: str, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
+    ) -> None:
         """How many rows say yes in a column."""
-        counts = Counter(cells)
-        for cell, rows in counts.items():
+        cells = _Cells.of(column)
+        for number, (cell, rows) in enumerate(zip(cells.names, cells.counts(), strict=True)):
             said = yes_or_no(cell)
             if said is None:
                 raise BadFile(
@@ -264,18 +293,18 @@ class RowWriter:
                         name=name[:60],
                     ),
                     phrase("Use 1 or 0, true or false, yes or no."),
-                    line=lines[cells.index(cell)],
+                    line=int(lines[cells.first()[number]]),
                 )
-            self._with_flag[name] += rows if said else 0
+            self._with_flag[name] += int(rows) if said else 0
 
     def _flush(self) -> None:
         if not self._rows:
             return
         self.count()
-        cells = [pa.array(column, type=pa.string()) for column in zip(*self._rows, strict=True)]
-        lines = pa.array(self._lines, type=pa.int64())
-        table = pa.Table.from_arrays([*cells, lines], schema=self._schema)
-        self._rows, self._lines, self._characters = [], [], 0
+        batch = _joined(self._counted)
+        lines = pa.array(batch.lines, type=pa.int64())
+        table = pa.Table.from_arrays([*batch.cells, lines], schema=self._schema)
+        self._counted, self._rows, self._bytes = [], 0, 0
         self._wait()
         self._writing = self._writer.submit(
             self._file.write_table, table, row_group_size=len(table)
@@ -292,20 +321,43 @@ class RowWriter:
     ) -> Collected:
         """All that was counted; nothing can be appended any more."""
         self.close()
-        numbers = np.array(self._label_numbers, dtype=np.int32)
+        numbers = _all(self._label_numbers, np.int32)
         counts = np.bincount(numbers, minlength=len(self._numbers))
         return Collected(
             columns=self.columns,
             rows=self._path,
-            given=np.array(self._given, dtype=np.int8),
+            given=_all(self._given, np.int8),
             label_numbers=numbers,
             labels={name: int(count) for name, count in zip(self._numbers, counts, strict=True)},
             flags=dict(self._with_flag),
             spans=dict(spans.most_common(MAX_SPAN_TYPES)),
             sha256=digests,
             notes=notes,
-            empty={name: np.array(rows, dtype=np.int32) for name, rows in self._empty.items()},
+            empty={name: np.concatenate(rows) for name, rows in self._empty.items()},
             first=self._first,
-            text_keys=np.array(self._text_keys, dtype=np.int64),
+            text_keys=_all(self._text_keys, np.int64),
             passages_are_keys=self._is_asked,
         )
+
+
+def _all(parts: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    """One array of `kind`, [rows]."""
+    return np.concatenate([np.zeros(0, dtype=kind), *parts])
+
+
+def _ends(batch: Batch) -> NDArray[np.int64]:
+    """The bytes of each row with all before it, int64 [rows]."""
+    found = np.zeros(len(batch), dtype=np.int64)
+    for column in batch.cells:
+        places, _ = content_of(column)
+        found += places[1:] - places[0]
+    return found
+
+
+def _joined(batches: list[Batch]) -> Batch:
+    """One batch of all rows."""
+    if len(batches) == 1:
+        return Batch(batches[0].lines, list(batches[0].cells))
+    lines = np.concatenate([batch.lines for batch in batches])
+    columns = zip(*[batch.cells for batch in batches], strict=True)
+    return Batch(lines, [pa.concat_arrays(list(column)) for column in columns])

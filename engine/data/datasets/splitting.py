@@ -38,7 +38,8 @@ def draw_splits(
     if groups is not None and rows > 0 and groups.max() + 1 < rows:
         wanted = {VALIDATION: validation_counts, TEST: test_counts}
         return _with_groups(wanted, sizes, order, numbers, groups), rare
-    order = order[np.argsort(numbers[order], kind="stable")]
+    few = numbers.astype(np.min_scalar_type(len(sizes)), copy=False)  # sorted faster
+    order = order[np.argsort(few[order], kind="stable")]
     ends = np.cumsum(sizes)
     for end, size, count, further in zip(ends, sizes, validation_counts, test_counts, strict=True):
         own = order[end - size : end]
@@ -113,8 +114,26 @@ class _Units:
             yield group, self._counts.get(group) or {label: 1}
 
 
-def grouped_rows(groups: NDArray[np.int32]) -> int:
+def groups_of(keys: NDArray[np.int64]) -> NDArray[np.int32] | None:
+    """The group of each row, int32 [rows], numbers from 0 on: the same where keys are equal.
+
+    None where no two are.
+    """
+    rising = np.sort(keys)
+    twice = np.unique(rising[1:][rising[1:] == rising[:-1]])
+    del rising
+    if not len(twice):
+        return None
+    groups = np.minimum(np.searchsorted(twice, keys), len(twice) - 1).astype(np.int32)
+    alone = twice[groups] != keys
+    groups[alone] = np.arange(len(twice), len(twice) + np.count_nonzero(alone))
+    return groups
+
+
+def grouped_rows(groups: NDArray[np.int32] | None) -> int:
     """How many rows share their group with another row."""
+    if groups is None:
+        return 0
     sizes = np.bincount(groups)
     return int(sizes[sizes > 1].sum())
 

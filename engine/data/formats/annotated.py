@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from engine.data.columns.label_sets import joined
 from engine.data.columns.text_spans import TextSpan, tagged
 from engine.data.columns.words import cell_of
-from engine.data.formats.jsonl import decoded_lines
+from engine.data.formats.json_rows import decoded_lines
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row, unique_names
 from engine.data.formats.strict_json import read_document, without_surrogates

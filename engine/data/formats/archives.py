@@ -12,7 +12,6 @@ import bz2
 import gzip
 import io
 import lzma
-import shutil
 import struct
 import tempfile
 import zipfile
@@ -24,6 +23,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 
+from engine.atomic_write import check_room, disk_errors_for
 from engine.errors import BadFile
 from engine.phrases import joined, phrase
 from engine.regular_file import open_regular
@@ -204,6 +204,7 @@ class Source(io.RawIOBase):
         self._opened.append(raw)
         self._raw, self._packed = raw, raw.seek(0, io.SEEK_END)
         self._share = 1.0  # bytes of the file that one byte of the member stands for
+        self.stated = 0  # bytes that an archive says to unpack to; 0: nobody says it
         raw.seek(0)
         self._inner: Any = raw  # whatever has `read`
         self._member: zipfile.ZipExtFile | None = None
@@ -214,6 +215,7 @@ class Source(io.RawIOBase):
             self._inner = self._member = cast(zipfile.ZipExtFile, archive.open(info))
             self._opened.append(self._inner)
             self._share = self._packed / max(info.file_size, 1)
+            self.stated = info.file_size
             self._packed = max(info.compress_size, 1)
             start = self._member.peek(6)[:6]
         else:
@@ -283,16 +285,23 @@ def open_source(path: Path) -> tuple[io.BufferedReader, Source]:
 
 @contextmanager
 def seekable(path: Path) -> Iterator[BinaryIO]:
-    """The unpacked bytes for a library that jumps about in them.
+    """The unpacked bytes for a library that jumps about in them; what is packed takes their room
+    in the folder of temporary files as long as it is open.
 
-    Raises BadFile as `Source` does.
+    Raises BadFile as `Source` does, and DiskFull where there is not enough room.
     """
     stream, source = open_source(path)
-    with stream, tempfile.TemporaryFile() as unpacked:
-        if source.is_packed:
-            shutil.copyfileobj(stream, unpacked, CHUNK)
-            unpacked.seek(0)
-            yield unpacked
-        else:
+    with stream:
+        if not source.is_packed:
             with open_regular(source.place.file) as raw:
                 yield raw
+            return
+        place = Path(tempfile.gettempdir()) / path.name
+        check_room(place, source.stated)
+        with tempfile.TemporaryFile(buffering=0) as unpacked:
+            with disk_errors_for(place):
+                while chunk := memoryview(stream.read(CHUNK)):
+                    while chunk:
+                        chunk = chunk[unpacked.write(chunk) :]
+            unpacked.seek(0)
+            yield cast(BinaryIO, io.BufferedReader(unpacked))

@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from datetime import date, datetime, time
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.data.formats.archives import seekable
+from engine.data.formats.batches import Batch
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, unique_names
 from engine.errors import BadFile
@@ -23,6 +26,7 @@ from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
 BATCH_ROWS = 5_000
+LARGEST_PART = 64_000_000  # bytes of the texts of a batch that is taken by columns
 LARGEST_COLUMN = 4 * 1024**3  # bytes of one column in one group of rows, unpacked
 LARGEST_BATCH = 4 * 1024**3  # bytes of one batch of an Arrow file, unpacked
 BROKEN = (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException)
@@ -46,6 +50,7 @@ def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
             whole, done = max(table.metadata.num_rows, 1), 0
             for batch in table.iter_batches(BATCH_ROWS):
                 done += len(batch)
+                batch.validate(full=True)
                 yield batch
                 lines.tick(lines.size * done // whole)
 
@@ -157,7 +162,62 @@ def _content(
                 number += 1
                 yield Row(number, row)
 
-    return Content(columns, islice(rows(), BATCH_ROWS) if lines.glance else rows())
+    def by_columns() -> Iterator[Batch]:
+        number = 0
+        for batch in batches():
+            for part in _parts(batch.select(kept)):
+                cells = [
+                    _strings(column, name, classes.get(schema.field(n).name), remarks, number)
+                    for n, name, column in zip(kept, columns, part.columns, strict=True)
+                ]
+                yield Batch(np.arange(number + 1, number + 1 + len(part), dtype=np.int64), cells)
+                number += len(part)
+
+    if lines.glance:
+        return Content(columns, islice(rows(), BATCH_ROWS))
+    return Content(columns, rows(), by_columns())
+
+
+def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The same rows in parts whose texts are no more than can be in memory at once.
+
+    A dictionary of one long text may stand for thousands of rows with it.
+    """
+    if not len(batch):
+        return
+    if len(batch) > 1 and sum(map(_text_bytes, batch.columns)) > LARGEST_PART:
+        half = len(batch) // 2
+        yield from _parts(batch.slice(0, half))
+        yield from _parts(batch.slice(half))
+    else:
+        yield batch
+
+
+def _text_bytes(column: Any) -> int:
+    """The bytes of all texts of a column, each row with its own; 0 for what is no text."""
+    if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        lengths = pc.binary_length(column.dictionary).cast(pa.int64()).take(column.indices)
+    elif _is_text(column.type):
+        lengths = pc.binary_length(column).cast(pa.int64())
+    else:
+        return 0
+    return pc.sum(lengths).as_py() or 0
+
+
+def _strings(
+    column: Any, name: str, classes: list[str] | None, remarks: Remarks, before: int
+) -> "pa.Array[Any]":
+    """What `_cells` gives, as a column; texts that are all there are taken as they are."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if _is_text(kind) and classes is None and not _lacks_some(column):
+        return cast("pa.Array[Any]", column.cast(kind).cast(pa.string()))
+    return pa.array(_cells(column, name, classes, remarks, before), type=pa.string())
+
+
+def _lacks_some(column: Any) -> bool:
+    """Whether a cell is null, in a dictionary, too."""
+    inside = column.dictionary.null_count if pa.types.is_dictionary(column.type) else 0
+    return bool(column.null_count or inside)
 
 
 def _is_kept(field: "pa.Field[Any]", remarks: Remarks) -> bool:

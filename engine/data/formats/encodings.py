@@ -1,5 +1,6 @@
 """What kind of bytes a file holds: text in which encoding, or no text at all."""
 
+import codecs
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -146,11 +147,13 @@ def _wide(start: bytes) -> str:
 
 def _mostly_utf8(content: bytes) -> bool:
     """Whether content is UTF-8, though a few places in much of it may be broken."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        if error.start >= len(content) - 3 and len(content) == CHECKED:
-            return True  # a character at the end of what was looked at
+        for first in range(0, len(content), SAMPLE):
+            decoder.decode(content[first : first + SAMPLE])
+        decoder.decode(b"", final=len(content) < CHECKED)  # else a character may be cut there
+    except UnicodeDecodeError:
+        pass
     else:
         return True
     text = content.decode("utf-8", errors="replace")

@@ -18,6 +18,7 @@ from engine.regular_file import open_regular
 from engine.spec.dataset import Reading
 
 MAX_FILES = 2_000_000
+MAX_OTHERS = 100_000  # files that are no texts, and folders: where there are more, it was a mistake
 LONGEST_TEXT = 200_000_000  # bytes of a text that is held whole
 PREVIEW_FILES = 2_000  # files where only the first rows are wanted
 ANNOTATIONS = ".ann"  # the files of brat that say what is in the text beside them
@@ -240,9 +241,20 @@ def _all_files(folder: Path) -> list[Path]:
 
 def _all(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
     found: list[Path] = []
+    others = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(place) / name for name in names if is_wanted(name)]
+        wanted = [Path(place) / name for name in names if is_wanted(name)]
+        found += wanted
+        others += len(folders) + len(names) - len(wanted)
+        if others > MAX_OTHERS:
+            raise BadFile(
+                folder,
+                phrase(
+                    "it has more than {most:,} files and folders beside texts.", most=MAX_OTHERS
+                ),
+                phrase("Choose the folder in which the texts are."),
+            )
         if len(found) > MAX_FILES:
             raise BadFile(
                 folder,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from engine.data.formats.jsonl import rows_of
+from engine.data.formats.json_rows import rows_of
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, unique_names
 from engine.data.formats.strict_json import read_document

@@ -21,6 +21,7 @@ LARGEST_FILE = 16 * 1024**3  # bytes
 MAX_LINE_CHARACTERS = 50_000_000  # characters
 GLANCE = 50_000  # lines that are looked at ahead where only the first rows are wanted
 CHUNK = 1 << 18  # characters that are decoded at once
+BLOCK = 1 << 20  # bytes that are read at once where whole columns are made of them
 TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
 
@@ -117,8 +118,12 @@ class Lines:
 
     def ahead(self, longest: int = MAX_LINE_CHARACTERS, cut: bool = False) -> Iterator[str]:
         """The same lines for a look ahead, which tells no progress; at a glance, the first ones."""
-        lines = Lines(self.path, self.encoding, None, self._cancelled).upto(longest, cut)
+        lines = self.silent().upto(longest, cut)
         return islice(lines, GLANCE) if self.glance else lines
+
+    def silent(self) -> "Lines":
+        """The same lines, which tell no progress."""
+        return Lines(self.path, self.encoding, None, self._cancelled)
 
     def __iter__(self) -> Iterator[str]:
         return self.upto(MAX_LINE_CHARACTERS, cut=False)
@@ -134,14 +139,7 @@ class Lines:
                     number += 1
                     characters += len(line)
                     if len(line) >= longest and not cut and line[-1] not in "\r\n":
-                        raise BadFile(
-                            self.path,
-                            phrase(
-                                "this line is longer than {longest:,} characters.", longest=longest
-                            ),
-                            phrase("Split it into several lines."),
-                            line=number,
-                        )
+                        raise self.too_long(number, longest)
                     if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
                         self.tick(source.done)
                         characters = 0
@@ -149,11 +147,27 @@ class Lines:
         except UnicodeError as error:
             raise self._undecodable() from error
         except OSError as error:
-            raise BadFile(
-                self.path,
-                phrase("it cannot be read: {error}.", error=reason(error)),
-                phrase("Try again."),
-            ) from error
+            raise self._unreadable(error) from error
+        self.tick(self.size)
+
+    def blocks(self) -> Iterator[bytes]:
+        """All of the text in UTF-8, without a byte order mark, some at a time."""
+        decoder = codecs.getincrementaldecoder(self.encoding)(self._errors)
+        is_first = True
+        try:
+            raw, source = open_source(self.path)
+            with raw:
+                while content := raw.read(BLOCK):
+                    text = decoder.decode(content)
+                    if is_first and text:
+                        text, is_first = text.removeprefix("\ufeff"), False
+                    self.tick(source.done)
+                    yield text.encode("utf-8")
+                yield decoder.decode(b"", final=True).encode("utf-8")
+        except UnicodeError as error:
+            raise self._undecodable() from error
+        except OSError as error:
+            raise self._unreadable(error) from error
         self.tick(self.size)
 
     def tick(self, done: int) -> None:
@@ -162,6 +176,22 @@ class Lines:
             raise Cancelled
         if self._progress is not None:
             self._progress(min(done, self.size), self.size)
+
+    def too_long(self, line: int, longest: int) -> BadFile:
+        """What is said of a line with more characters."""
+        return BadFile(
+            self.path,
+            phrase("this line is longer than {longest:,} characters.", longest=longest),
+            phrase("Split it into several lines."),
+            line=line,
+        )
+
+    def _unreadable(self, error: OSError) -> BadFile:
+        return BadFile(
+            self.path,
+            phrase("it cannot be read: {error}.", error=reason(error)),
+            phrase("Try again."),
+        )
 
     def _undecodable(self) -> NotText:
         """Find the first bytes that are no text: the wrapper knows only its own buffer."""

@@ -10,12 +10,13 @@ from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats import FORMATS
 from engine.data.formats.archives import name_of, place_of
+from engine.data.formats.batches import Batch, batched
 from engine.data.formats.brat import BRAT
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, check_texts, has_annotations
 from engine.data.formats.lines import Cancelled, Lines
 from engine.data.formats.plain import PLAIN
-from engine.data.formats.rows import Format, Remarks, Row
+from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.sources import refuse_splits
 from engine.data.formats.table import CSV
 from engine.errors import BadFile, StudioError
@@ -68,11 +69,16 @@ class TableReader:
     `notes` are complete when the last row was read.
     """
 
-    def __init__(self, columns: tuple[str, ...], rows: Iterator[Row], remarks: Remarks) -> None:
-        self.columns, self._rows, self._remarks = columns, rows, remarks
+    def __init__(self, content: Content, remarks: Remarks) -> None:
+        self.columns = content.columns
+        self._content, self._remarks = content, remarks
 
     def __iter__(self) -> Iterator[Row]:
-        return self._rows
+        return self._content.rows
+
+    def batches(self) -> Iterator[Batch]:
+        """The same rows by columns, some thousands at a time."""
+        return batched(self) if self._content.batches is None else self._content.batches
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -100,10 +106,9 @@ def read(
     if open_folder is not None and path.is_dir():
         refuse_splits(path)
         content = open_folder(path, reading.encoding, remarks, progress, cancelled, glance)
-        return TableReader(*content, remarks)
+        return TableReader(content, remarks)
     lines = Lines(path, reading.encoding, progress, cancelled, glance)
-    columns, rows = format_of(reading).open(lines, reading, remarks)
-    return TableReader(columns, rows, remarks)
+    return TableReader(format_of(reading).open(lines, reading, remarks), remarks)
 
 
 def format_of(reading: Reading) -> Format:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.data.formats.archives import ABOUT_DATA
+from engine.data.formats.batches import Batch
 from engine.data.formats.lines import Lines
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -23,7 +24,10 @@ class Row(NamedTuple):
 
 
 class Remarks:
-    """Counts what is noticed in rows, so that nothing is dropped or changed in silence."""
+    """Counts what is noticed in rows, so that nothing is dropped or changed in silence.
+
+    What was seen is told in the order of the lines in which it was seen first.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, int]] = {}
@@ -33,9 +37,10 @@ class Remarks:
         """A remark on the whole."""
         self._said.append(sentence)
 
-    def saw(self, what: str, line: int) -> None:
+    def saw(self, what: str, line: int, times: int = 1) -> None:
+        """Something in a row, or in so many of which this is the first."""
         count, first = self._seen.get(what, (0, line))
-        self._seen[what] = count + 1, first
+        self._seen[what] = count + times, first
 
     def sentences(self) -> tuple[str, ...]:
         counted = (
@@ -47,16 +52,21 @@ class Remarks:
             )
             if count > 1
             else phrase("{what}: once, in line {line}.", what=what, line=line)
-            for what, (count, line) in self._seen.items()
+            for what, (count, line) in sorted(self._seen.items(), key=lambda one: one[1][1])
         )
         return tuple(concise(sentence)[0] for sentence in (*self._said, *counted))
 
 
 class Content(NamedTuple):
-    """The columns of a file, and its rows, which are read as they are asked for."""
+    """The columns of a file, and its rows, which are read as they are asked for.
+
+    A format that can read many rows at once gives them by columns, too: of `rows` and `batches`
+    only one is taken.
+    """
 
     columns: tuple[str, ...]
     rows: Iterator[Row]
+    batches: Iterator[Batch] | None = None
 
 
 def _no_text(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:

@@ -3,15 +3,13 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import zip_longest
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from itertools import islice, zip_longest
 
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.mapping import LABELS, TEXTS
 from engine.data.columns.names import plain_name
-from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
+from engine.data.formats.lines import Lines
 from engine.data.formats.rows import (
     Content,
     Format,
@@ -20,23 +18,19 @@ from engine.data.formats.rows import (
     numbered_columns,
     unique_names,
 )
-from engine.errors import BadFile
-from engine.phrases import phrase
+from engine.data.formats.table_columns import batches_of, can_be_cut
+from engine.data.formats.table_rows import (
+    AFTER_LABEL,
+    DELIMITERS,
+    csv_reader,
+    even_rows,
+    rows_of,
+)
 from engine.spec.dataset import Reading
 
-if TYPE_CHECKING:
-    from _csv import Reader as CsvReader
-
-DELIMITERS = "\t,;|"
-AFTER_LABEL = " "  # as delimiter: the first space ends the label, and all others are text
 AGREE = 0.9  # share of the rows that must have the same number of cells
-QUOTES_ADVICE = phrase(
-    "Correct this place, or switch off “Quoted cells” if the quotes belong to the text."
-)
 COUNTED = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")  # the name of a column that is one of many
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
-
-csv.field_size_limit(MAX_LINE_CHARACTERS)
 
 
 def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
@@ -46,23 +40,32 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     forgiven, and remarked: empty cells too many, and, in an unquoted tab-separated file without
     a header, cells that only some rows have.
     """
-    rows = _rows(lines.path, lines, reading, remarks)
-    first = next(rows, None)
+    first = next(rows_of(lines.path, lines.ahead(), reading, Remarks()), None)
     if first is None:
         return Content((), iter(()))
+    columns, pads = _columns(first, lines, reading, remarks)
+    rows = islice(rows_of(lines.path, lines, reading, remarks), int(reading.header), None)
+    even = even_rows(rows, len(columns), lines.path, remarks, pads)
+    if lines.glance or not can_be_cut(reading):
+        return Content(columns, even)
+    return Content(columns, even, batches_of(lines, reading, len(columns), remarks, pads))
+
+
+def _columns(
+    first: Row, lines: Lines, reading: Reading, remarks: Remarks
+) -> tuple[tuple[str, ...], bool]:
+    """The columns of a table with this first row, and whether shorter rows are filled up."""
     if reading.header:
         names = _without_unused(first.cells, lines, reading)
-        columns = unique_names(names, lines, remarks)
-        return Content(columns, _even(rows, len(columns), lines.path, remarks, False))
+        return unique_names(names, lines, remarks), False
     pads = reading.delimiter == "\t" and not reading.quoted
     width = len(first.cells)
     if pads:
-        width = max(len(row.cells) for row in _rows(lines.path, lines.ahead(), reading, Remarks()))
+        rows = rows_of(lines.path, lines.ahead(), reading, Remarks())
+        width = max(len(row.cells) for row in rows)
     if reading.delimiter == AFTER_LABEL:
-        columns = ("label", "detail", "text") if width == 3 else ("label", "text")
-    else:
-        columns = unique_names(numbered_columns(width), lines, remarks)
-    return Content(columns, _even(_chain(first, rows), width, lines.path, remarks, pads))
+        return ("label", "detail", "text") if width == 3 else ("label", "text"), False
+    return unique_names(numbered_columns(width), lines, remarks), pads
 
 
 def _without_unused(names: tuple[str, ...], lines: Lines, reading: Reading) -> Sequence[str]:
@@ -73,7 +76,7 @@ def _without_unused(names: tuple[str, ...], lines: Lines, reading: Reading) -> S
     width = len(_without_empty_end(names))
     if width in (0, len(names)):
         return names
-    rows = _rows(lines.path, lines.ahead(), reading, Remarks())
+    rows = rows_of(lines.path, lines.ahead(), reading, Remarks())
     return names[: max(len(_without_empty_end(row.cells[: len(names)])) for row in rows)]
 
 
@@ -82,119 +85,6 @@ def _without_empty_end(cells: Sequence[str]) -> Sequence[str]:
     while end and not cells[end - 1].strip():
         end -= 1
     return cells[:end]
-
-
-def _chain(first: Row, rows: Iterator[Row]) -> Iterator[Row]:
-    yield first
-    yield from rows
-
-
-def _even(
-    rows: Iterator[Row], width: int, path: Path, remarks: Remarks, pads: bool
-) -> Iterator[Row]:
-    for row in rows:
-        if len(row.cells) == width:
-            yield row
-            continue
-        missing = width - len(row.cells)
-        if missing > 0 and pads:
-            remarks.saw(phrase("Row with missing cells, read as empty"), row.line)
-            yield Row(row.line, row.cells + ("",) * missing)
-        elif missing < 0 and not any(row.cells[width:]):
-            remarks.saw(phrase("Row with empty cells beyond the last column"), row.line)
-            yield Row(row.line, row.cells[:width])
-        else:
-            count = len(row.cells)
-            raise BadFile(
-                path,
-                phrase(
-                    "this row has {count} {what}, but there are {width} columns.",
-                    count=count,
-                    what="cell" if count == 1 else "cells",
-                    width=width,
-                ),
-                phrase("Correct this row, or choose another delimiter."),
-                line=row.line,
-            )
-
-
-def _rows(path: Path, lines: Iterable[str], reading: Reading, remarks: Remarks) -> Iterator[Row]:
-    """Rows as they stand; empty lines are left out."""
-    if reading.delimiter == AFTER_LABEL:
-        yield from _labelled(lines, remarks)
-        return
-    reader = _reader(lines, reading.delimiter, reading.quoted)
-    start, new = 1, tuple.__new__  # a row made so takes half the time
-    try:
-        for cells in reader:
-            end = reader.line_num
-            if cells:
-                if end > start:
-                    _remark_breaks(cells, start, end, remarks)
-                yield new(Row, (start, tuple(cells)))
-            else:
-                remarks.saw(phrase("Empty line skipped"), start)
-            start = end + 1
-    except csv.Error as error:
-        raise _bad_quotes(error, path, start, reader.line_num) from error
-
-
-def _reader(lines: Iterable[str], delimiter: str, quoted: bool) -> "CsvReader":
-    """A reader that refuses what the standard settings would silently change."""
-    if quoted:
-        return csv.reader(lines, delimiter=delimiter, strict=True)
-    return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, quotechar=None)
-
-
-def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
-    text = str(error)
-    if "field larger" in text:
-        problem = phrase(
-            "a cell that starts here is longer than {most:,} characters.",
-            most=MAX_LINE_CHARACTERS,
-        )
-    elif "end of data" in text:
-        problem = phrase("a quote that opens in this row is never closed.")
-    elif line > start:
-        problem = phrase(
-            "a quote that opens in this row is closed in the middle of a cell in line {line}.",
-            line=line,
-        )
-    else:
-        problem = phrase("a quote is closed in the middle of a cell.")
-    return BadFile(path, problem, QUOTES_ADVICE, line=start)
-
-
-def _remark_breaks(cells: list[str], start: int, end: int, remarks: Remarks) -> None:
-    """A lost quote can swallow rows in silence; then the lines inside look like rows."""
-    remarks.saw(phrase("Cell with line breaks"), start)
-    for cell in cells:
-        inner = cell.splitlines()[1:-1]
-        if len(cells) > 1 and inner and all(_looks_like_row(line, len(cells)) for line in inner):
-            remarks.saw(
-                phrase(
-                    "A cell extends to line {end} and its lines look like separate rows; a "
-                    "quote may be missing",
-                    end=end,
-                ),
-                start,
-            )
-
-
-def _looks_like_row(line: str, width: int) -> bool:
-    return any(line.count(delimiter) == width - 1 for delimiter in DELIMITERS)
-
-
-def _labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
-    """“LABEL text” and “LABEL:detail text”."""
-    for number, line in enumerate(lines, start=1):
-        line = line.rstrip("\r\n")
-        if not line.strip():
-            remarks.saw(phrase("Empty line skipped"), number)
-            continue
-        label, _, text = line.partition(" ")
-        name, colon, detail = label.partition(":")
-        yield Row(number, (name, detail, text) if colon else (label, text))
 
 
 def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
@@ -237,7 +127,7 @@ def _sample(
 ) -> tuple[list[list[str]], bool]:
     """The rows of the first lines, and whether their quotes pair up."""
     rows: list[list[str]] = []
-    reader = _reader(lines, delimiter, quoted)
+    reader = csv_reader(lines, delimiter, quoted)
     try:
         rows.extend(row for row in reader if row)
     except csv.Error as error:

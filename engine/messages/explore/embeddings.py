@@ -28,7 +28,9 @@ class Embedded(Answer):
     kind: Literal["embedded"] = "embedded"
     tokens: tuple[Token, ...]
     cut: bool = False
-    addends: tuple[Addend, ...] = Field(description="Two where the family has no segments.")
+    addends: tuple[Addend, ...] = Field(
+        description="The token, and of position and segment what the family has."
+    )
     sums: tuple[float, ...]
     outcome: tuple[float, ...]
     milliseconds: float = 0

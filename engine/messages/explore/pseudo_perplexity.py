@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.messages import Message
+from engine.messages.explore.heads_off import AblationQuestion
 from engine.messages.explore.text import LabelProbability, Token
-from engine.messages.question import Answer, Question
+from engine.messages.question import Answer
 
 
 class TokenScore(Message):
@@ -37,7 +38,7 @@ class TokensScored(Answer):
     milliseconds: float = 0
 
 
-class ScoreTokens(Question):
+class ScoreTokens(AblationQuestion):
     """How likely is each token of the text in its place, as far as a moment allows?
 
     A long text takes long; so an answer covers some tokens, and says where to continue.
@@ -49,9 +50,6 @@ class ScoreTokens(Question):
     text: str
     pair: str | None = None
     start: int = Field(0, ge=0, description="The first token number that is not yet known.")
-    heads_off: tuple[tuple[int, int], ...] = Field(
-        (), description="Layers and heads, from 0, of which nothing is passed on."
-    )
 
 
 def perplexity(scores: Sequence[TokenScore]) -> float:

@@ -6,7 +6,8 @@ from typing import Literal
 from pydantic import Field
 
 from engine.messages import Message
-from engine.messages.question import Answer, Question
+from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.question import Answer
 
 
 class Token(Message):
@@ -40,7 +41,7 @@ class Prediction(Message):
     ranked: tuple[LabelProbability, ...]
 
 
-class TextQuestion(Question):
+class TextQuestion(AblationQuestion):
     """About what a model makes of one text or two, with some tokens masked.
 
     [MASK] that is typed in the text counts, and so does `masked`: token numbers as in `Tokens`.
@@ -50,9 +51,6 @@ class TextQuestion(Question):
     text: str
     pair: str | None = None
     masked: tuple[int, ...] = ()
-    heads_off: tuple[tuple[int, int], ...] = Field(
-        (), description="Layers and heads, from 0, of which nothing is passed on."
-    )
 
 
 class PreciseQuestion(TextQuestion):
@@ -61,13 +59,16 @@ class PreciseQuestion(TextQuestion):
     exact: bool = True
 
 
+PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": "int8"}
+
+
 class PreciseAnswer(Answer):
     """In which precision it was computed: float32 is exact.
 
     A lower precision is used where it is quicker and was found to agree on built-in texts.
     `why_exact` says why it was not where it was allowed: the quick way is still being tested,
-    there is none that is quicker and agrees, or there is none for the device.
+    there is none that is quicker and agrees, there is none for the device, or it is a snapshot.
     """
 
     computed: Literal["float32", "float16", "bfloat16", "int8"] = "float32"
-    why_exact: Literal["", "preparing", "none", "device"] = ""
+    why_exact: Literal["", "preparing", "none", "device", "snapshot"] = ""

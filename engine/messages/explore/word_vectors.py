@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.messages import Message
-from engine.messages.question import Answer, Question
+from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.question import Answer
 
 
 class WordPlace(Message):
@@ -47,7 +48,7 @@ class WordCompared(Answer):
     missing: tuple[int, ...] = Field((), description="Numbers of the texts without the word.")
 
 
-class CompareWord(Question):
+class CompareWord(AblationQuestion):
     """How alike are the vectors of a word, the means of its tokens, in several texts?
 
     Cosines are high between any two vectors of an upper layer; those of 1,000 random pairs of
@@ -59,6 +60,3 @@ class CompareWord(Question):
     checkpoint: Path
     word: str
     texts: tuple[str, ...]
-    heads_off: tuple[tuple[int, int], ...] = Field(
-        (), description="Layers and heads, from 0, of which nothing is passed on."
-    )

@@ -96,7 +96,8 @@ def plan(
     wanted_positions = None if query_positions is None else query_positions.cpu().numpy()
     on_processor = encoder.embeddings.token.weight.device.type == "cpu"
     largest = CACHED if on_processor else 0
-    shape = AttentionShape(encoder.heads, encoder.causal, encoder.windows, largest)
+    nested = encoder.nested and encoder.relative is None
+    shape = AttentionShape(encoder.heads, encoder.causal, encoder.windows, largest, nested)
     return unpad(lengths, width, shape, wanted_positions, encoder.pooler is not None)
 
 

@@ -66,6 +66,7 @@ class AttentionShape:
     causal: bool = False
     windows: tuple[int | None, ...] = (None,)  # of the attention of its layers
     largest: int = 0  # weights of attention in a rectangle; 0: any number
+    nested: bool = False  # by the library's kernels for any lengths, where they can
 
 
 def rectangles(

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.attention import Attention
+from engine.models.fast.nested_attention import Spans, attend_nested, spans
 from engine.models.fast.rectangles import AttentionShape, Ints, Move, Rectangles, rectangles
 from engine.models.fast.unpadded_attention import attend, attend_by_distance, query_positions
 from engine.models.relative import Relative
@@ -26,8 +27,9 @@ class Unpadded:
     """How a layer sees such a batch [N, D]; see `engine.models.attention.Layout`."""
 
     positions: Tensor  # int64 [N], of each token in its sequence
-    rectangles: Rectangles
+    rectangles: Rectangles | None  # None: no layer needs them
     rows: Tensor | None = None  # int64 [M], which of the N tokens are wanted, rising; None: all
+    spans: Spans | None = None  # for layers that attend to whole sequences; None: by rectangles
     relative: tuple[Relative, ...] = ()  # what distances add to the scores of each rectangle
 
     @property
@@ -47,11 +49,22 @@ class Unpadded:
     ) -> tuple[Tensor, Tensor | None]:
         share = attention.weight_dropout.p if attention.training else 0.0
         if self.relative:
+            assert self.rectangles is not None
             return attend_by_distance(attention, q, k, v, self.rectangles, self.relative), None
-        return attend(q, k, v, self.rectangles, share, attention.window), None
+        return self.gathered(q, k, v, attention.heads, share, attention.window), None
+
+    def gathered(
+        self, q: Tensor, k: Tensor, v: Tensor, heads: int, dropout: float, window: int | None = None
+    ) -> Tensor:
+        """What each wanted token gathers, float [M, D]; see `attend`."""
+        if self.spans is not None and window is None:
+            return attend_nested(q, k, v, heads, self.spans, dropout)
+        assert self.rectangles is not None
+        return attend(q, k, v, self.rectangles, dropout, window)
 
     def with_distances(self, part: nn.Module) -> "Unpadded":
         """With what `part` says of the distances in each rectangle."""
+        assert self.rectangles is not None
         asking = query_positions(self.rectangles, self.query_positions)
         widths = [w for _, w in self.rectangles.keys.shapes]
         found = [
@@ -62,7 +75,9 @@ class Unpadded:
 
     def moved(self, move: Move) -> "Unpadded":
         rows = None if self.rows is None else move(self.rows)
-        return Unpadded(move(self.positions), self.rectangles.moved(move), rows)
+        rectangles = None if self.rectangles is None else self.rectangles.moved(move)
+        spans = None if self.spans is None else self.spans.moved(move)
+        return Unpadded(move(self.positions), rectangles, rows, spans)
 
 
 @dataclass(frozen=True)
@@ -106,7 +121,7 @@ def unpad(
     positions = np.concatenate([np.arange(length) for length in rising])  # [N]
     indices = np.repeat(begins[order], rising) + positions
     tensor = torch.from_numpy
-    layers = Unpadded(tensor(positions), rectangles(rising, positions, shape))
+    layers = _layout(rising, positions, shape)
     whole = partial(UnpaddedBatch, tensor(indices), layers, summary=tensor(summary))
     if query_positions is None:
         return whole(last=layers, order=None)
@@ -119,5 +134,19 @@ def unpad(
     rows = np.sort(wanted)
     back = np.empty_like(wanted)
     back[np.argsort(wanted, kind="stable")] = np.arange(len(wanted))
-    last = Unpadded(tensor(positions), rectangles(rising, positions, shape, rows), tensor(rows))
+    last = _layout(rising, positions, shape, rows)
     return whole(last=last, order=tensor(back))
+
+
+def _layout(
+    lengths: Ints, positions: Ints, shape: AttentionShape, rows: Ints | None = None
+) -> Unpadded:
+    """Of sequences of rising lengths; see `rectangles`, which are made where a layer needs them."""
+    found = spans(lengths, shape.causal, rows) if shape.nested else None
+    needed = found is None or any(window is not None for window in shape.windows)
+    return Unpadded(
+        torch.from_numpy(positions),
+        rectangles(lengths, positions, shape, rows) if needed else None,
+        None if rows is None else torch.from_numpy(rows),
+        found,
+    )

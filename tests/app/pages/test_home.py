@@ -18,8 +18,8 @@ from engine.messages.events import Ended, Measured, Prepared, Started
 from engine.record.rebuild import refill
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData
+from engine.spec.families.bert import bert
 from engine.spec.job import FromScratch, JobSpec
-from engine.spec.model import bert
 from engine.spec.tasks.text_classification import TextClassification
 from tests.app.accessible import assert_accessible
 

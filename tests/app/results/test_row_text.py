@@ -36,3 +36,9 @@ def test_the_best_answers_stand_beside_gold() -> None:
         "Predicted: Bern",
         "Best answers: Bern 60.0 % · Rome 30.0 %",
     ]
+
+
+def test_a_predicted_number_has_three_places_and_a_given_one_stands_as_it_is() -> None:
+    record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
+    made = Predictions.of(facts("regression"), record, {"text": ["Where?"]})
+    assert lines(made) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.results.comparison import Other, others, runs_like
+from app.results.comparison import Other, earlier, others, runs_like
 from app.results.view import ResultsView
 from app.studio import Studio
 from engine.cli import main
@@ -14,6 +14,7 @@ from engine.record.follow import take_in
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
+from engine.spec.dataset import StoredData
 from engine.spec.job import JobSpec
 from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, results_of
 from tests.engine.cli.test_results import of_seeds
@@ -74,7 +75,7 @@ def test_a_comparison_says_what_may_be_claimed_over_seeds(
     card = compared(studio, qtbot, runs["second", 1], runs["first", 1]).comparison
     assert main(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-1].startswith("The second result is better: accuracy 75.33 against 71 ")
+    assert printed[-1].startswith("The second result is better: accuracy 75.33 % against 71 % ")
     assert card.seeds_claim.text() == f"Over seeds: {printed[-1]}"
     assert card.seeds_about.text() == (
         "Validation accuracy of the best checkpoints. "
@@ -131,3 +132,33 @@ def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_neve
     assert offered[1] == file_of(runs["first", 2] / "results", "validation")
     assert offered[2] == file_of(runs["first", 1] / "results", "test")
     assert file_of(shown, "test") not in offered
+
+
+def test_the_same_training_on_an_earlier_version_is_compared_at_once(
+    studio: Studio, qtbot: QtBot, tmp_path: Path
+) -> None:
+    job = small.classifying(tmp_path, epochs=1)
+    made = classified(GOLD, PREDICTED, text=TEXTS)
+    folders = []
+    for version, number in ((1, 1), (2, 2), (3, 3), (2, 4)):
+        data = StoredData(folder=tmp_path / "reviews" / str(version))
+        own = (slower(job) if version == 3 else job).model_copy(update={"data": data})
+        run = RunFolder.create(studio.home.runs / f"run-{version}-{number}", own)
+        made.write(file_of(run.results, "validation"))
+        with studio.record.session() as session:
+            take_in(session, run, run.job())
+        folders.append(run)
+    first, second, slow, _ = folders
+    found = earlier(studio.record, second.results, made.facts)
+    assert found is not None and found.file == file_of(first.results, "validation")
+    assert earlier(studio.record, first.results, made.facts) is None
+    assert earlier(studio.record, slow.results, made.facts) is None, "its settings differ"
+    assert earlier(studio.record, tmp_path / "elsewhere", made.facts) is None
+
+    view = ResultsView(studio, results_of(second.path))
+    qtbot.addWidget(view)
+    view.show()
+    qtbot.waitUntil(view.comparison.isVisible)
+    assert view.comparison.about.text().startswith("First: ")
+    view.comparison.stop.click()
+    assert not view.comparison.isVisible()

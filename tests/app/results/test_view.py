@@ -15,11 +15,12 @@ from app.results.comparison import Other
 from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.studio import Studio
+from app.widgets.results.group_table import SHARE
 from app.widgets.results.slices import SlicesPicture
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Refused
-from engine.results.conditions import Outcome
+from engine.results.conditions import CellContains, Outcome
 from engine.results.predictions import Predictions
 from engine.results.saved_slices import read_slices, save_slice
 from engine.results.slices import Slice
@@ -86,7 +87,22 @@ def test_the_score_stands_above_with_its_interval_and_its_rows(show: Show) -> No
     view = show()
     assert view.headline.score.whole() == "Accuracy 40.0 %"
     assert "95 % interval" in view.headline.about.text()
-    assert "5 rows of “Reviews”, validation" in view.headline.about.text()
+    assert "5 row(s) of “Reviews”, validation" in view.headline.about.text()
+
+
+def test_a_precision_in_which_the_last_digits_differ_is_named(
+    show: Show, studio: Studio, tmp_path: Path, qtbot: QtBot
+) -> None:
+    """Explore shows another number for the same row where a run was evaluated in bf16."""
+    about = show().headline.about
+    assert "computed in" not in about.text() and not about.toolTip()
+    made = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
+    facts = made.facts.model_copy(update={"precision": "bf16"})
+    replace(made, facts=facts).write(tmp_path / "short" / "results" / "validation.parquet")
+    view = ResultsView(studio, results_of(tmp_path / "short"))
+    qtbot.addWidget(view)
+    qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
+    assert "Explore" in view.headline.about.toolTip()
 
 
 def test_the_most_confident_mistakes_are_listed_first(show: Show) -> None:
@@ -381,6 +397,19 @@ def test_a_slice_that_is_worse_is_found_and_said(qtbot: QtBot) -> None:
     assert "10 of 40 rows right where “source” is “old”" in picture.note.text()
 
 
+def test_a_slice_without_rows_is_drawn(show: Show, studio: Studio, qtbot: QtBot) -> None:
+    nothing = (CellContains(column="text", text="nowhere"),)
+    save_slice(studio.home.slices, Slice(name="None", source="Reviews", conditions=nothing))
+    view = show()
+    view.pictures.choice.setCurrentText("Slices")
+    qtbot.waitUntil(lambda: "slices" in view.pictures.made)
+    table: Any = view.pictures.made["slices"]
+    qtbot.waitUntil(lambda: table.model.rowCount() == 1)
+    assert [table.model.index(0, column).data() for column in range(3)] == ["None", "–", "0"]
+    assert table.model.index(0, 0).data(SHARE) == 0
+    view.grab()
+
+
 def test_two_results_are_compared_and_flips_are_rows(
     show: Show, studio: Studio, qtbot: QtBot, tmp_path: Path
 ) -> None:
@@ -400,7 +429,7 @@ def test_two_results_are_compared_and_flips_are_rows(
     asked.buttons["compare"].click()
     card = view.comparison
     qtbot.waitUntil(card.isVisible)
-    assert card.claim.text().startswith("The difference may be chance: accuracy 60 and 40")
+    assert card.claim.text().startswith("The difference may be chance: accuracy 60 % and 40 %")
     assert "5 row(s) are in both" in card.about.text() or "5 rows are in both" in card.about.text()
     card.worse.click()
     qtbot.waitUntil(lambda: texts(view) == ["awful & <b>bad</b>", "so so"])

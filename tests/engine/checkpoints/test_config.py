@@ -9,9 +9,9 @@ import transformers
 from transformers.activations import ACT2FN
 
 from engine.checkpoints.config import ACTIVATIONS, ANOTHER_NETWORK, CAUSAL, spec_of
-from engine.checkpoints.families import FAMILIES
 from engine.errors import BadCheckpoint
 from engine.models.feed_forward import ACTIVATIONS as FUNCTIONS
+from engine.spec.families import FAMILIES
 
 READ = {  # besides the sizes and settings of a spec
     "architectures": "which head it has",
@@ -23,6 +23,7 @@ READ = {  # besides the sizes and settings of a spec
     "layer_types": "which of ModernBERT's layers have a window",
     "rope_parameters": "its angles",
     "classifier_pooling": "of which token its heads read",
+    "head_dim": "the same as is worked out, or refused",
 }
 HARMLESS = {
     "transformers_version": "says who wrote it",
@@ -54,7 +55,35 @@ WITHOUT_FIELD = {  # what is taken where a config has no such entry
     "conv_kernel_size": 0,
     "conv_act": "tanh",
     "cls_dropout": None,
+    "rotary_emb_base": 1_000.0,
 }
+
+
+UNPUBLISHED = {  # fields that no entry is for, and why
+    "one_segment": "the tokenizer says it",
+    "causal": "three entries say it together",
+    "layer_norm_eps": "DistilBERT's is always the same",
+    "head_dropout": "MPNet's is that of the layers",
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)
+def test_every_option_says_which_entry_it_is(family):
+    unsaid = set(family.spec.model_fields) - set(family.entries.values())
+    assert unsaid <= UNPUBLISHED.keys()
+    assert len(family.sizes) == 5 and not set(family.sizes) & set(family.settings)
+
+
+def test_what_is_special_is_said_of_the_shared_field():
+    bert, distilbert = FAMILIES["bert"], FAMILIES["distilbert"]
+    assert (bert.entry_of("hidden_size"), distilbert.entry_of("hidden_size")) == (
+        "hidden_size",
+        "dim",
+    )
+    field = distilbert.spec.model_fields["hidden_size"]
+    shared = bert.spec.model_fields["hidden_size"]
+    assert field.title == shared.title and field.description == shared.description
+    assert field.metadata == shared.metadata and field.default == shared.default
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda f: f.name)

@@ -1,7 +1,7 @@
 """A task that a base model cannot learn is told in the same words wherever it is asked."""
 
-from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
+from engine.spec.families import FAMILIES
 from engine.spec.tasks import TASKS
 from engine.spec.tasks.pretraining import Pretraining
 

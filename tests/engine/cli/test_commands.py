@@ -17,14 +17,15 @@ from engine.cli import compose, main
 from engine.cli.options import flag_of
 from engine.cli.recommending import recommended_for
 from engine.messages.events import Ended
+from engine.models.checkpoint import load
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.shipped import minilm, starter_model
 from engine.spec.dataset import FileData
+from engine.spec.families.bert import BertSpec
 from engine.spec.features import Features
 from engine.spec.fields import settings_of
 from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.model import BertSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
 from tests.engine.training import small
@@ -159,7 +160,7 @@ def test_training_tells_what_to_try_where_nothing_was_learned(
     job.write_text(small.classifying(tmp_path, steps=8, learning_rate=1e-7).model_dump_json())
     assert main(["train", str(job), "--into", str(tmp_path / "run")]) == 0
     told = capsys.readouterr().err
-    assert "No better than always predicting “" in told or "Hardly anything is learned" in told
+    assert "No better than the majority baseline" in told or "Hardly anything is learned" in told
     assert "Try a learning rate of 0.0005. (--learning-rate 0.0005)" in told
 
 
@@ -207,6 +208,7 @@ def test_paths_in_a_job_file_are_taken_from_where_it_lies(
     (tmp_path / "job.json").write_text(json.dumps(job))
     monkeypatch.chdir("/")
     output(capsys, "train", str(tmp_path / "job.json"), "--into", str(tmp_path / "run"))
+    assert load(RunFolder(tmp_path / "run").checkpoint_folders()[-1])
 
 
 def test_evaluate_gives_figures(
@@ -410,6 +412,8 @@ def test_wrong_usage_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["cook"]) == 2
     assert main(["fill", "x", "--top", "many"]) == 2
     assert main(["predict", "x.csv", "--model", "m", "--out", "y.csv", "--batch-size", "0"]) == 2
+    assert main(["predict", "x.csv", "--model", "m", "--out", "y.csv", "--max-length", "0"]) == 2
+    assert main(["evaluate", "x.csv", "--model", "m", "--max-length", "0"]) == 2
     assert main(["evaluate", "x.csv", "--model", "m", "--batch-size", "-1"]) == 2
     assert main(["calibrate", "m", "--no-answer-threshold", "nan"]) == 2
     assert main(["resume", "run", "--processes", "9999999"]) == 2, "each is a real process"

@@ -33,6 +33,7 @@ READING = {
     "checkpoints": [["IN"]],
     "batch": [["IN"]],
     "reproducibility": [["IN"]],
+    "lineage": [["IN"]],
     "compare": [["IN", "RUN"], ["RUN", "IN"]],
     "import": [["IN"], ["DATA", "--test", "IN"], ["DATA", "--validation", "IN"]],
     "check": [["IN"], ["IN", "--json"]],
@@ -50,6 +51,7 @@ READING = {
     "compare-results": [["IN", "IN"]],
     "fill": [["a [MASK]", "--model", "IN"]],
     "attention": [["a text", "--model", "IN", "--out", "NEW.npy"]],
+    "heads": [["IN", "--texts", "DATA"], ["MODEL", "--texts", "IN"], ["MODEL", "--data", "IN"]],
     "export": [["IN", "--to", "NEW"], ["MODEL", "--to", "NEW", "--texts", "IN"]],
     "push": [["IN", "me/model", "--dry-run"]],
     "get": [],
@@ -58,7 +60,11 @@ READING = {
     "nearest": [["a text", "IN"], ["a text", "DATA", "--model", "IN"]],
     "queue": [["IN"]],
     "tour": [],
+    "doctor": [],
     "rebuild": [],
+    "export-curves": [["IN", "--to", "NEW"], ["IN", "--to", "NEW", "--format", "mlflow"]],
+    "export-runs": [["IN", "--to", "NEW.zip"]],
+    "import-runs": [["IN"]],
     "report": [["IN", "--out", "NEW.html"]],
 }
 WRITING = {
@@ -68,9 +74,12 @@ WRITING = {
     "label-errors": [["STORED", "--model", "MODEL", "--out", "OUT.csv"]],
     "predict": [["DATA", "--model", "MODEL", "--out", "OUT.csv"]],
     "attention": [["a text", "--model", "MODEL", "--out", "OUT.npy"]],
+    "heads": [["MODEL", "--texts", "DATA", "--out", "OUT.csv"]],
     "export": [["MODEL", "--to", "OUT"]],
     "vectors": [["DATA", "--out", "OUT.npy"]],
     "report": [["RUN", "--out", "OUT.html"]],
+    "export-curves": [["RUN", "--to", "OUT"], ["RUN", "--to", "OUT", "--format", "mlflow"]],
+    "export-runs": [["RUN", "--to", "OUT.zip"]],
     "tour": [["--into", "OUT"]],
 }
 
@@ -168,7 +177,7 @@ def refused(
 
 def test_the_tables_name_every_command() -> None:
     names = {command.name for command in commands.registered_commands}
-    assert names | {"queue", "rebuild", "report"} == set(READING)
+    assert names | {"queue", "rebuild", "report", "export-runs", "import-runs"} == set(READING)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
@@ -187,7 +196,7 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(
     fault: Callable[[Path], Path], place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = fault(place)
-    makes_parents = ("train", "cluster", "tour", "export", "branch")
+    makes_parents = ("train", "cluster", "tour", "export", "export-curves", "branch")
     table = {
         command: lines
         for command, lines in WRITING.items()
@@ -300,6 +309,24 @@ def test_a_mistake_of_the_program_during_training_is_exit_code_three(
 
     code, last = ended(run.path, break_it)
     assert (code, last.outcome, last.bug) == (3, "failed", True)
+
+
+@pytest.mark.parametrize("bug, code", [(True, 3), (False, 1)])
+def test_a_tour_that_fails_ends_as_a_training_does(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    bug: bool,
+    code: int,
+) -> None:
+    def work(folder: Path, listen: Callable[[Event], None]) -> int:
+        listen(Ended(outcome="failed", problem="It broke.", advice="Try again.", bug=bug))
+        return code
+
+    monkeypatch.setattr("engine.worker.train.main", work)
+    assert app.__main__.main(["tour", "--into", str(tmp_path / "run")]) == code
+    said = capsys.readouterr()
+    assert (said.out + said.err).count("It broke. Try again.") == 1
 
 
 def test_what_stops_a_training_is_said_once(

@@ -129,7 +129,7 @@ def test_jobs_with_several_seeds_are_compared_over_their_runs(
     second = of_seeds(tmp_path / "second", job, {1: 0.74, 2: 0.76, 3: 0.76}, unfinished=4)
     lines = output(capsys, "compare-results", first, second).splitlines()
     assert lines[0] == "accuracy: 0.7000 (seed 1), 0.7200 (seed 2), 0.7100 (seed 3)"
-    assert lines[-1].startswith("The second result is better: accuracy 75.33 against 71 ")
+    assert lines[-1].startswith("The second result is better: accuracy 75.33 % against 71 % ")
     told = json.loads(output(capsys, "compare-results", first, second, "--json"))
     assert told["claim"] == lines[-1] and told["second"] == {"1": 0.74, "2": 0.76, "3": 0.76}
     assert told["difference"]["p"] < 0.05

@@ -29,7 +29,7 @@ EXAMPLE = Example(
     choices=("a happy end", "a sad end"),
 )
 
-GRAPHS = ("text_classification", "token_classification")  # of the others only with --long
+GRAPHS = ("text_classification",)  # of the others only with --long
 
 DECIDED = {  # at so high a temperature every probability of two is near 0.5
     "text_classification": PredictionSettings(temperature=20, threshold=0.01),

@@ -1,10 +1,14 @@
 """Heads that are switched off, beside transformers with a hook, and with columns really cut."""
 
+import numpy as np
 import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore.ablation import heads_off
+from engine.explore.ablation import as_asked, heads_off
+from engine.explore.head_means import average
+from engine.messages.explore.fill_mask import FillMask
+from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText
 from tests.engine.explore.test_measures import HEADS, LAYERS, parts
 
 CLOSE = 1e-5
@@ -19,16 +23,20 @@ def logits(known, given) -> torch.Tensor:
         return network.mlm(network.encode(given.tokens, given.segments).last)[0]
 
 
-def theirs_without(known, given, off) -> torch.Tensor:
-    """The module of ALBERT works at every height: its calls are counted."""
+def theirs_without(known, given, off, means=None, seen=None) -> torch.Tensor:
+    """The module of ALBERT works at every height: its calls are counted. `seen` gets what the
+    output matrix is given at each height."""
     calls = {}
 
     def hook(module, taken):
         height = calls.setdefault(module, iter(heights[module])).__next__()
         gathered = taken[0].clone()
+        if seen is not None:
+            seen.append(gathered[0])
         for layer, head in off:
             if layer == height:
-                gathered[..., head * SIZE : (head + 1) * SIZE] = 0
+                place = slice(head * SIZE, (head + 1) * SIZE)
+                gathered[..., place] = 0 if means is None else means[height, place]
         return (gathered,)
 
     heights = {}
@@ -55,6 +63,45 @@ def test_a_head_that_is_off_is_that_of_transformers_with_a_hook(known):
     assert torch.equal(logits(known, given), whole), "all heads are on again, bit for bit"
     with heads_off(known.checkpoint.network, ()):
         assert torch.equal(logits(known, given), whole)
+
+
+def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
+    """Over all tokens of all texts, special ones too; as a file that a question names."""
+    texts = (("A quiet film.", None), ("Nobody laughs at it, not once.", "A dog."))
+    sums, count = torch.zeros(LAYERS, HEADS * SIZE), 0
+    for text, pair in texts:
+        seen: list[torch.Tensor] = []
+        theirs_without(known, known.typed(text, pair), (), seen=seen)
+        sums += torch.stack([one.sum(0) for one in seen])
+        count += len(seen[0])
+    means = sums / count
+    typed = TextSet(typed=tuple(TypedText(text=text, pair=pair) for text, pair in texts))
+    question = AverageHeads(checkpoint=known.folder, texts=typed, kept=tmp_path)
+    answer = average(known.checkpoint, question, tmp_path, lambda _: None)
+    assert answer.is_final and answer.file is not None
+    assert np.load(answer.file) == pytest.approx(means.numpy(), abs=CLOSE)
+    given = known.typed(TEXT, PAIR, 2)
+    network = known.checkpoint.network
+    asked = FillMask(checkpoint=known.folder, text=TEXT, heads_off=OFF, head_means=answer.file)
+    with as_asked(network, asked):
+        found = logits(known, given)
+    with heads_off(network, OFF):
+        zeros = logits(known, given)
+    assert (found - theirs_without(known, given, OFF, means)).abs().max() < CLOSE
+    assert (found - zeros).abs().max() > 100 * CLOSE
+
+
+def test_means_that_are_gone_or_of_another_model_are_named(tiny, tiny_folder, tmp_path):
+    np.save(tmp_path / "other.npy", np.zeros((9, 9), np.float32))
+    for name in ("gone.npy", "other.npy"):
+        asked = FillMask(
+            checkpoint=tiny_folder, text="a", heads_off=((0, 0),), head_means=tmp_path / name
+        )
+        with pytest.raises(StudioError, match="not there any more"), as_asked(tiny.network, asked):
+            pass
+        none_off = asked.model_copy(update={"heads_off": ()})
+        with as_asked(tiny.network, none_off):
+            pass
 
 
 def test_columns_that_are_cut_out_of_the_matrix_give_the_same(known):

@@ -22,7 +22,7 @@ TEXT = "A quiet film, isn't it?"
 def head_of(known):
     """What transformers puts on the vectors after the last layer."""
     match known.family:
-        case "bert" | "deberta-v2":
+        case "bert" | "deberta-v2" | "nomic_bert":
             return known.model.cls
         case "roberta" | "mpnet":
             return known.model.lm_head

@@ -38,6 +38,9 @@ def parts(known, layer):
             for part, weight in zip(made, one.Wqkv.weight.chunk(3), strict=True):
                 part.weight = torch.nn.Parameter(weight)
             return *made, one.Wo
+        case "nomic_bert":
+            one = model.nomic_bert.layers[layer].self_attn
+            return one.q_proj, one.k_proj, one.v_proj, one.o_proj
         case "mpnet":
             one = model.mpnet.encoder.layer[layer].attention.attn
             return one.q, one.k, one.v, one.o
@@ -73,11 +76,11 @@ def read(known, layer, hidden):
 
 def turned(known, layer, x):
     """[H, T, K] turned by the angles of its positions, where a family has such."""
-    if known.family != "modernbert":
+    if known.checkpoint.spec.parts.positions != "rotary":
         return x
-    model = known.model.model
-    given, kind = torch.tensor(x).float()[None], model.config.layer_types[layer]
-    cos, sin = model.rotary_emb(given, torch.arange(x.shape[1])[None], kind)
+    model, given = known.model.base_model, torch.tensor(x).float()[None]
+    kind = (model.config.layer_types[layer],) if known.family == "modernbert" else ()
+    cos, sin = model.rotary_emb(given, torch.arange(x.shape[1])[None], *kind)
     return apply_rotary_pos_emb(given, given, cos, sin)[0][0].double().numpy()
 
 

@@ -10,8 +10,8 @@ from engine.export.running import Predictions
 from engine.messages.exporting import Export, Exported
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
+from engine.spec.families.bert import BertSpec
 from engine.spec.features import Features
-from engine.spec.model import BertSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models.small import LABELS, SPEC, network, tokenizer
 

@@ -45,7 +45,7 @@ def test_the_same_code_is_held_to_more_than_other_code():
 def test_another_pick_counts_unless_the_model_was_undecided():
     near = compared(ONE, said([0.001, 0.0]), said([0.0, 0.001]), "float16")
     assert near.agreement == 1
-    with pytest.raises(BrokenExport, match=r"0\.0% of 1 cases"):
+    with pytest.raises(BrokenExport, match=r"0\.0 % of 1 cases"):
         compared(ONE, said([0.3, 0.0]), said([0.0, 0.3]), "float16")
     with pytest.raises(BrokenExport, match="differs by"):
         compared(ONE, said([3.0, 0.0]), said([2.0, 0.0]), "float16")
@@ -55,7 +55,7 @@ def test_any_number_of_labels_is_compared_label_by_label():
     ours = said([2.0, -2.0], [-2.0, 2.0])
     assert compared(ANY, ours, said([2.0, -2.0], [-2.0, 2.0])).agreement == 1
     assert compared(ANY, said([0.0001]), said([-0.0001]), "float16").agreement == 1
-    with pytest.raises(BrokenExport, match=r"50\.0% of 2 cases"):
+    with pytest.raises(BrokenExport, match=r"50\.0 % of 2 cases"):
         compared(ANY, ours, said([2.0, -2.0], [2.0, 2.0]))
 
 
@@ -93,8 +93,10 @@ def test_a_comparison_is_told_in_a_sentence():
     told = compared(ONE, said([0.5, 0.1]), said([0.5, 0.10005])).sentence()
     assert told == (
         "logits: largest difference 5.0e-05 of the largest number (1), at most 1e-04 allowed; "
-        "100.0% of 1 predictions agree, at least 100% required; "
+        "100.0 % of 1 predictions agree, at least 100 % required; "
         "probabilities differ by at most 1.2e-05."
     )
     same = compared(ONE, said([0.5, 0.1]), said([0.5, 0.1])).sentence()
-    assert same == ("logits: no difference; 100.0% of 1 predictions agree, at least 100% required.")
+    assert same == (
+        "logits: no difference; 100.0 % of 1 predictions agree, at least 100 % required."
+    )

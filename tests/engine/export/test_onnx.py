@@ -17,15 +17,17 @@ from engine.export.onnx_graph import write_graph
 from engine.export.reloading import GRAPH, REQUEST, BrokenExport, Request
 from engine.export.running import INPUTS
 from engine.messages.exporting import Exported
-from engine.models.heads import Heads
+from engine.models import checkpoint
 from engine.models.outputs import named_outputs, outputs_of
 from engine.runs import launch
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported
-from tests.engine.models.family_folders import EXAMPLES, OTHERS, published_folder
+from tests.engine.models.family_folders import EXAMPLES, OTHERS, OWN_NETWORKS, published_folder
 from tests.engine.models.small import network
 
 SIZES = [(1, 5), (3, 17), (2, 128), (3, 1)]
 SHALLOW = LONG.model_copy(update={"layers": 1})  # layers are slow to trace
+TWO_LAYERS = ("albert", "modernbert")  # whose second is the first again, or of another kind
+SAID_BY_OTHERS = ("pooler", "text_classification", "token_classification")  # their outputs
 
 
 def given(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
@@ -73,13 +75,11 @@ def traced(done: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        "pooler",
         "pre-training",
-        "text_classification",
-        "token_classification",
         "question_answering",
         "multiple_choice",
         "linear probe",
+        *(pytest.param(kind, marks=pytest.mark.long) for kind in SAID_BY_OTHERS),
     ],
 )
 def test_a_graph_says_what_the_network_says(tmp_path, kind):
@@ -92,11 +92,23 @@ def test_a_graph_says_what_the_network_says(tmp_path, kind):
     assert_same(tmp_path, ours, shapes)
 
 
-def test_a_graph_reads_left_to_right_where_the_network_does(tmp_path):
+def test_a_graph_reads_left_to_right_where_the_network_does_and_a_training_ran_before(tmp_path):
+    """In the process where a training has turned TF32 off, which stays as it is."""
     spec = SHALLOW.model_copy(update={"causal": True})
     ours = network(KINDS["text_classification"][0], spec)
-    write_graph(tmp_path, ours)
+    before = torch.backends.fp32_precision
+    torch.backends.fp32_precision = "ieee"
+    try:
+        write_graph(tmp_path, ours)
+        assert torch.backends.fp32_precision == "ieee"
+    finally:
+        torch.backends.fp32_precision = before
     assert_same(tmp_path, ours, SIZES)
+
+
+def test_the_graph_of_a_checkpoint_says_what_its_network_says(done):
+    ours = checkpoint.load(done.folder.parent / "model").network
+    assert_same(done.folder, ours, SIZES)
 
 
 def test_the_axes_of_a_graph_have_names(done):
@@ -174,7 +186,7 @@ def test_int8_that_picks_other_labels_is_refused(tmp_path, here, traced, monkeyp
         return said
 
     monkeypatch.setattr(exporting, "predict", turned)
-    with pytest.raises(BrokenExport, match=r"80\.0% of 10 cases; at least 90% are required"):
+    with pytest.raises(BrokenExport, match=r"80\.0 % of 10 cases; at least 90 % are required"):
         exported(tmp_path, "text_classification", form="onnx", precision="int8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
@@ -190,11 +202,15 @@ def test_a_graph_that_is_cut_is_refused_in_the_clean_process(done, tmp_path, mon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
-@pytest.mark.parametrize("family", OTHERS)
+@pytest.mark.parametrize(
+    "family",
+    [f if f in OWN_NETWORKS else pytest.param(f, marks=pytest.mark.long) for f in OTHERS],
+)
 def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, family):
     """It has the inputs that transformers' tokenizer of this family gives."""
     suffix = "ForSequenceClassification"
-    sizes = {"n_layers" if family == "distilbert" else "num_hidden_layers": 2, "num_labels": 3}
+    layers = 2 if family in TWO_LAYERS else 1
+    sizes = {"n_layers" if family == "distilbert" else "num_hidden_layers": layers, "num_labels": 3}
     _, theirs = published_folder(family, suffix, tmp_path / "model", **sizes)
     done = exported(tmp_path, form="onnx")
     (compared,) = done.report.comparisons
@@ -212,14 +228,3 @@ def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, fami
     (logits,) = session.run(None, {name: given[name].numpy() for name in names})
     with torch.no_grad():
         assert np.abs(logits - theirs(**given).logits.numpy()).max() <= 1e-4
-
-
-def test_a_graph_is_written_where_a_training_ran_before(tmp_path):
-    before = torch.backends.fp32_precision
-    torch.backends.fp32_precision = "ieee"
-    try:
-        write_graph(tmp_path, network(Heads(outputs=2)))
-        assert torch.backends.fp32_precision == "ieee"
-    finally:
-        torch.backends.fp32_precision = before
-    assert (tmp_path / "model.onnx").is_file()

@@ -17,19 +17,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-LARGE = (".safetensors", ".bin")  # stored as LFS, and served by the other host
+LARGE = (".safetensors", ".bin", ".parquet")  # stored as LFS, and served by the other host
 TOKEN = "hf_goodtoken"
 
 
 @dataclass
 class Repo:
-    """A model: its files by name, and what the hub says of it."""
+    """A model or data set: its files by name, and what the hub says of it."""
 
     files: dict[str, bytes]
     tags: list[str] = field(default_factory=lambda: ["license:apache-2.0"])
     config: dict[str, Any] = field(default_factory=lambda: {"model_type": "bert"})
     gated: bool = False
     private: bool = False
+    card: dict[str, Any] = field(default_factory=dict)
 
     @property
     def sha(self) -> str:
@@ -40,7 +41,7 @@ class Hub:
     """Both hosts, what they hold, what goes wrong with them, and what they were asked."""
 
     def __init__(self) -> None:
-        self.repos: dict[str, Repo] = {}
+        self.repos: dict[str, Repo] = {}  # of data sets, “datasets/owner/name”
         self.cut: int | None = None  # bytes after which each answer with a file breaks off
         self.cuts = -1  # how many answers break; -1: all
         self.wrong = 0  # answers with a file whose bytes are wrong
@@ -117,7 +118,9 @@ class _Answer:
             return self._search()
         if match := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", self.path):
             return self._model(match[1], match[2])
-        if match := re.fullmatch(r"/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", self.path):
+        if match := re.fullmatch(r"/api/(datasets/[^/]+/[^/]+)(?:/revision/(.+))?", self.path):
+            return self._model(match[1], match[2])
+        if match := re.fullmatch(r"/((?:datasets/)?[^/]+/[^/]+)/resolve/([^/]+)/(.+)", self.path):
             return self._file(*match.groups())
         return self._say(404, {"error": "nothing here"})
 
@@ -220,6 +223,7 @@ class _Answer:
             "gated": repo.gated,
             "tags": repo.tags,
             "config": repo.config,
+            "cardData": repo.card,
             "siblings": siblings,
         }
         return self._say(200, said)
@@ -237,8 +241,9 @@ class _Answer:
         return self._bytes(repo.files[file])
 
     def _blob(self) -> None:
-        owner, model, file = self.path.removeprefix("/blob/").split("/", 2)
-        self._bytes(self.hub.repos[f"{owner}/{model}"].files[file])
+        path = self.path.removeprefix("/blob/")
+        name = next(name for name in self.hub.repos if path.startswith(f"{name}/"))
+        self._bytes(self.hub.repos[name].files[path.removeprefix(f"{name}/")])
 
     def _bytes(self, content: bytes) -> None:
         hub = self.hub

@@ -7,6 +7,7 @@ import pytest
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.hub import token
+from engine.hub.counted import CountedFile, Sent
 from engine.hub.push import plan, push
 from engine.messages.question import Working
 from tests.engine.hub.stand_in import TOKEN, Hub, Repo
@@ -44,8 +45,26 @@ def test_a_push_sends_what_the_dry_run_said(hub: Hub, checkpoint: Path) -> None:
     assert sent["README.md"].decode() == planned.card
     for name in ("config.json", "model.safetensors"):
         assert sent[name] == (checkpoint / name).read_bytes()
-    assert hub.repos[NAME].private and said
+    assert hub.repos[NAME].private
+    sending = [one for one in said if one.total]
+    assert [one.done for one in sending] == sorted(one.done for one in sending)
+    assert sending[0].done < sending[-1].done == planned.bytes
+    assert {one.total for one in sending} == {planned.bytes}
     assert done.address == f"{hub.address}/{NAME}" and done.revision == "c" * 40
+
+
+def test_what_is_sent_again_is_counted_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(1_000))
+    said = list[int]()
+    with CountedFile(tmp_path / "file", Sent(said.append)) as file:
+        while file.read(300):  # for its sum
+            pass
+        assert not said
+        for _ in range(2):  # and twice over the network
+            file.seek(0)
+            while file.read(400):
+                pass
+    assert said == [400, 800, 1_000]
 
 
 def test_a_public_model_is_never_filled_where_a_private_one_was_wanted(

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.outline import outline, parameters
 from engine.hub.cost import cost_of, operations, rate_of, verdict
 from engine.hub.shelf import (
@@ -18,7 +17,8 @@ from engine.hub.shelf import (
     entry_of,
 )
 from engine.precision import Pace, Speeds
-from engine.spec.model import bert
+from engine.spec.families import FAMILIES
+from engine.spec.families.bert import bert
 
 LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}
 LANGUAGE = re.compile(r"[a-z]{2,3}")
@@ -38,8 +38,9 @@ def test_an_entry_agrees_with_itself(entry: ShelfEntry) -> None:
     assert {*named} <= {*LANGUAGES, "mul"}
     assert entry.title and entry.good_for and entry.family in FAMILIES
     heads = ("pooler",) if entry.pooled else ()
-    least = 4 * parameters(outline(entry.spec, heads))
-    most = 4 * parameters(outline(entry.spec, (*heads, "mlm")))
+    size = 2 if entry.half else 4
+    least = size * parameters(outline(entry.spec, heads))
+    most = size * parameters(outline(entry.spec, (*heads, "mlm")))
     assert 0.985 * least <= entry.bytes <= 1.015 * most  # as published, against the sizes
     assert 0 < entry.max_length <= 8192
 

@@ -7,22 +7,22 @@ from typing import Any
 import torch
 import transformers
 
-from engine.checkpoints.families import FAMILIES
-from engine.spec.model import (
-    AlbertSpec,
-    BertSpec,
-    CamembertSpec,
-    DebertaSpec,
-    DistilBertSpec,
-    ElectraSpec,
-    EncoderSpec,
-    ModernBertSpec,
-    MpnetSpec,
-    RobertaSpec,
-    XlmRobertaSpec,
-)
+from engine.spec.families import FAMILIES
+from engine.spec.families.albert import AlbertSpec
+from engine.spec.families.bert import BertSpec
+from engine.spec.families.camembert import CamembertSpec
+from engine.spec.families.deberta import DebertaSpec
+from engine.spec.families.distilbert import DistilBertSpec
+from engine.spec.families.electra import ElectraSpec
+from engine.spec.families.modernbert import ModernBertSpec
+from engine.spec.families.mpnet import MpnetSpec
+from engine.spec.families.nomic import NomicBertSpec
+from engine.spec.families.roberta import RobertaSpec
+from engine.spec.families.xlm_roberta import XlmRobertaSpec
+from engine.spec.model import EncoderSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
+from tests.engine.models import added_heads
 from tests.engine.tokenizers.published_tokenizers import (
     byte_level,
     many_languages,
@@ -174,6 +174,17 @@ EXAMPLES = {
         },
         ("Model", "ForMaskedLM"),
     ),
+    "nomic_bert": Example(
+        "NomicBert",
+        NomicBertSpec(**SMALL, max_positions=48, rotary_base=100.0),
+        NomicBertSpec(vocab_size=30528),
+        SIZES
+        | {
+            "max_position_embeddings": 48,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 100.0},
+        },
+        ("Model", "ForMaskedLM"),
+    ),
 }
 
 OTHERS = tuple(name for name in EXAMPLES if name != "bert")
@@ -195,13 +206,19 @@ def write_tokenizer(family: str, folder: Path) -> Path:
     return folder
 
 
+def class_of(family: str, suffix: str) -> Any:
+    """The class of transformers; or ours on its encoder, where it has none."""
+    name = f"{EXAMPLES[family].classes}{suffix}"
+    return getattr(transformers, name, None) or getattr(added_heads, name)
+
+
 def published_model(family: str, suffix: str, **more: Any) -> Any:
     """A model of transformers with random weights; biases and norms are not what they begin as."""
     example = EXAMPLES[family]
     torch.manual_seed(3)
     config = getattr(transformers, f"{example.classes}Config")(**{**example.sizes, **more})
     config._attn_implementation = "eager"
-    model = getattr(transformers, f"{example.classes}{suffix}")(config)
+    model = class_of(family, suffix)(config)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:

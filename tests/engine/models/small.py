@@ -8,7 +8,7 @@ from torch import Tensor
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from engine.tokenizers.tokenizer import Tokenizer
 
 SPEC = BertSpec(

@@ -2,22 +2,25 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from transformers.core_model_loading import revert_weight_conversion
 
 from engine.checkpoints.config import spec_of
-from engine.checkpoints.families import FAMILIES
 from engine.checkpoints.info import checkpoint_info
 from engine.errors import BadCheckpoint, StudioError
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
 from engine.models.published import config_of, published_name
-from engine.spec.model import AlbertSpec
+from engine.spec.families import FAMILIES
+from engine.spec.families.albert import AlbertSpec
+from engine.spec.families.nomic import FIRST_FORM
 from engine.training.optimiser import freeze, height
 from tests.engine.models import small
 from tests.engine.models.family_folders import (
@@ -25,6 +28,7 @@ from tests.engine.models.family_folders import (
     LABELS,
     OTHERS,
     OWN_NETWORKS,
+    class_of,
     published_folder,
     published_model,
     write_tokenizer,
@@ -39,6 +43,7 @@ ADDED = {
     "ForQuestionAnswering": Heads(outputs=2, kind="question_answering"),
     "ForMultipleChoice": Heads(outputs=1, kind="multiple_choice"),
 }
+LAYERS = 4  # every third of ModernBERT sees all tokens
 BASE_PARAMETERS = {
     "distilbert": 66_362_880,
     "roberta": 124_055_040,
@@ -49,10 +54,11 @@ BASE_PARAMETERS = {
     "mpnet": 108_895_872,
     "deberta-v2": 183_831_552,
     "modernbert": 149_014_272,
+    "nomic_bert": 136_731_648,
 }
 STILL = {name: {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0} for name in OTHERS}
 STILL["albert"] |= {"classifier_dropout_prob": 0.0}
-STILL["modernbert"] = {}
+STILL["modernbert"] = STILL["nomic_bert"] = {}
 STILL["distilbert"] = {"dropout": 0.0, "attention_dropout": 0.0}
 CASES = [(f, s) for f in OTHERS for s in (*EXAMPLES[f].suffixes, *ADDED)]
 
@@ -64,6 +70,11 @@ def drawn(family: str, sequences: int = 3, tokens: int = 11) -> tuple[Tensor, Te
     pad = example.spec.fixed_pad_id or 0
     ids[ids == pad] = pad + 5
     return torch.where(real, ids, pad), segments, real
+
+
+def as_in_files(model: torch.nn.Module, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Tensors of a model of transformers under the names that its files have."""
+    return revert_weight_conversion(model, tensors)
 
 
 def apart(tensors: dict[str, Tensor], family: str) -> dict[str, Tensor]:
@@ -147,7 +158,7 @@ def test_what_is_made_here_is_loaded_there(family, dtype, tmp_path):
         labels = LABELS if heads.outputs == 3 else ()
         network = small.network(heads, EXAMPLES[family].spec)
         save(tmp_path / str(number), network, tokenizer, labels, dtype)
-        kind = getattr(transformers, EXAMPLES[family].classes + suffix)
+        kind = class_of(family, suffix)
         model = theirs(kind, tmp_path / str(number))
         assert_equal(family, load(tmp_path / str(number)).network, model, drawn(family))
         if labels:
@@ -155,8 +166,9 @@ def test_what_is_made_here_is_loaded_there(family, dtype, tmp_path):
 
 
 @pytest.mark.parametrize("family", OTHERS)
-def test_a_network_of_base_size_gives_the_same_numbers(family):
-    spec = EXAMPLES[family].base.model_copy(update={"vocab_size": 1_000})  # of the size of layers
+def test_a_network_of_base_width_gives_the_same_numbers(family):
+    spec = EXAMPLES[family].base  # of the size of layers; further ones repeat the first
+    spec = spec.model_copy(update={"vocab_size": 1_000, "layers": LAYERS})
     heads = Heads(mlm=True)
     config = config_of(spec, heads, (), "float32")
     assert spec_of(config) == spec
@@ -167,7 +179,7 @@ def test_a_network_of_base_size_gives_the_same_numbers(family):
     )
     model = getattr(transformers, f"{classes}ForMaskedLM")(read).eval()
     ours = shell(spec, heads)
-    stored = apart(model.state_dict(), family)
+    stored = apart(as_in_files(model, model.state_dict()), family)
     for name in dict(ours.named_parameters()):
         module, _, leaf = name.rpartition(".")
         value = torch.nn.Parameter(stored[published_name(name, FAMILIES[family], heads)])
@@ -184,7 +196,7 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
         family, "ForTokenClassification", tmp_path / "theirs", num_labels=3, **STILL[family]
     )
     ours, model, close = load(folder).network.train(), model.train(), 1e-6
-    if family != "modernbert":  # whose angles and softmax are float32 in transformers
+    if ours.spec.parts.positions != "rotary":  # angles are float32 in transformers
         ours, model, close = ours.double(), model.double(), 1e-9
     ids, segments, real = drawn(family)
     wanted = (ids % 3)[real]
@@ -193,9 +205,8 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
     torch.nn.functional.cross_entropy(said, wanted).backward()
     logits = ours.task(ours.encode(ids, segments, real).last)[real]
     torch.nn.functional.cross_entropy(logits, wanted).backward()
-    gradients = apart(
-        {n: p.grad for n, p in model.named_parameters() if p.grad is not None}, family
-    )
+    found = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    gradients = apart(as_in_files(model, found), family)
     compared = 0
     for name, parameter in ours.named_parameters():
         other = gradients.get(published_name(name, FAMILIES[family], ours.heads))
@@ -448,6 +459,20 @@ def spoiled(folder: Path, **values: object) -> Path:
             {"rope_parameters": {"full_attention": {"rope_type": "yarn", "rope_theta": 1e4}}},
             "rope_type to “yarn”",
         ),
+        ("nomic_bert", {"hidden_size": "absent"}, "it has no hidden_size"),
+        ("nomic_bert", {"head_dim": 8}, "head_dim to “8”"),
+        ("nomic_bert", {"num_attention_heads": 5}, "size 24 is not divisible by 5"),
+        ("nomic_bert", {"qkv_proj_bias": True}, "qkv_proj_bias to “True”"),
+        ("nomic_bert", {"prenorm": True}, "prenorm to “True”"),
+        ("nomic_bert", {"num_experts": 8}, "num_experts to “8”"),
+        ("nomic_bert", {"activation_function": "gelu"}, "activation “gelu, not gated”"),
+        ("nomic_bert", {"intermediate_size": 41}, "[40, 24] in the file, but [41, 24]"),
+        (
+            "nomic_bert",
+            {"rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+            "rope_type to “linear”",
+        ),
+        ("nomic_bert", {"rope_parameters": {"rope_theta": -1.0}}, "rotary_emb_base: must be"),
         ("mpnet", {"relative_attention_num_buckets": 64}, "relative_attention_num_buckets"),
         ("mpnet", {"pad_token_id": 0}, "pad_token_id to “0”"),
         ("electra", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
@@ -477,7 +502,7 @@ def test_a_config_that_cannot_be_right_is_refused(family, values, says, tmp_path
 def test_a_missing_or_damaged_tensor_of_the_encoder_is_refused(family, tmp_path):
     folder, _ = published_folder(family, "Model", tmp_path / "theirs")
     tensors = load_file(folder / "model.safetensors")
-    norms = ("LayerNorm.bias", "layer_norm.bias", "mlp_norm.weight")
+    norms = ("LayerNorm.bias", "layer_norm.bias", "mlp_norm.weight", "norm1.bias")
     name = next(name for name in tensors if name.endswith(norms))
     save_file({n: t for n, t in tensors.items() if n != name}, folder / "model.safetensors")
     with pytest.raises(BadCheckpoint, match="1 encoder tensors are missing"):
@@ -485,6 +510,35 @@ def test_a_missing_or_damaged_tensor_of_the_encoder_is_refused(family, tmp_path)
     save_file(tensors | {name: tensors[name] * float("nan")}, folder / "model.safetensors")
     with pytest.raises(BadCheckpoint, match="NaN or infinite"):
         load(folder)
+
+
+def as_first_published(config: dict[str, Any]) -> dict[str, Any]:
+    """A config of NomicBERT as its own files have it, with the names of GPT-2."""
+    now = {new: old for old, new in FIRST_FORM.items()}
+    kept = {now.get(name, name): value for name, value in config.items() if name != "head_dim"}
+    kept |= {
+        "rotary_emb_base": kept.pop("rope_parameters")["rope_theta"],
+        "rotary_emb_fraction": 1.0,
+    }
+    return kept | {"activation_function": "swiglu", "prenorm": False, "qkv_proj_bias": False}
+
+
+@pytest.mark.parametrize("prefix", ["", "bert.", "nomic_bert."])
+def test_both_forms_of_nomicbert_are_read(prefix, tmp_path):
+    folder, model = published_folder("nomic_bert", "ForMaskedLM", tmp_path / "theirs")
+    told = as_first_published(json.loads((folder / "config.json").read_bytes()))
+    del told["hidden_act"]
+    (folder / "config.json").write_text(json.dumps(told))
+    tensors = load_file(folder / "model.safetensors")
+    renamed = {name.replace("nomic_bert.", prefix): tensor for name, tensor in tensors.items()}
+    save_file(renamed, folder / "model.safetensors", {"format": "pt"})
+    loaded = load(folder)
+    assert not loaded.report.missing and not loaded.report.unexpected
+    assert loaded.spec == EXAMPLES["nomic_bert"].spec
+    assert loaded.info == checkpoint_info(folder)
+    assert_equal("nomic_bert", loaded.network, model, drawn("nomic_bert"))
+    told |= {"rotary_scaling_factor": 2, "max_trained_positions": 40, "n_positions": 80}
+    assert spec_of(told).max_positions == 40  # behind which angles would change
 
 
 def test_a_roberta_with_the_vocabulary_of_a_bert_is_refused(tmp_path):

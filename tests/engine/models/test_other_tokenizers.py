@@ -10,7 +10,7 @@ from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from engine.models.checkpoint import load, save
 from tests.engine.models.family_folders import EXAMPLES, TEXTS, published_model
-from tests.engine.tokenizers.published_tokenizers import byte_level, many_languages
+from tests.engine.tokenizers.published_tokenizers import byte_level, learned_unigram, many_languages
 from tests.engine.tokenizers.test_tokenizer_json import ends_words
 
 NAMES = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
@@ -40,10 +40,7 @@ def unigram(folder: Path) -> dict:
         [normalizers.NFKC(), normalizers.Replace("  ", " "), normalizers.Strip()]
     )
     found.pre_tokenizer = pre_tokenizers.Metaspace("▁", "always")
-    trainer = trainers.UnigramTrainer(
-        vocab_size=120, special_tokens=list(NAMES), unk_token="<unk>", show_progress=False
-    )
-    found.train_from_iterator(TEXTS, trainer)
+    found = learned_unigram(found, TEXTS, 120, NAMES)
     found.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
         pair="<s> $A </s> </s> $B </s>",

@@ -33,6 +33,7 @@ class ModernSpec(EncoderSpec):
             positions="rotary",
             feed_forward="gated",
             biases=False,
+            norm_biases=False,
             window=WINDOW,
             all_every=EVERY,
             rotary_base=100.0,

@@ -8,5 +8,5 @@ from tests.engine.runs import fake_worker
 
 if __name__ == "__main__":
     launch.command = fake_worker.command
-    run_watch.START_TIMEOUT = 0.5
+    run_watch.START_TIMEOUT = 2.0
     sys.exit(runner.main())

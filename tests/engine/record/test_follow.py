@@ -39,6 +39,7 @@ PREPARED = Prepared(
     versions={"a": "1"},
     best_metric="validation_accuracy",
 )
+COLUMNS = [column.key for column in Run.__table__.columns]
 
 
 class Followed:
@@ -328,3 +329,39 @@ def test_events_are_kept_in_full_after_many_restarts(followed: Followed) -> None
     with followed.record.read() as session:
         assert len(curves(session, "one")["loss"]) == 20
     assert isinstance(followed.folder.last_words()[-1], Measured)
+
+
+def test_events_that_come_together_say_what_they_say_one_by_one(record: Record, home: Home) -> None:
+    at = now()
+    said = [
+        Started(pid=1, at=at),
+        PREPARED.model_copy(update={"at": at + timedelta(seconds=1)}),
+        *(
+            measured(name, step, value).model_copy(update={"at": at + timedelta(seconds=step)})
+            for step in (2, 4, 3)
+            for name, value in (("loss", 1 / step), ("validation_accuracy", step / 10))
+        ),
+        Waiting(problem="full", advice="make room", at=at + timedelta(seconds=5)),
+        Progressed(stage="tokenising", done=1, total=3, at=at + timedelta(seconds=6)),
+        measured("loss", 9, float("nan")).model_copy(update={"at": at + timedelta(seconds=9)}),
+        measured("rate", 8, 0.5).model_copy(update={"at": at + timedelta(seconds=7)}),
+    ]
+    followed = Followed(record, home)
+    for event in said:
+        followed.hear(event)
+    with record.session() as session:
+        one_by_one = {c: getattr(find(session, "one"), c) for c in COLUMNS}
+        run = find(session, "one")
+        curve = curves(session, "one")
+        session.delete(run)
+        session.flush()
+        add_run(session, followed.folder, followed.folder.job(), "starting")
+    run, heard = followed.catch_up()
+    assert len(heard) == len(said)
+    assert {c: getattr(run, c) for c in one_by_one if c != "created"} == {
+        c: value for c, value in one_by_one.items() if c != "created"
+    }
+    assert (run.state, run.loss, run.step, run.seconds) == ("running", None, 9, 10.0)
+    assert (run.paced_step, run.problem, run.stage) == (2, "", "")
+    with record.session() as session:
+        assert curves(session, "one") == curve

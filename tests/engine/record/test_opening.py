@@ -11,7 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
@@ -88,17 +90,18 @@ def test_a_newer_record_is_refused_and_not_touched(
     assert all_backups(home.backups) == []
 
 
-SECOND = '''
+NOW, NEXT = opening.VERSION, opening.VERSION + 1
+SECOND = f'''
 """One more table."""
 from alembic import op
-revision = "0002"
-down_revision = "0001"
+revision = "{NEXT:04d}"
+down_revision = "{NOW:04d}"
 
 
 def upgrade() -> None:
-    op.execute("CREATE TABLE tags (name TEXT)")
+    op.execute("CREATE TABLE more (name TEXT)")
     op.execute("UPDATE runs SET notes = 'upgraded'")
-    op.execute("PRAGMA user_version = 2")
+    op.execute("PRAGMA user_version = {NEXT}")
 '''
 
 
@@ -110,9 +113,9 @@ def second_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
         folder = tmp_path / "mi%grations"
         if not folder.exists():
             shutil.copytree(opening.MIGRATIONS, folder)
-        (folder / "versions" / "v0002_more.py").write_text(migration)
+        (folder / "versions" / f"v{NEXT:04d}_more.py").write_text(migration)
         monkeypatch.setattr(opening, "MIGRATIONS", folder)
-        monkeypatch.setattr(opening, "VERSION", 2)
+        monkeypatch.setattr(opening, "VERSION", NEXT)
 
     return become
 
@@ -142,21 +145,48 @@ def test_an_older_record_is_backed_up_and_upgraded(
     add_one_run(home)
     second_version(SECOND)
     reopen(home).close()
-    assert state_of(home.record) == (2, ["upgraded"])
+    assert state_of(home.record) == (NEXT, ["upgraded"])
     (backup,) = all_backups(home.backups)
-    assert backup.name.endswith("-upgrade.db") and state_of(backup) == (1, [""])
+    assert backup.name.endswith("-upgrade.db") and state_of(backup) == (NOW, [""])
     reopen(home).close()
     assert len(all_backups(home.backups)) == 1
+
+
+def test_the_first_version_gets_tags_and_an_archive(
+    home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = tmp_path / "first"
+    shutil.copytree(opening.MIGRATIONS, first)
+    for later in sorted((first / "versions").glob("v*.py"))[1:]:
+        later.unlink()
+    config = Config()
+    config.set_main_option("script_location", str(first))
+    config.set_main_option("path_separator", "os")
+    engine = create_engine(f"sqlite:///{home.record}")
+    with engine.connect() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    engine.dispose()
+    assert state_of(home.record) == (1, [])
+    add_one_run(home)
+    record = reopen(home)
+    with record.read() as session:
+        (run,) = all_runs(session)
+    record.close()
+    assert (run.tags, run.archived) == ([], False)
+    assert state_of(home.record)[0] == NOW
 
 
 def test_an_upgrade_that_fails_leaves_the_old_record(
     home: Home, second_version: Callable[[str], None]
 ) -> None:
     add_one_run(home)
-    second_version(SECOND.replace("PRAGMA user_version = 2", "INSERT INTO nothing VALUES (1)"))
+    second_version(
+        SECOND.replace(f"PRAGMA user_version = {NEXT}", "INSERT INTO nothing VALUES (1)")
+    )
     with pytest.raises(StudioError, match="could not be upgraded"):
         reopen(home)
-    assert state_of(home.record) == (1, [""])
+    assert state_of(home.record) == (NOW, [""])
 
 
 def test_an_upgrade_that_is_killed_leaves_the_old_record_and_is_made_again(
@@ -165,12 +195,12 @@ def test_an_upgrade_that_is_killed_leaves_the_old_record_and_is_made_again(
     add_one_run(home)
     killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     second_version(SECOND + f"    exec({killed!r})\n")
-    code = """
+    code = f"""
 import sys
 from pathlib import Path
 from engine.home import Home
 from engine.record import opening
-opening.MIGRATIONS, opening.VERSION = Path(sys.argv[1]), 2
+opening.MIGRATIONS, opening.VERSION = Path(sys.argv[1]), {NEXT}
 home = Home()
 opening.open_record(home.record, home.backups)
 """
@@ -179,10 +209,10 @@ opening.open_record(home.record, home.backups)
         env={**os.environ, "PYTHONPATH": str(CODE)},
     )
     assert ended.returncode == -9
-    assert state_of(home.record) == (1, [""])
+    assert state_of(home.record) == (NOW, [""])
     second_version(SECOND)
     reopen(home).close()
-    assert state_of(home.record) == (2, ["upgraded"])
+    assert state_of(home.record) == (NEXT, ["upgraded"])
 
 
 def test_migrating_is_learned_only_when_there_is_something_to_migrate(home: Home) -> None:

@@ -14,7 +14,16 @@ from engine.record.follow import catch_up
 from engine.record.metrics import Metric
 from engine.record.opening import Record, open_record
 from engine.record.rebuild import Found, rebuild, refill
-from engine.record.runs import Run, add_run, all_runs, set_name, set_notes, set_star
+from engine.record.runs import (
+    Run,
+    add_run,
+    all_runs,
+    set_archived,
+    set_name,
+    set_notes,
+    set_star,
+    set_tags,
+)
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder, step_of
 from tests.engine.faults import without_the_rights_of_root
@@ -86,13 +95,16 @@ def test_what_the_user_said_is_kept(home: Home, record: Record, trained: Train) 
         set_name(session, "one", "Mein Versuch <b>")
         set_notes(session, "one", "good\nso far")
         set_star(session, "one", True)
+        set_tags(session, "one", [" paper ", "", "paper", "ward 7"])
+        set_archived(session, "one", True)
         add_run(session, waiting, waiting.job(), "queued")
     assert rebuild(home) == 3
     with record.read() as session:  # the window has it open meanwhile
         one, two, three = (find(session, name) for name in ("one", "two", "three"))
     assert one and two and three
     assert (one.name, one.notes, one.star) == ("Mein Versuch <b>", "good\nso far", True)
-    assert (two.name, two.notes, two.star) == ("short", "", False)
+    assert (one.tags, one.archived) == (["paper", "ward 7"], True)
+    assert (two.name, two.notes, two.star, two.tags) == ("short", "", False, [])
     assert (one.state, three.state) == ("finished", "queued")
     assert any(b.name.endswith("-rebuild.db") for b in all_backups(home.backups))
 

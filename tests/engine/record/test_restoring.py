@@ -13,10 +13,10 @@ from app.__main__ import main
 from engine.errors import DiskFull
 from engine.home import Home
 from engine.record.backups import all_backups, back_up
-from engine.record.opening import open_record
+from engine.record.opening import VERSION, open_record
 from engine.record.rebuild import rebuild, refill
 from engine.record.run_manager import RunManager
-from engine.record.runs import Run, all_runs, set_name, set_notes, set_star
+from engine.record.runs import Run, all_runs, set_archived, set_name, set_notes, set_star, set_tags
 from engine.runs.folder import RunFolder
 from tests.engine import faults
 
@@ -34,6 +34,8 @@ def lived_in(home: Home, trained: Train) -> Home:
         set_name(session, "one", "Mine")
         set_notes(session, "two", "line\nby line")
         set_star(session, "two", True)
+        set_tags(session, "two", ["paper", "ward 7"])
+        set_archived(session, "two", True)
     back_up(home.record, home.backups, "daily")
     shutil.rmtree(home.runs / "lost")  # of which only the record knows still
     trained("three")
@@ -100,6 +102,7 @@ def test_a_record_that_is_gone_comes_back_from_its_newest_backup(lived_in: Home,
     GONE[kind](lived_in)
     runs, said = settled(lived_in)
     assert set(runs) == {"one", "two", "three", "lost"}
+    assert (runs["two"].tags, runs["two"].archived) == (["paper", "ward 7"], True)
     assert (runs["one"].name, runs["two"].notes, runs["two"].star) == (
         "Mine",
         "line\nby line",
@@ -117,6 +120,7 @@ def test_damage_that_sqlite_does_not_see_is_found_and_nothing_said_is_lost(
     change(lived_in, *([statements] if isinstance(statements, str) else statements))
     runs, said = settled(lived_in)
     assert set(runs) == {"one", "two", "three", "lost"}
+    assert (runs["two"].tags, runs["two"].archived) == (["paper", "ward 7"], True)
     assert (runs["one"].name, runs["two"].notes, runs["two"].star) == (
         "Mine",
         "line\nby line",
@@ -143,7 +147,7 @@ def test_nothing_is_restored_where_nothing_was_lost(home: Home) -> None:
 def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(
     lived_in: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    change(lived_in, "PRAGMA user_version = 3")
+    change(lived_in, f"PRAGMA user_version = {VERSION + 1}")
     content = lived_in.record.read_bytes()
     assert main(["rebuild"]) == 1
     assert "rebuild --set-aside" in capsys.readouterr().err

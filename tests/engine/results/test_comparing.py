@@ -32,8 +32,7 @@ def test_rows_are_matched_by_number_and_text_then_by_text_alone() -> None:
     ]
     assert (found.only_first, found.only_second) == (2, 2)
     assert found.sentence == (
-        "3 rows are in both; 2 are only in the first, 2 only in the second, and 0 have another "
-        "gold label"
+        "3 rows are in both, 2 rows only in the first, 2 rows only in the second"
     )
     assert compare(first, first).matching.sentence == "5 rows are in both"
 
@@ -63,9 +62,9 @@ def test_flips_are_rows_on_both_sides() -> None:
         assert better.nonzero()[0].tolist() == [1, 3] and worse.nonzero()[0].tolist() == [0, 4]
     assert found.mcnemar == 1
     assert found.sentence == (
-        "The difference may be chance: accuracy 50 and 50 (difference from "
+        "The difference may be chance: accuracy 50 % and 50 % (difference from "
         f"{100 * found.metrics[0].difference.low:+.3g} to "
-        f"{100 * found.metrics[0].difference.high:+.3g}; McNemar p = 1, 6 rows)."
+        f"{100 * found.metrics[0].difference.high:+.3g} points; McNemar p = 1, 6 rows)."
     )
 
 
@@ -107,7 +106,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     with pytest.raises(StudioError) as caught:
         compare(tagged([("a", "O", "O")]), numbers([1], [1]))
     assert caught.value.problem == (
-        "The two results are of different tasks: token_classification and regression."
+        "The two results are of different tasks: Token classification (NER) and Regression."
     )
     apart = compare(
         classified(["good"], ["bad"], text=["a"]), classified(["good"], ["bad"], text=["b"])
@@ -122,7 +121,7 @@ def test_runs_with_several_seeds_are_tested() -> None:
     found, said = compare_seeds("accuracy", one, two)
     theirs = stats.ttest_rel(list(two.values()), list(one.values()))
     assert found.p == pytest.approx(theirs.pvalue)
-    assert said.startswith("The second result is better: accuracy 75.33 against 71 ")
+    assert said.startswith("The second result is better: accuracy 75.33 % against 71 % ")
     assert "paired t-test over 6 runs" in said
     _, said = compare_seeds("accuracy", one, {4: 0.70, 5: 0.75})
     assert said.startswith("The difference may be chance") and "Welch's t-test" in said

@@ -36,6 +36,13 @@ def test_a_regression_begins_with_its_largest_residual() -> None:
     assert mistakes_first(found).tolist() == [1, 0, 2]
 
 
+def test_predicted_numbers_are_sorted_as_numbers() -> None:
+    record = {"row": range(3), "gold": ["10", "9", None], "predicted": ["1e-4", "12.5", "3"]}
+    found = Predictions.of(facts("regression"), record, {"text": ["a", "b", "c"]})
+    assert sorted_by(found, "predicted").tolist() == [0, 2, 1]
+    assert sorted_by(found, "gold").tolist() == [1, 0, 2]
+
+
 def test_without_probabilities_the_loss_says_how_sure_a_mistake_is() -> None:
     found = classified(["a", "a", "a"], ["b", "a", "b"], labels=("a", "b"), text=["x"] * 3)
     record = found.table.set_column(4, "probability", pa.nulls(3, pa.float32()))

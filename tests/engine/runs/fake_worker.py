@@ -46,11 +46,11 @@ def save(folder: RunFolder, step: int, best: bool = False) -> None:
     )
 
 
-def tell_step(folder: RunFolder, step: int) -> None:
+def tell_step(folder: RunFolder, step: int, factor: float = 1.0) -> None:
     folder.append(measured("loss", step, 1 / step))
     folder.append(measured("learning_rate", step, 1e-5))
     if step % 2 == 0:
-        folder.append(measured("validation_accuracy", step, 1 - 1 / step))
+        folder.append(measured("validation_accuracy", step, factor * (1 - 1 / step)))
 
 
 def main(folder: RunFolder) -> int:
@@ -69,14 +69,15 @@ def main(folder: RunFolder) -> int:
         plan = Prepared(steps=steps, parameters=7, examples=9, device=device, threads=1)
         folder.append(plan.model_copy(update={"best_metric": "validation_accuracy"}))
         for step in range(first + 1, steps + 1):
-            tell_step(folder, step)
+            tell_step(folder, step, min(1.0, asked.training.learning_rate / 5e-5))
             if step % 2 == 0:
                 save(folder, step, best=True)
             if asked.name.startswith("long") and step == first + 3:
                 outcome = _wait(folder)
                 if outcome != "go on":
                     save(folder, step)
-                    folder.append(Ended(outcome="stopped", step=step))
+                    reason = folder.stop_reason()
+                    folder.append(Ended(outcome="stopped", step=step, problem=reason))
                     return 0
         folder.append(Ended(outcome="finished", step=steps))
     return 0

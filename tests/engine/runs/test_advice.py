@@ -34,8 +34,8 @@ def job(kind: str = "text_classification", **training: Any) -> JobSpec:
 def prepared(**more: Any) -> Prepared:
     given = {
         "best_metric": "validation_accuracy",
-        "usual_answer": "positive",
-        "usual_share": 0.6,
+        "majority": "positive",
+        "majority_score": 0.6,
         "layer_weights": LAYER_WEIGHTS,
         "longest": 512,
     }
@@ -77,7 +77,7 @@ STILL = line(0.69, 0.685)
 TURNING = [(s, 0.2 + abs(s - 50) / 100) for s in range(1, STEPS + 1)]
 RISING = by_epoch(0.5, 0.45, 0.6, 0.9)
 FALLEN = by_epoch(0.7, 0.8, 0.76, 0.7)
-SPANS = {"best_metric": "validation_f1", "usual_answer": "O", "usual_share": 0.95}
+SPANS = {"best_metric": "validation_f1", "majority": "O", "majority_score": 0.95}
 CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
     "rate too high": (
         measurements(job(learning_rate=0.01), STILL, scores=MAJORITY),
@@ -86,7 +86,7 @@ CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
     ),
     "no better than always the same": (
         measurements(job(learning_rate=5e-5), scores=MAJORITY),
-        "No better than always predicting “positive” (60.0%).",
+        "No better than the majority baseline, which always predicts “positive” (60.0 %).",
         {"learning_rate": 5e-4},
     ),
     "has hardly learned": (
@@ -106,7 +106,7 @@ CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
     ),
     "most inputs are truncated": (
         measurements(job(max_length=64), cut=0.8),
-        "80% of the training inputs are truncated to 64 tokens.",
+        "80 % of the training inputs are truncated to 64 tokens.",
         {"max_length": 128},
     ),
 }

@@ -37,8 +37,12 @@ import os, sys, time
 from pathlib import Path
 from engine.runs.folder import RunFolder
 with RunFolder(Path(sys.argv[1])).lock():
-    if len(sys.argv) > 2 and os.fork() == 0:
-        time.sleep(600)
+    if len(sys.argv) > 2:
+        begun, begins = os.pipe()
+        if os.fork() == 0:
+            os.write(begins, b".")
+            time.sleep(600)
+        os.read(begun, 1)  # the child has given the lock back
     print("held", flush=True)
     time.sleep(600)
 """
@@ -267,7 +271,7 @@ def test_asking_never_keeps_a_worker_out(folder: RunFolder) -> None:
     try:
         for _ in range(50):
             with folder.lock():
-                pass
+                assert folder.has_worker()
     finally:
         over.set()
         for thread in asking:

@@ -3,8 +3,9 @@
 import pytest
 from pydantic import BaseModel
 
-from engine.checkpoints.families import FAMILIES
 from engine.spec.dataset import Mapping, Reading, Split
+from engine.spec.families import FAMILIES
+from engine.spec.families.bert import BertSpec
 from engine.spec.features import Features
 from engine.spec.fields import (
     LEVELS,
@@ -16,7 +17,6 @@ from engine.spec.fields import (
     ticks_of,
 )
 from engine.spec.job import FromScratch
-from engine.spec.model import BertSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
 

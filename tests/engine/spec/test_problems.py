@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from engine.phrases import Phrase
 from engine.spec.dataset import Mapping, Split
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from engine.spec.problems import Problem
 from engine.spec.training import HardwareSpec, TrainingSpec
 from engine.validation import describe_validation, problems_in

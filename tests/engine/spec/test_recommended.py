@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from engine.spec.families.bert import bert
 from engine.spec.features import Features
-from engine.spec.model import bert
 from engine.spec.recommended import (
     EPOCHS,
     LARGEST,

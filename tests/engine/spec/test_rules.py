@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from engine.phrases import Phrase
+from engine.spec.families.bert import PRESETS
 from engine.spec.job import RULES, JobSpec
-from engine.spec.model import PRESETS
 from engine.validation import problems_in
 
 CHECKPOINT = {"kind": "checkpoint", "path": Path("model")}
@@ -44,6 +44,10 @@ CASES = {
     ("hardware.sharded", "training.ema_decay", "training.lora_rank", "features.vectors"): {
         "hardware": SHARDED,
         "training": {"ema_decay": 0.9},
+    },
+    ("search", "features.vectors"): {
+        "features": {"vectors": "layer sweep"},
+        "search": {"fields": [{"path": "training.epochs", "values": [1, 2]}]},
     },
 }
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.data.datasets.store import Rows
 from engine.models.network import Network
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import special_ids
 from engine.tasks.pretraining import PretrainingLearner, mask_tokens, predictions

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.shipped import minilm
 from engine.spec.dataset import Mapping, Reading
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from engine.spec.sentence import DenseSpec, SentenceSpec
 from engine.spec.tasks.sentence_similarity import SentenceSimilarity
 from engine.tasks import learner_of
@@ -317,6 +318,42 @@ def test_a_hostile_folder_is_refused_in_a_sentence(
     (folder / file).write_text(json.dumps(content))
     with pytest.raises(BadCheckpoint, match=said):
         checkpoint.load(folder)
+
+
+ODD: tuple[Any, ...] = (None, 7, "x", [7], [[]], {"a": 1}, True, -1, 1.5, float("nan"), 10**30)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        *("modules.json", "1_Pooling/config.json", "2_Dense/config.json"),
+        *("sentence_bert_config.json", "config_sentence_transformers.json"),
+    ],
+)
+def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(
+    file: str, tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
+    (folder / "manifest.json").unlink()
+    good = json.loads((folder / file).read_text())
+    for value in ODD:
+        spoiled = [value, {"path": "", "type": value}]
+        if isinstance(good, list):
+            spoiled += [[*good, value], [{**one, "path": value} for one in good]]
+            spoiled += [[{**one, "type": value} for one in good]]
+        else:
+            spoiled += [good | {name: value} for name in good]
+        for content in spoiled:
+            (folder / file).write_text(json.dumps(content))
+            said = ("it is loaded.", "As it was.")
+            try:
+                checkpoint.load(folder)
+            except BadCheckpoint as refused:
+                said = (refused.problem, refused.advice)
+            assert said[0].isprintable() and len(said[0]) <= 300
+            assert all(part.endswith(".") for part in said), (content, said)
+            with suppress(StudioError):  # a page reads less, and may see nothing wrong
+                checkpoint_info(folder)
 
 
 def test_missing_weights_of_a_layer_are_refused(tmp_path: Path, tokenizer: Tokenizer) -> None:

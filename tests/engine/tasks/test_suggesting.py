@@ -53,7 +53,11 @@ def test_rows_without_two_labels_are_refused(tmp_path: Path) -> None:
     with pytest.raises(StudioError, match="fewer than two labels"):
         find_label_errors(data, None, lambda *_: None)
     made = fine_tuned(tmp_path, "regression")
-    with pytest.raises(StudioError, match="does not classify"):
+    with pytest.raises(StudioError, match="Every row has a label"):
+        suggest_labels(data, checkpoint.load(made.checkpoint), "uncertain", lambda *_: None)
+    (tmp_path / "some").mkdir()
+    data = stored(tmp_path / "some", ["a film,good", "a film more,"] * 12)
+    with pytest.raises(StudioError, match="does not classify texts, and fewer than two"):
         suggest_labels(data, checkpoint.load(made.checkpoint), "uncertain", lambda *_: None)
 
 
@@ -69,6 +73,18 @@ def test_rows_without_a_label_get_suggestions(tmp_path: Path) -> None:
         assert {one.label for one in found.suggestions} <= set(loaded.labels)
     margins = [one.probability for one in found.suggestions]
     assert all(0 <= one <= 1 for one in margins)
+
+
+def test_a_model_that_is_no_classifier_learns_from_the_rows_with_a_label(tmp_path: Path) -> None:
+    kinds = [kind for n in range(30) for kind in WORDS]
+    rows = [f"{WORDS[kind]} {n},{'' if n % 3 else kind}" for n, kind in enumerate(kinds)]
+    data = stored(tmp_path, rows)
+    loaded = checkpoint.load(fine_tuned(tmp_path, "regression").checkpoint)
+    for order in ("uncertain", "diverse"):
+        found = suggest_labels(data, loaded, order, lambda *_: None)
+        assert sorted(one.row for one in found.suggestions) == [n for n in range(60) if n % 3]
+        assert all(one.label == kinds[one.row] for one in found.suggestions)
+        assert all(0.5 < one.probability <= 1 for one in found.suggestions)
 
 
 def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from engine.data.datasets.store import Rows
 from engine.errors import MissingColumn, StudioError
 from engine.models import checkpoint
 from engine.models.network import Network
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from engine.spec.task import TaskSpec
 from engine.spec.tasks.multi_label import MultiLabel
 from engine.spec.tasks.multiple_choice import MultipleChoice

@@ -1,7 +1,7 @@
 """Small tokenizers of other kinds, learned by the library and written as they are published."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,25 @@ MASK = {
     "rstrip": False,
     "single_word": False,
 }
+
+
+def learned_unigram(library: Tokenizer, texts: Iterable[str], size: int,
+                    special: Sequence[str]) -> Tokenizer:  # fmt: skip
+    """A Unigram of these texts, its pieces in an order that does not change with the process.
+
+    The trainer adds up and breaks ties in the order of a hash table, which each process draws;
+    which pieces it drops may still depend on it where the texts have more than `size`.
+    """
+    trainer = trainers.UnigramTrainer(
+        vocab_size=size, special_tokens=list(special), unk_token="<unk>", show_progress=False
+    )
+    library.train_from_iterator(texts, trainer)
+    content = json.loads(library.to_str())
+    vocabulary = content["model"]["vocab"]
+    pieces = [(piece, round(score, 4)) for piece, score in vocabulary[len(special) :]]
+    pieces.sort(key=lambda one: (-one[1], one[0]))
+    content["model"]["vocab"] = [*vocabulary[: len(special)], *pieces]
+    return Tokenizer.from_str(json.dumps(content))
 
 
 def byte_level(folder: Path, texts: Iterable[str], size: int = 600, spaced: bool = False) -> Path:
@@ -71,10 +90,7 @@ def sentence_pieces(
     library.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", "always")]
     )
-    trainer = trainers.UnigramTrainer(
-        vocab_size=size, special_tokens=list(ALBERT), unk_token="<unk>", show_progress=False
-    )
-    library.train_from_iterator(texts, trainer)
+    library = learned_unigram(library, texts, size, ALBERT)
     library.post_processor = processors.TemplateProcessing(
         single="[CLS]:0 $A:0 [SEP]:0",
         pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
@@ -130,10 +146,7 @@ def many_languages(folder: Path, texts: Iterable[str], size: int, family: str) -
     library.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace("▁", "always")]
     )
-    trainer = trainers.UnigramTrainer(
-        vocab_size=size, special_tokens=first, unk_token="<unk>", show_progress=False
-    )
-    library.train_from_iterator(texts, trainer)
+    library = learned_unigram(library, texts, size, first)
     content = json.loads(library.to_str())
     content["model"]["vocab"] += [
         *([["<s>", 0.0], ["</s>", 0.0]] if family == "camembert" else []),

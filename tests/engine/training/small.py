@@ -8,8 +8,8 @@ from pathlib import Path
 from engine.messages.events import Measured
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping, Reading, Split
+from engine.spec.families.bert import BertSpec
 from engine.spec.job import FromScratch, JobSpec
-from engine.spec.model import BertSpec
 from engine.spec.task import TaskSpec
 from engine.spec.tasks.multi_label import MultiLabel
 from engine.spec.tasks.multiple_choice import MultipleChoice

@@ -12,8 +12,8 @@ from engine.messages.events import Ended
 from engine.messages.question import Working, parse_answer
 from engine.runs import launch
 from engine.runs.reproducibility import reproducibility_of
+from engine.spec.families.bert import PRESETS
 from engine.spec.job import FromScratch, JobSpec
-from engine.spec.model import PRESETS
 from engine.spec.tasks.pretraining import Pretraining
 from engine.training.memory import peak_memory
 from tests.engine.training import small

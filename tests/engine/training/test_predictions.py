@@ -50,6 +50,27 @@ def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
     assert again.facts.metrics == pytest.approx(found.facts.metrics, abs=1e-5)
 
 
+def test_what_is_kept_says_in_which_precision_it_was_computed(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, steps=6, evaluate_every=3)
+    found = {}
+    for precision in ("fp32", "bf16"):
+        hardware = job.hardware.model_copy(update={"precision": precision})
+        run = small.new_run(tmp_path / precision, job.model_copy(update={"hardware": hardware}))
+        train(run.job(), run, run.append)
+        found[precision] = kept(run)
+        assert found[precision].facts.precision == precision
+    best = best_step(run)
+    predictor = Predictor(run.checkpoint(best), job.training.max_length)
+    dataset = open_dataset(run.dataset)
+    rows, cells = dataset.rows("validation"), dataset.cells("validation")
+    origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
+    again = scored_rows(predictor, rows, cells, origin).predictions
+    assert again.facts.precision == "fp32", "as Explore computes it"
+    short = found["bf16"].scores
+    assert not np.array_equal(again.scores, short), "so both pages name theirs"
+    np.testing.assert_allclose(again.scores, short, atol=2e-2)  # bf16 has 8 bits
+
+
 def test_a_run_that_is_stopped_has_the_file_at_once(tmp_path: Path) -> None:
     job = small.classifying(tmp_path, steps=40, evaluate_every=3)
     run = small.new_run(tmp_path / "run", job)

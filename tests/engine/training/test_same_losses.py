@@ -186,7 +186,7 @@ def splits_of_then(
     rows: int, validation: float, test: float, seed: int, labels: Any, groups: Any
 ) -> tuple[Any, int]:
     """Rows were drawn one by one; of questions, which have no labels, the passages were."""
-    if labels is not None:
+    if labels is not None or groups is None:  # no two rows are of one passage
         return draw_splits(rows, validation, test, seed, labels)
     _, first, places = np.unique(groups, return_index=True, return_inverse=True)
     passages = np.argsort(np.argsort(first))[places]  # numbered as they come

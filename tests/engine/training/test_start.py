@@ -4,10 +4,15 @@ import csv
 from pathlib import Path
 
 import pytest
+from sklearn.dummy import DummyClassifier
 
 from engine.messages.events import Prepared
+from engine.results.predictions import read_predictions
+from engine.results.store import baselines_of_run, kept_in
+from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Mapping
 from engine.spec.job import JobSpec
+from engine.tasks.scoring import fit_baselines
 from engine.training.loop import train
 from tests.engine.training import small
 
@@ -44,10 +49,29 @@ def test_a_run_says_what_is_usual_and_what_is_absent_in_validation(
     job: JobSpec, tmp_path: Path
 ) -> None:
     said = prepared(job, tmp_path / "run")
-    assert (said.usual_answer, said.usual_share, said.absent) == ("bad", 0.75, ("odd",))
+    assert (said.majority, said.majority_score, said.absent) == ("good", 0.25, ("odd",))
     assert said.cut == 0.5
     assert said.longest == small.NETWORK.max_positions
     assert said.layer_weights == 2 * (4 * 16**2 + 2 * 16 * 32)
+
+
+def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
+    job: JobSpec, tmp_path: Path
+) -> None:
+    run = RunFolder.create(tmp_path / "run", job)
+    told: list[object] = []
+    train(job, run, told.append)
+    said = next(event for event in told if isinstance(event, Prepared))
+    texts, rest = ([[0]] * len(ROWS[part]) for part in ROWS)
+    dummy = DummyClassifier(strategy="most_frequent").fit(texts, ROWS["train"])
+    assert said.majority == dummy.predict(rest)[0]
+    assert said.majority_score == dummy.score(rest, ROWS["validation"])
+    (kept,) = kept_in(run.results)
+    made = fit_baselines(baselines_of_run(run, "validation", kept.facts.labels), tmp_path)
+    every = [read_predictions(file) for file in made.files]
+    (beside,) = (one for one in every if one.facts.model == "Majority")
+    assert set(beside.table["predicted"].to_pylist()) == {said.majority}
+    assert beside.facts.metrics["accuracy"] == said.majority_score
 
 
 @pytest.mark.parametrize(
@@ -63,4 +87,4 @@ def test_what_is_usual_is_told_where_there_are_labels(
     make: object, answers: set[str], tmp_path: Path
 ) -> None:
     said = prepared(make(tmp_path), tmp_path / "run")  # type: ignore[operator]
-    assert said.usual_answer in answers and (said.usual_share > 0) == bool(said.usual_answer)
+    assert said.majority in answers and (said.majority_score > 0) == bool(said.majority)

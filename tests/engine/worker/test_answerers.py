@@ -20,6 +20,7 @@ from engine.worker.answerers import ANSWERERS, REMEMBERED, precise
 from engine.worker.desk import Desk
 from engine.worker.explore import answer
 from engine.worker.hub import HUB_ANSWERERS
+from engine.worker.search import SEARCH_ANSWERERS
 
 quick = pytest.mark.skipif(not present("float16"), reason="no float16 here")
 
@@ -122,7 +123,7 @@ def questions_of(module):
     ]
 
 
-def test_every_question_has_an_answerer_and_an_answer_of_its_own():
+def test_every_question_has_an_answerer_and_every_kind_one_class():
     """A file of `engine/messages` that asks something is answered by one of the workers."""
     packages = (engine.messages.__path__, engine.messages.explore.__path__)
     prefixes = ("engine.messages.", "engine.messages.explore.")
@@ -132,8 +133,9 @@ def test_every_question_has_an_answerer_and_an_answer_of_its_own():
         for found in pkgutil.iter_modules(path, prefix)
         for each in questions_of(importlib.import_module(found.name))
     ]
-    assert set(asked) == {*ANSWERERS, *HUB_ANSWERERS}
+    assert set(asked) == {*ANSWERERS, *HUB_ANSWERERS, *SEARCH_ANSWERERS}
     assert all(each.worker == "hub" for each in HUB_ANSWERERS)
-    for of in (lambda each: each, lambda each: each.answered_by):
-        kinds = [of(each).model_fields["kind"].default for each in asked]
+    assert all(each.worker == "search" for each in SEARCH_ANSWERERS)
+    for classes in (asked, {each.answered_by for each in asked}):
+        kinds = [one.model_fields["kind"].default for one in classes]
         assert len(set(kinds)) == len(kinds)

@@ -101,7 +101,7 @@ class LabelBars(QTableView):
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         metrics = QFontMetricsF(self.font())
-        names = [one_line(label[:30]) for label, _ in model.labels[:200]]
+        names = [model.index(row, 0).data()[:30] for row in range(min(model.rowCount(), 200))]
         width = max((metrics.horizontalAdvance(name) for name in names), default=0)
         self.setColumnWidth(0, round(min(max(width + 6 * SPACE, 14 * SPACE), 36 * SPACE)))
         shown = min(len(labels), SHOWN_BARS)
@@ -143,10 +143,11 @@ class _Bar(QStyledItemDelegate):
 
 
 class Balance(QObject):
-    """Says in a sentence how even the labels are."""
+    """Says in a sentence how even the labels are; rows without one do not count."""
 
     def sentence(self, labels: dict[str, int]) -> str:
-        counts = [count for count in labels.values() if count]
+        labels = {label: count for label, count in labels.items() if label and count}
+        counts = list(labels.values())
         if len(counts) < 2:
             return self.tr("There is only one label, so there is nothing to learn.")
         most, least, total = max(counts), min(counts), sum(counts)

@@ -21,7 +21,7 @@ from app.library import ModelEntry
 from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
-from app.pages.data.dataset.editing.part import EditingPart
+from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH, EditingPart
 from app.pages.data.dataset.state import DatasetState, Query
 from app.pages.data.dataset.table import OWN_COLUMNS, RowsModel
 from app.pages.data.texts import line_of
@@ -50,6 +50,7 @@ class DatasetView(Page):
     """Signals:
     left: back to the list.
     trained, deleted: the button of that name was pressed.
+    lineage_wanted: what was made from this version should be shown.
     revised: the folder of a version that was made of this one.
     cured: the folder of one that a cure made, and what it changed.
     undone: back to the version that this one was made from.
@@ -59,6 +60,7 @@ class DatasetView(Page):
     left = Signal()
     trained = Signal()
     deleted = Signal()
+    lineage_wanted = Signal()
     revised = Signal(Path)
     cured = Signal(Path, str)
     undone = Signal()
@@ -73,9 +75,12 @@ class DatasetView(Page):
         self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
         self.changes = buttons.plain(self.tr("Chan&ges"), self._show_changes, "history")
         self.undo = buttons.plain(self.tr("&Undo…"), self.undone.emit, "undo-2")
+        self.lineage = buttons.icon_button(
+            "git-branch", self.tr("Lineage: what was made from it"), self.lineage_wanted.emit
+        )
         self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
         self.train = buttons.primary("", self.trained.emit, "play")
-        for button in (self.changes, self.undo, self.delete, self.train):
+        for button in (self.lineage, self.changes, self.undo, self.delete, self.train):
             self.action_row.addWidget(button)
         for button in (self.changes, self.undo, self.train):
             button.hide()
@@ -231,8 +236,13 @@ class DatasetView(Page):
         self.table.selectionModel().currentRowChanged.connect(self._on_row)
         self.editing.begin(self.model)
         self._size_columns()
+        header = self.table.horizontalHeader()
+        header.sectionCountChanged.connect(
+            lambda *_: QTimer.singleShot(0, self, self._size_columns)  # after what it stands for
+        )
 
     def _size_columns(self) -> None:
+        """Give the texts the room that all else leaves, suggestions as well."""
         mapping = self.state.spec.mapping
         texts = {mapping.text, mapping.pair, mapping.tags} - {None}
         narrow = 34 * SPACE
@@ -240,6 +250,7 @@ class DatasetView(Page):
         self.table.setColumnWidth(1, 22 * SPACE)
         others = sum(column not in texts for column in self.state.columns)
         room = self.table.viewport().width() - 40 * SPACE - narrow * others
+        room -= SUGGESTION_WIDTH * (self.model.columnCount() - self.model.suggestion_column)
         wide = max(room // max(len(texts), 1), 80 * SPACE)
         for place, column in enumerate(self.state.columns):
             self.table.setColumnWidth(place + OWN_COLUMNS, wide if column in texts else narrow)

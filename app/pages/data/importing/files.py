@@ -1,9 +1,10 @@
 """Which of the chosen files are data, and which split each of them is."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from engine.checkpoints.elsewhere import SNAPSHOTS
 from engine.data.columns.names import split_named
 from engine.data.formats.archives import file_of, name_of
 from engine.data.formats.sources import is_data_file, is_text_folder, parts_of, splits_in
@@ -11,8 +12,8 @@ from engine.data.formats.workbook import WORKBOOK
 from engine.spec.dataset import SplitName
 
 FOLDER_ENTRIES = 200  # entries of a folder that are looked at
+MAX_FOLDERS = 1_000  # in a folder and below, that are looked at
 SHARD = re.compile(r"-\d{5}-of-\d{5}$")  # of a split that is in a folder of its name
-SNAPSHOTS = "snapshots"  # the versions of a data set in the cache of the hub
 
 
 def data_files(paths: Sequence[Path]) -> list[Path]:
@@ -27,29 +28,33 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
         if path.is_dir() and (folders := _text_folders(path)):
             found += folders
         elif path.is_dir():
-            found += _inside(path)
+            found += _inside(path, iter(range(MAX_FOLDERS)))
         else:
             found.append(path)
     return list(dict.fromkeys(found))
 
 
-def _inside(folder: Path) -> list[Path]:
+def _inside(folder: Path, left: Iterator[int]) -> list[Path]:
     """The data files in a folder; where it has none, those in the folders below.
+
+    `left` ends once enough folders were looked at.
 
     Of a data set in the cache of the hub, these are those of its newest version. Folders below that
     are no splits hold one data set each: the first of them stands for all.
     """
+    if next(left, None) is None:
+        return []
     if (folder / SNAPSHOTS).is_dir():
         versions = [entry for entry in (folder / SNAPSHOTS).iterdir() if entry.is_dir()]
         newest = max(versions, key=lambda entry: entry.stat().st_mtime, default=None)
-        return [] if newest is None else _inside(newest)
+        return [] if newest is None else _inside(newest, left)
     entries = sorted(
         entry for _, entry in zip(range(FOLDER_ENTRIES), folder.iterdir(), strict=False)
     )
     if found := [entry for entry in entries if is_data_file(entry) and entry.is_file()]:
         return found
     folders = [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
-    below = {entry: _inside(entry) for entry in folders}
+    below = {entry: _inside(entry, left) for entry in folders}
     if splits := [file for entry in folders if split_named(entry.name) for file in below[entry]]:
         return splits
     return next((files for files in below.values() if files), [])

@@ -1,12 +1,13 @@
 """From the paths that were chosen or dropped to files that can be read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.files import data_files, guess_splits, parts, suggested_name
+from engine.data.formats.archives import file_of
 from engine.data.formats.reading import recognise_reading
 from engine.errors import StudioError
 from engine.spec.dataset import Reading, SplitName
@@ -28,8 +29,13 @@ class Opened:
     problem: StudioError | None
 
 
-def open_files(paths: Sequence[Path]) -> Opened:
-    """List the files, the one for training first, and recognise the format of that one."""
+def open_files(
+    paths: Sequence[Path], given: Mapping[Path, SplitName | None] | None = None, name: str = ""
+) -> Opened:
+    """List the files, the one for training first, and recognise the format of that one.
+
+    `given` has the splits of files where these are known; `name` is that of the data set, or “”.
+    """
     try:
         files = data_files(paths)
     except OSError as error:
@@ -47,11 +53,13 @@ def open_files(paths: Sequence[Path]) -> Opened:
     except StudioError as error:
         return Opened(files, [None] * len(files), suggested_name(files), None, (), error)
     splits: list[SplitName | None] = guess_splits(files) if len(files) > 1 else [None]
+    if given is not None:
+        splits = [given[file_of(file)] for file in files]
     if "train" in splits:  # it is the one by which the others are read
         first = splits.index("train")
         files.insert(0, files.pop(first))
         splits.insert(0, splits.pop(first))
-    name = suggested_name(files)[:NAME_CHARACTERS]
+    name = (name or suggested_name(files))[:NAME_CHARACTERS]
     try:
         reading, notes = recognise_reading(files[0])
     except StudioError as error:

@@ -28,6 +28,7 @@ from engine.data.datasets.importing import import_dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.home import free_folder
+from engine.hub.fetched import Fetched
 from engine.spec.dataset import Cleaning, Reading, Source, Split, SplitName
 
 
@@ -68,6 +69,7 @@ class ImportState(QObject):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
+        self.fetched: Fetched | None = None  # from the hub; None: files of the user
         self.files: list[Path] = []
         self.splits: list[SplitName | None] = []
         self.shown = 0  # the file whose rows are shown
@@ -82,13 +84,21 @@ class ImportState(QObject):
 
     # ── the files ────────────────────────────────────────────────────────────────────────────
 
-    def open(self, paths: Sequence[Path]) -> None:
-        """Begin with these files, or with the data files in these folders."""
+    def open(self, paths: Sequence[Path], fetched: Fetched | None = None) -> None:
+        """Begin with these files, or with the data files in these folders.
+
+        `fetched` says that they are of the hub, with the split of each.
+        """
         self.close()
         self._begin_anew()
-        self._previewing = background.run(
-            self, lambda: open_files(paths), self._on_opened, self._on_no_preview
-        )
+        self.fetched = fetched
+
+        def work() -> Opened:
+            if fetched is None:
+                return open_files(paths)
+            return open_files(paths, fetched.splits(), fetched.name)
+
+        self._previewing = background.run(self, work, self._on_opened, self._on_no_preview)
 
     def close(self) -> None:
         """Stop whatever is under way."""
@@ -290,6 +300,7 @@ class ImportState(QObject):
         name, version = self.name.strip(), self.version
         sources, into, split = self.sources, self._target(), self.split
         cleaning, cures = self.cleaning, frozenset(self.findings.chosen)
+        hub = None if self.fetched is None else self.fetched.origin
 
         def work(progress: background.Progress) -> Path | None:
             try:
@@ -304,6 +315,7 @@ class ImportState(QObject):
                     progress,
                     progress.cancelled,
                     cleaning,
+                    hub,
                 )
                 return _cured(into, version, cures, progress) if cures else into
             except Cancelled:

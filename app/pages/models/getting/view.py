@@ -12,14 +12,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.hub.consent import ask_first
+from app.hub.files import list_of, said_of
 from app.pages.models.getting import texts
-from app.pages.models.getting.consent import ask_first
-from app.pages.models.getting.files import list_of
 from app.pages.models.getting.state import GettingState
 from app.resources import icon
 from app.theme import SPACE
-from app.translation import tr, translated
-from app.widgets import buttons, dialogs, numbers
+from app.translation import translated
+from app.widgets import buttons, dialogs
 from app.widgets.card_list import ITEM
 from app.widgets.dialogs import Choice
 from app.widgets.entries import Entry, EntryList
@@ -232,7 +232,7 @@ class GettingPage(Page):
         dialogs.ask(
             self,
             self.tr("Download {0}?").format(plan.model),
-            _said_of(plan),
+            said_of(plan),
             [*choices, Choice("cancel", self.tr("Cancel"))],
             answered,
             [
@@ -244,22 +244,6 @@ class GettingPage(Page):
     def _leave(self) -> None:
         self.state.cancel()
         self.left.emit()
-
-
-def _said_of(plan: Planned) -> str:
-    said = [
-        tr("%Ln file(s), {0}.", len(plan.files)).format(numbers.size(plan.bytes)),
-        tr("Licence: {0}.").format(plan.licence or tr("none named")),
-        tr("Revision {0}.").format(plan.revision[:12]),
-    ]
-    if plan.fetched:
-        said.append(tr("{0} of it are here already.").format(numbers.size(plan.fetched)))
-    needed, free = numbers.size(plan.needed), numbers.size(plan.disk_free)
-    if plan.needed > plan.disk_free:
-        said.append(tr("There is no room: it needs {0}, and {1} are free.").format(needed, free))
-    else:
-        said.append(tr("It needs {0} on the disk; {1} are free.").format(needed, free))
-    return " ".join(said)
 
 
 class _Problem(Card):

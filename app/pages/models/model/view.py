@@ -32,6 +32,7 @@ class ModelView(Page):
     """Signals:
     left: back to the list.
     explored, tuned, exported, sent, deleted: the button of that name was pressed.
+    lineage_wanted: what was made from this model should be shown.
     """
 
     left = Signal()
@@ -40,6 +41,7 @@ class ModelView(Page):
     exported = Signal()
     sent = Signal()
     deleted = Signal()
+    lineage_wanted = Signal()
 
     def __init__(
         self,
@@ -106,6 +108,9 @@ class ModelView(Page):
         return place
 
     def _add_actions(self, model: ModelEntry, why_not_delete: str) -> None:
+        self.lineage = buttons.icon_button(
+            "git-branch", self.tr("Lineage: what was made from it"), self.lineage_wanted.emit
+        )
         self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
         self.export = buttons.plain(self.tr("Ex&port…"), self.exported.emit, "upload")
         self.send = buttons.plain(self.tr("Se&nd…"), self.sent.emit, "arrow-right")
@@ -114,8 +119,10 @@ class ModelView(Page):
         self.explore = buttons.primary(
             self.tr("Open in E&xplore"), self.explored.emit, "microscope"
         )
-        for button in (self.delete, self.export, self.send, self.tune, self.explore):
-            self.action_row.addWidget(button)
+        for action in (
+            *(self.lineage, self.delete, self.export, self.send, self.tune, self.explore),
+        ):
+            self.action_row.addWidget(action)
         if why_not_delete:
             self.delete.setEnabled(False)
             self.delete.setToolTip(why_not_delete)
@@ -170,9 +177,8 @@ class CardTab(QWidget):
         self.text.setReadOnly(True)
         self.text.setAccessibleName(self.tr("Model card"))
         self.text.setTabChangesFocus(True)
-        column.addWidget(self.none)
+        column.addWidget(self.none, 0, Qt.AlignmentFlag.AlignTop)
         column.addWidget(self.text, 1)
-        column.addStretch(1)
         self.none.hide()
 
     def show_card(self, card: str) -> None:

@@ -1,39 +1,57 @@
 """The live curves of a run, read together."""
 
+import numpy as np
 import pyqtgraph
 from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QPen
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from app import theme
+from app import background, theme
+from app.notices import Notices
 from app.pages.runs.run.chart_options import ChartOptions
+from app.pages.runs.run.machine_line import MachineLine
 from app.pages.runs.run.reading import Points
 from app.pages.runs.run.state import RunState
 from app.settings import Settings
 from app.theme import SPACE, Role
+from app.translation import translated
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.curves import Curve
 from app.widgets.help import set_help
 from app.widgets.page import Card
+from app.widgets.series import Floats
 from app.widgets.text import Text
+from engine.runs.alerts import Alert, explosions, no_improvement, spikes
 
 SMOOTHED = ("loss", "loss_mlm", "loss_nsp", "gradient_norm", "tokens_per_second")
 MOST_STEPS_NAMED = 5  # in the sentence about a loss that is not a number
+MOST_ALERTS_NAMED = 3
+ALERT_DELAY_MS = 1_000  # between two searches for alerts while a run trains
+FILES = ("loss", "validation", "learning-rate", "speed", "gradient-norm")  # names of pictures
 MOST_MARKS = 20  # lines for values that were not finite
 
 
 class Charts(QWidget):
     """Loss, validation metrics, learning rate, speed and gradient norm over the steps."""
 
-    def __init__(self, state: RunState, settings: Settings) -> None:
+    def __init__(self, state: RunState, settings: Settings, notices: Notices) -> None:
         super().__init__()
         set_help(self, "charts")
         self.loss = Curve(self.tr("Loss"))
         self.validation = Curve(self.tr("Validation metrics"), self.tr("Score"))
-        self.rate = Curve(self.tr("Learning rate"))
+        self.rate = Curve(self.tr("Learning rate"), self.tr("Rate"))
         self.speed = Curve(self.tr("Speed"), self.tr("Tokens/s"), places=0)
-        self.gradient = Curve(self.tr("Gradient norm"))
+        self.gradient = Curve(self.tr("Gradient norm"), self.tr("Norm"))
+        for name, curve in zip(FILES, self.curves(), strict=True):
+            curve.offer_figure(name, notices)
         self.marks: list[pyqtgraph.InfiniteLine] = []
+        self.alert_marks: list[tuple[Curve, pyqtgraph.InfiniteLine]] = []
+        self._found: list[Alert] = []
+        self._searching: background.Job | None = None
+        self._alert_pause = QTimer(self)
+        self._alert_pause.setSingleShot(True)
+        self._alert_pause.setInterval(ALERT_DELAY_MS)
+        self._alert_pause.timeout.connect(self._find_alerts)
         self._marked = list[tuple[int, str]]()
         self._queue: list[tuple[str, Points]] = []
         self._is_read = False
@@ -42,12 +60,17 @@ class Charts(QWidget):
         self.options.changed.connect(self._apply)
         self.not_finite = Text("", "bad")
         self.not_finite.hide()
+        self.alerts = Text("", "muted")
+        self.alerts.hide()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 3 * SPACE, 0, 0)
         column.setSpacing(3 * SPACE)
         column.addLayout(self._options_row())
         column.addWidget(self.options)
         column.addWidget(self.not_finite)
+        column.addWidget(self.alerts)
+        self.machine = MachineLine(state, notices)
+        column.addWidget(self.machine)
         column.addLayout(self._grid(), 1)
         state.curves_read.connect(self._on_read)
         state.measured.connect(self._on_measured)
@@ -147,6 +170,7 @@ class Charts(QWidget):
             curve.set_series(shown, points.steps, points.values)
             _settle(curve, shown, name)
         self._mark(name, points)
+        self._alert_pause.start()
         QTimer.singleShot(0, self, self._take_one)
 
     def _on_measured(self, found: dict[str, Points]) -> None:
@@ -159,6 +183,8 @@ class Charts(QWidget):
                 curve.append(shown, points.steps, points.values)
                 _settle(curve, shown, name)
             self._mark(name, points)
+        if not self._alert_pause.isActive():
+            self._alert_pause.start()
 
     def _place(self, name: str) -> tuple[Curve, str] | None:
         """On which curve a metric is drawn, and under which name."""
@@ -185,6 +211,60 @@ class Charts(QWidget):
         for curve in self.curves():
             if curve is not self.sender():
                 curve.look_at(step)
+
+    # ── alerts ───────────────────────────────────────────────────────────────────────────────
+
+    def _find_alerts(self) -> None:
+        """Look for spikes and the like in what was measured so far, in the background."""
+        if self._searching is not None and not self._searching.is_over():
+            self._alert_pause.start()
+            return
+        row = self._state.row
+        loss = self._numbers(self.loss, self.tr("training"))
+        norms = self._numbers(self.gradient, run_texts.metric_title("gradient_norm"))
+        best = row.best_metric if row is not None else ""
+        of_best = self.loss if best == "validation_loss" else self.validation
+        name = run_texts.evaluation_title(best)
+        scores = self._numbers(of_best, self.tr("validation") if of_best is self.loss else name)
+        higher = row is None or row.higher_is_better
+
+        def work() -> list[Alert]:
+            found = [*spikes(*loss), *explosions(*norms)]
+            return [*found, *no_improvement(*scores, higher)]
+
+        self._searching = background.run(self, work, self._on_alerts)
+
+    def _numbers(self, curve: Curve, name: str) -> tuple[Floats, Floats]:
+        """Steps and values of a series; both empty where there is none."""
+        if name not in curve.names():
+            return np.empty(0), np.empty(0)
+        series = curve.series(name)
+        return series.steps.copy(), series.values.copy()
+
+    def _on_alerts(self, found: list[Alert]) -> None:
+        if found == self._found:
+            return
+        self._found = found
+        said = [translated(alert.said) for alert in found[:MOST_ALERTS_NAMED]]
+        rest = len(found) - len(said)
+        more = self.tr("and %Ln more", "", rest) if rest else ""
+        self.alerts.setText(". ".join(filter(None, [*said, more])) + ".")
+        self.alerts.setVisible(bool(found))
+        self._place_alerts()
+
+    def _place_alerts(self) -> None:
+        """A line on the curve of each alert, at its step."""
+        for curve, line in self.alert_marks:
+            curve.plot.removeItem(line)
+        pen = QPen(theme.colour(Role.WARN), 1.5, Qt.PenStyle.DashDotLine)
+        pen.setCosmetic(True)
+        curves = {"spike": self.loss, "explosion": self.gradient, "no improvement": self.validation}
+        self.alert_marks = []
+        for alert in self._found:
+            line = pyqtgraph.InfiniteLine(pos=alert.step, angle=90, pen=pen, movable=False)
+            line.setToolTip(translated(alert.said))
+            self.alert_marks.append((curves[alert.kind], line))
+            curves[alert.kind].plot.addItem(line, ignoreBounds=True)
 
     # ── what was not finite ──────────────────────────────────────────────────────────────────
 
@@ -221,6 +301,7 @@ class Charts(QWidget):
         super().changeEvent(event)
         if theme.repaints(event):
             self._place_marks()
+            self._place_alerts()
 
 
 def _settle(curve: Curve, shown: str, name: str) -> None:

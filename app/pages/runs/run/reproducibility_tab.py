@@ -2,6 +2,8 @@
 intact.
 """
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -14,8 +16,8 @@ from app.widgets.facts import Facts
 from app.widgets.page import Card, Picture, clear, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.spec_texts import value_text
-from app.widgets.text import Text, TextStyle
-from engine.runs.reproducibility import Reproducibility, RunSession
+from app.widgets.text import Text, TextStyle, tooltip, visible
+from engine.runs.reproducibility import Repetition, Reproducibility, RunSession
 
 SHA_256 = 64  # characters
 
@@ -34,6 +36,10 @@ class ReproducibilityTab(QWidget):
         self.branched = Text("", "body", selectable=True)
         self._sessions = QVBoxLayout()
         self._sessions.setSpacing(SPACE)
+        self._repetitions = QVBoxLayout()
+        self._repetitions.setSpacing(SPACE)
+        self.again = buttons.plain(self.tr("&Run again"), state.run_again, "copy")
+        self.again.setToolTip(tooltip(self.tr("Train the same job once more and compare weights.")))
         self.files = Text("", "muted")
         self.check = buttons.plain(self.tr("Verif&y files"), state.check_files, "check")
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
@@ -43,9 +49,10 @@ class ReproducibilityTab(QWidget):
         whole = QHBoxLayout(self)
         whole.setContentsMargins(0, 3 * SPACE, 0, 0)
         whole.setSpacing(3 * SPACE)
-        whole.addWidget(self._story(), 1)
-        whole.addWidget(self._environment(), 1)
+        whole.addWidget(self._story(), 4)
+        whole.addWidget(self._environment(), 5)  # wide enough for half a SHA-256 at 1100 px
         state.read_anew.connect(self.show_found)
+        state.compared.connect(self.show_repetitions)
         state.files_checked.connect(self._on_checked)
         state.checking.connect(self._on_checking)
         state.changed.connect(self._on_changed)
@@ -66,9 +73,11 @@ class ReproducibilityTab(QWidget):
         column.addWidget(self.obstacles)
         column.addWidget(self.branched)
         column.addLayout(self._sessions)
+        column.addLayout(self._repetitions)
         column.addStretch()
         row = QHBoxLayout()
         row.setSpacing(2 * SPACE)
+        row.addWidget(self.again)
         row.addWidget(self.check)
         row.addWidget(self.files, 1)
         card.body.addWidget(scrolling(inner), 1)
@@ -121,6 +130,13 @@ class ReproducibilityTab(QWidget):
         self.check.setEnabled(found.step > 0)
         self.files.setText("")
 
+    def show_repetitions(self, found: Sequence[Repetition]) -> None:
+        """How other runs of the same job came out."""
+        clear(self._repetitions)
+        for one in found:
+            style: TextStyle = "good" if one.is_same else "warn"
+            self._repetitions.addWidget(Text(repetition_text(one), style, selectable=True))
+
     def _on_checking(self, done: int, total: int) -> None:
         if not total:
             self.progress.end()
@@ -153,6 +169,18 @@ def verdict(found: Reproducibility) -> tuple[TextStyle, str]:
     ).format(numbers.count(found.step))
 
 
+def repetition_text(one: Repetition) -> str:
+    """Whether a run of the same job came out the same, and what was not the same."""
+    name, step = visible(one.name), numbers.count(one.step)
+    if one.is_same:
+        return tr("“{0}”, the same job: identical weights at step {1}.").format(name, step)
+    sentence = tr("“{0}”, the same job: other weights at step {1}.").format(name, step)
+    if not one.differences:
+        return tr("{0} The environment was the same.").format(sentence)
+    named = ", ".join(environment_names().get(part, part) for part in one.differences)
+    return tr("{0} Different in the environment: {1}.").format(sentence, named)
+
+
 def session_lines(found: Reproducibility) -> list[str]:
     """A sentence for each session of training."""
     return [session_text(n, one) for n, one in enumerate(found.sessions, start=1)]
@@ -176,22 +204,32 @@ def session_text(number: int, session: RunSession) -> str:
     return tr("{0}; resumed bit for bit").format(steps)
 
 
-def facts(found: Reproducibility) -> list[tuple[str, str]]:
-    """Environment and checksums by names for people; what is not known is left out."""
-    names = {
+def environment_names() -> dict[str, str]:
+    """The parts of an environment by names for people; others are called as they are."""
+    return {
         "processor": tr("Processor"),
         "instructions": tr("Instruction set"),
         "device": tr("Device"),
         "threads": tr("Threads"),
         "processes": tr("Processes"),
         "precision": tr("Precision"),
+        "attention": tr("Attention of unpadded batches"),
         "studio": tr("BERT Studio"),
         "data": tr("Data fingerprint"),
         "vocabulary": tr("Vocabulary fingerprint"),
         "start": tr("Initial weights (SHA-256)"),
     }
+
+
+def facts(found: Reproducibility) -> list[tuple[str, str]]:
+    """Environment and checksums by names for people; what is not known is left out."""
+    names = environment_names()
+    ways = {
+        "rectangles": tr("in groups of similar length"),
+        "nested": tr("variable-length kernels"),
+    }
     lines = [
-        (names.get(name, name), value_text(value) if name == "device" else value)
+        (names.get(name, name), value_text(value) if name == "device" else ways.get(value, value))
         for name, value in found.environment.items()
     ]
     weights = tr("Weights (SHA-256)")

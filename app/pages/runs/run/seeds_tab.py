@@ -1,27 +1,39 @@
-"""The runs of one job, side by side: its seeds, or the rows of a layer sweep; and their scores."""
+"""The runs of one job, side by side: its seeds, the rows of a layer sweep, or the combinations of
+several values; and their scores."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtWidgets import QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
 
 from app import resources
 from app.pages.runs.groups import (
     best_scores,
+    best_setting,
     group_of,
+    is_pruned,
     mean_and_deviation,
+    search_of,
     seeds_key,
+    setting_of,
     sweep_row_of,
+    title_at,
+    trials,
+    values_text,
 )
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
-from app.theme import SPACE
-from app.widgets import numbers, run_texts
+from app.theme import SPACE, Role
+from app.translation import tr, translated
+from app.widgets import buttons, numbers, run_texts
 from app.widgets.spec_texts import value_text
 from app.widgets.tables import NOWHERE, Index, dress
-from app.widgets.text import Text
+from app.widgets.text import Text, tooltip
+from engine.messages.question import Answer, Refused
+from engine.messages.searching import ImportanceMeasured, MeasureImportance
 
+LEAST_EXPLAINED = 0.1  # R² below which nothing is said of the fields
 COLUMNS = 7
 FEATURES, SEED, STATE, BEST, MEAN = range(5)
 
@@ -32,11 +44,18 @@ class SeedsTable(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.rows: list[RunRow] = []
+        self._best = -1  # the best combination of a search
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the runs are those of a search."""
+        return bool(self.rows) and search_of(self.rows[0]) is not None
 
     def show_rows(self, rows: Sequence[RunRow]) -> None:
         if list(rows) != self.rows:
             self.beginResetModel()
             self.rows = list(rows)
+            self._best = best_setting(self.rows)
             self.endResetModel()
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -49,7 +68,7 @@ class SeedsTable(QAbstractTableModel):
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> Any:
         titles = (
-            self.tr("Features"),
+            self.tr("Values") if self.is_search else self.tr("Features"),
             self.tr("Seed"),
             self.tr("State"),
             self.tr("Best score"),
@@ -65,15 +84,20 @@ class SeedsTable(QAbstractTableModel):
         if not index.isValid():
             return None
         row = self.rows[index.row()]
+        is_best = self._best >= 0 and setting_of(row) == self._best
         if role == Qt.ItemDataRole.DecorationRole and index.column() == STATE:
             return resources.icon(*run_texts.ICONS[row.state])
+        if role == Qt.ItemDataRole.DecorationRole and index.column() == FEATURES and is_best:
+            return resources.icon("star", Role.WARN)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tooltip(f"{translated(row.problem)} {translated(row.advice)}".strip())
         if role != Qt.ItemDataRole.DisplayRole:
             return None
         best = row.best_score
         cells = (
-            value_text(sweep_row_of(row)),
+            _what(row, is_best),
             str(row.job.training.seed) if row.job else "",
-            run_texts.state_text(row.state),
+            self.tr("Pruned") if is_pruned(row) else run_texts.state_text(row.state),
             "" if best is None else run_texts.score(row.best_metric, best),
             mean_and_deviation([r for r in self.rows if seeds_key(r) == seeds_key(row)]),
             numbers.count(row.best_step) if row.best_step else "",
@@ -94,6 +118,8 @@ class SeedsTab(QWidget):
         self._runs = runs
         self._group = ""
         self.together = Text("", "strong")
+        self.importance = Text("", "muted")
+        self.measure = buttons.plain(self.tr("&Importance of each field"), self._measure, "gauge")
         self.model = SeedsTable(self)
         self.table = QTableView()
         self.table.setModel(self.model)
@@ -101,12 +127,17 @@ class SeedsTab(QWidget):
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(FEATURES, QHeaderView.ResizeMode.ResizeToContents)
+        for section in (FEATURES, MEAN):
+            header.setSectionResizeMode(section, QHeaderView.ResizeMode.ResizeToContents)
         self.table.activated.connect(self._on_activated)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 3 * SPACE, 0, 0)
         column.setSpacing(3 * SPACE)
-        column.addWidget(self.together)
+        head = QHBoxLayout()
+        head.addWidget(self.together, 1)
+        head.addWidget(self.measure)
+        column.addLayout(head)
+        column.addWidget(self.importance)
         column.addWidget(self.table, 1)
         runs.listed.connect(self._show)
         runs.changed.connect(self._on_changed)
@@ -114,6 +145,8 @@ class SeedsTab(QWidget):
 
     def show_run(self, row: RunRow) -> None:
         """Show the runs that belong to this one."""
+        if self._group != group_of(row):
+            self.importance.setText("")
         self._group = group_of(row)
         self._show()
 
@@ -127,12 +160,18 @@ class SeedsTab(QWidget):
         self.model.show_rows(sorted(rows, key=_place))
         group = rows[0].job.group if rows and rows[0].job else None
         is_sweep = group is not None and bool(group.vectors)
+        is_search = self.model.is_search
         has_seeds = group is not None and group.runs > max(1, len(group.vectors))
-        self.table.setColumnHidden(FEATURES, not is_sweep)
+        if is_search and group is not None:
+            has_seeds = len(group.seeds) > 1
+        self.table.setColumnHidden(FEATURES, not is_sweep and not is_search)
+        self.measure.setVisible(is_search)
+        self.importance.setVisible(is_search and bool(self.importance.text()))
         for column in (SEED, MEAN):
             self.table.setColumnHidden(column, not has_seeds)
         runs = group.runs if group is not None else 0
-        self.together.setText(self._sweep(rows, runs) if is_sweep else self._seeds(rows, runs))
+        said = self._search if is_search else self._sweep if is_sweep else self._seeds
+        self.together.setText(said(rows, runs))
 
     def _seeds(self, rows: Sequence[RunRow], runs: int) -> str:
         """The mean over the seeds, in a sentence."""
@@ -153,8 +192,78 @@ class SeedsTab(QWidget):
         template = self.tr("Layer probing sweep: {0} of {1} runs finished. Compared by {2}.")
         return template.format(ended, runs, run_texts.metric_title(_metric(rows)))
 
+    def _search(self, rows: Sequence[RunRow], runs: int) -> str:
+        """How far a search is, and what is the best so far, in a sentence."""
+        ended = sum(row.state == "finished" for row in rows)
+        pruned = sum(map(is_pruned, rows))
+        said = self.tr("{0} of at most {1} runs finished.").format(ended, runs)
+        if pruned:
+            said = self.tr("{0} of at most {1} runs finished, {2} pruned.").format(
+                ended, runs, pruned
+            )
+        best = [row for row in rows if setting_of(row) == best_setting(rows)]
+        if not best:
+            return said
+        template = self.tr("{0} Best {1}: {2}, with {3}.")
+        title = run_texts.metric_title(_metric(rows))
+        return template.format(said, title, mean_and_deviation(best), values_text(best[0]))
+
+    def _measure(self) -> None:
+        """Ask which fields the score depends on."""
+        rows = self.model.rows
+        search = search_of(rows[0]) if rows else None
+        if search is None:
+            return
+        self.measure.setEnabled(False)
+        self._say(self.tr("Measuring…"))
+        question = MeasureImportance(search=search, trials=tuple(trials(rows)))
+        self._runs.measure_importance(question, self._on_importance, self._on_refused, self)
+
+    def _on_importance(self, answer: Answer) -> None:
+        self.measure.setEnabled(True)
+        if isinstance(answer, ImportanceMeasured) and self.model.rows:
+            job = self.model.rows[0].job
+            assert job is not None
+            self._say(importance_text(answer, lambda path: title_at(job, path)))
+
+    def _on_refused(self, refused: Refused) -> None:
+        self.measure.setEnabled(True)
+        self._say(translated(refused.phrase))
+
+    def _say(self, text: str) -> None:
+        self.importance.setText(text)
+        self.importance.setVisible(bool(text))
+
     def _on_activated(self, index: QModelIndex) -> None:
         self.opened.emit(self.model.rows[index.row()].id)
+
+
+def importance_text(found: ImportanceMeasured, title: Callable[[str], str]) -> str:
+    """The share of each field with its range, and how sure that is, in sentences."""
+    if found.explained < LEAST_EXPLAINED:
+        template = tr(
+            "Not known yet: in the {0} finished combinations the fields do not explain the score."
+        )
+        return template.format(found.trials)
+    shares = ", ".join(
+        tr("{0} {1} ({2} to {3})").format(
+            title(one.path),
+            *(numbers.percent(value, 0) for value in (one.share, one.low, one.high)),
+        )
+        for one in found.fields
+    )
+    template = tr(
+        "Share of the score’s variance (fANOVA, 90 % range over resampled combinations): {0}. "
+        "From {1} combinations; a forest explains {2} of combinations that it has not seen."
+    )
+    return template.format(shares, found.trials, numbers.percent(found.explained, 0))
+
+
+def _what(row: RunRow, is_best: bool) -> str:
+    """The features of a run of a sweep, or the values of one of a search."""
+    if search_of(row) is None:
+        return value_text(sweep_row_of(row))
+    return tr("{0} (best)").format(values_text(row)) if is_best else values_text(row)
 
 
 def _metric(rows: Sequence[RunRow]) -> str:
@@ -166,6 +275,8 @@ def _place(row: RunRow) -> tuple[int, int]:
     """As the job has them: by features, then by seed."""
     if row.job is None or row.job.group is None:
         return 0, 0
+    if row.job.group.search is not None:
+        return row.job.group.setting, row.job.training.seed
     vectors = row.job.group.vectors
     known = row.job.features.vectors in vectors
     return vectors.index(row.job.features.vectors) if known else 0, row.job.training.seed

@@ -8,7 +8,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
 
 from app.exporting import view as exporting
-from app.pages.runs.groups import group_of, sweep_row_of
+from app.pages.runs.groups import group_of, search_of, sweep_row_of
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.advice_line import AdviceLine
 from app.pages.runs.run.advice_state import AdviceState
@@ -25,6 +25,7 @@ from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.pages.runs.run.reproducibility_tab import ReproducibilityTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.state import RunState
+from app.results.comparison import Other
 from app.results.evaluating import results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
@@ -47,7 +48,7 @@ class RunView(QWidget):
         super().__init__()
         self.state = state
         self._checkpoints = CheckpointsState(studio, state)
-        self.charts = Charts(state, studio.settings)
+        self.charts = Charts(state, studio.settings, studio.notices)
         self.header = RunHeader(state, self.charts.last_speed)
         self.header.left.connect(self.left)
         self.header.export_wanted.connect(self._on_export)
@@ -112,6 +113,13 @@ class RunView(QWidget):
         self.use.made.apply_to(paths[0])
         return True
 
+    def compare_results(self, file: Path, other: Other) -> None:
+        """Show the rows of these predictions that flipped against another result."""
+        self._has_chosen_tab = True
+        self.tabs.setTabVisible(self.tabs.indexOf(self.results), True)
+        self.tabs.setCurrentWidget(self.results)
+        self.results.made.compare(file, other)
+
     def _make_seeds(self) -> SeedsTab:
         tab = SeedsTab(self.state.runs)
         tab.opened.connect(self.other_wanted)
@@ -144,6 +152,8 @@ class RunView(QWidget):
         seeds = self.tabs.indexOf(self.seeds)
         self.tabs.setTabVisible(seeds, bool(group_of(row)))
         text = self.tr("Lay&er probing sweep") if sweep_row_of(row) else self.tr("S&eeds")
+        if search_of(row) is not None:
+            text = self.tr("S&earch")
         self.tabs.setTabText(seeds, text)
 
     def _on_export(self, checkpoint: Path) -> None:

@@ -20,6 +20,8 @@ def upgrade() -> None:
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("notes", sa.String(), nullable=False),
         sa.Column("star", sa.Boolean(), nullable=False),
+        sa.Column("tags", sa.JSON(), nullable=False),
+        sa.Column("archived", sa.Boolean(), nullable=False),
         sa.Column("priority", sa.Integer(), nullable=False),
         sa.Column("task", sa.String(), nullable=False),
         sa.Column("job", sa.String(), nullable=False),

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QObject, Signal
 
-from app import library
+from app import background, library
 from app.library import ModelEntry, describe_model
 from app.pages.explore.study import Study
 from app.studio import Studio
+from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.explore.attention import ArrayFile, Attended
 from engine.messages.explore.fill_mask import MaskFilled
@@ -20,7 +21,7 @@ from engine.messages.question import Answer, Question, Refused
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.worker.desk import Desk
 from engine.worker.explore import answer
@@ -141,6 +142,49 @@ class FakeExplorer(QObject):
         return weights
 
 
+class FakeWorkers:
+    """Starts no process: a question about many texts is answered by a thread."""
+
+    def __init__(self, scratch: Path, guard: QObject) -> None:
+        self.scratch, self._guard = scratch, guard
+        self.asked: list[Question] = []
+        self.is_held = False  # then nothing is answered, and a test may cancel
+
+    def start(self, question, done, refused, working=None, owner=None, partly=lambda _: None):
+        self.asked.append(question)
+        worker = _FakeWorker()
+
+        def work() -> list[Answer]:
+            told: list[Answer] = []
+            try:
+                told.append(answer(question, Desk(self.scratch, told.append)))
+            except StudioError as error:
+                told.append(Refused(problem=error.problem, advice=error.advice))
+            return told
+
+        def tell(told: list[Answer]) -> None:
+            for one in told:
+                if not worker.is_cancelled:
+                    way = done if one.is_final else partly
+                    (refused if isinstance(one, Refused) else way)(one)
+
+        if not self.is_held:
+            background.run(self._guard, work, tell)
+        return worker
+
+
+class _FakeWorker:
+    is_cancelled = False
+
+    def cancel(self, gone=lambda: None) -> None:
+        self.is_cancelled = True
+
+
+@pytest.fixture
+def workers(explorer: FakeExplorer) -> FakeWorkers:
+    return FakeWorkers(explorer.scratch, explorer)
+
+
 @pytest.fixture
 def explorer(qtbot: Any, tmp_path: Path) -> FakeExplorer:
     scratch = tmp_path / "scratch"
@@ -155,9 +199,12 @@ def _no_included_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def workshop(studio: Studio, explorer: FakeExplorer) -> Iterator[Studio]:
+def workshop(
+    studio: Studio, explorer: FakeExplorer, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Studio]:
     """The studio, with the explorer that answers when it is told to."""
     real, studio.explorer = studio.explorer, explorer
+    monkeypatch.setattr(studio, "one_time_worker", workers.start)
     yield studio
     studio.explorer = real
 

@@ -7,7 +7,7 @@ pointed at, and how much of the height is neither text nor numbers nor picture.
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QTabBar
 
 from app.library import describe_model
 from app.pages.explore.panels import PANELS
@@ -17,7 +17,7 @@ from engine.messages.explore.attention import ArrayFile, Attended
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from tests.app.pages.explore.conftest import WORDS
 from tests.engine.models.small import tokenizer
 
@@ -164,3 +164,12 @@ def assert_read_above_the_pictures(page, view, dock):
         assert place(page, view.readout).bottom() < place(page, picture).top()
     last = wall.cell(11, 11).toAlignedRect()
     assert wall.visibleRegion().boundingRect().contains(last), "the last head of the wall"
+
+
+def test_every_tab_is_in_sight_in_the_smallest_window(page, wait):
+    """All panels of a model with every head; none is reached by scrolling alone."""
+    page.resize(WINDOWS[0][0] - WIDTH, WINDOWS[0][1] - STATUS)
+    tabs = [one for one in EVERY if one.place == "tab"]
+    bar = max(page.bench.findChildren(QTabBar), key=QTabBar.count)
+    wait(lambda: bar.count() == len(tabs))
+    wait(lambda: 0 < bar.tabRect(len(tabs) - 1).right() <= bar.width() <= page.width())

@@ -2,6 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
 from app.pages.explore.view import ExplorePage
@@ -74,3 +75,49 @@ def test_another_model_has_all_its_heads(page, wall, wait, classifier):
     page.choose(classifier)
     wait(lambda: page.study.checkpoint == classifier and page.study.is_settled)
     assert page.study.heads_off == () and not page.study.is_compared
+
+
+def test_the_mean_over_texts_in_the_place_of_a_head(page, wall, wait, qtbot, explorer):
+    """Zero at first; the mean where texts are chosen, once it is computed."""
+    box = page.comparison.instead
+    assert not box.isVisible()
+    page.study.switch_head(1, 1)
+    assert box.isVisible() and not box.isEnabled() and "panel Texts" in box.toolTip()
+    page.panels["texts"].typed.setPlainText("the cat\na dog sat")
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 2)
+    assert box.isEnabled()
+    box.setFocus()
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    wait(lambda: page.study.ablation["head_means"] is not None)
+    said = "In their place: their mean over 2 text(s) of the typed list."
+    assert said in page.comparison.said.whole() and said in source(page.study)
+    assert said not in source(page.study, 1)
+    page.bench.show_panel("words")
+    page.study.toggle_mask(2)
+    wait(lambda: {q.head_means is None for q in explorer.of_kind("fill_mask") if q.heads_off})
+    asked = [q for q in explorer.of_kind("fill_mask") if q.heads_off and q.masked][-1]
+    other = asked.model_copy(update={"head_means": None})
+    mean, zero = (explorer.truly(one).predictions[0].ranked[0] for one in (asked, other))
+    assert asked.head_means is not None and mean.probability != zero.probability
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    assert page.study.ablation["head_means"] is None and "In their place" not in said_below(page)
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    wait(lambda: page.study.ablation["head_means"] is not None)
+    page.study.switch_head(1, 1)
+    assert page.study.means_of is None, "all heads are on again"
+    assert_accessible(page.comparison)
+
+
+def said_below(page) -> str:
+    return page.comparison.said.whole()
+
+
+def test_means_that_take_long_tell_how_far_they_are_and_end_with_zero(page, workers, wait):
+    page.panels["texts"].typed.setPlainText("the cat\na dog sat")
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 2)
+    page.study.switch_head(0, 0)
+    workers.is_held = True
+    page.means.choose("mean")
+    assert page.means.replacement == "mean" and "Computing the means" in said_below(page)
+    page.means.choose("zero")
+    assert page.means.replacement == "zero" and "Computing" not in said_below(page)

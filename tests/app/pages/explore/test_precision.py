@@ -13,7 +13,9 @@ from engine.messages.explore.prediction import Predicted
 
 @pytest.fixture
 def settings(tmp_path, qtbot):
-    return Settings(tmp_path / "settings.json")
+    made = Settings(tmp_path / "settings.json")
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -62,6 +64,7 @@ def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(
         ("float32", "preparing", "Exact (fp32); testing faster precisions."),
         ("float32", "none", "Exact (fp32): no faster precision agrees."),
         ("float32", "device", "Exact (fp32), as always on this device."),
+        ("float32", "snapshot", "Exact (fp32), as always with snapshots."),
     ],
 )
 def test_every_answer_says_how_it_was_computed(study, explorer, switch, computed, why, said):

@@ -1,12 +1,14 @@
 """How the panels stand: by mouse, by menu, by keys, and the next time."""
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QTabBar, QVBoxLayout
 
 from app.pages.explore.panel import Panel, PanelDescription
-from app.pages.explore.workbench import Workbench
+from app.pages.explore.workbench import Workbench, panel_keys
 from app.settings import Settings
 from tests.app.accessible import assert_accessible
 
@@ -28,8 +30,10 @@ class Plain(Panel):
 
 
 @pytest.fixture
-def settings(qtbot, tmp_path) -> Settings:
-    return Settings(tmp_path / "settings.json")
+def settings(qtbot, tmp_path) -> Iterator[Settings]:
+    made = Settings(tmp_path / "settings.json")
+    yield made
+    made.close()
 
 
 @pytest.fixture
@@ -225,6 +229,11 @@ def test_keys_lead_to_panels(qtbot, bench):
     qtbot.waitUntil(panel(bench, "one").button.hasFocus, timeout=5000)
     qtbot.keyClick(bench, Qt.Key.Key_F6)
     qtbot.waitUntil(panel(bench, "two").button.hasFocus, timeout=5000)
+
+
+def test_the_tenth_panel_has_alt_0_and_none_takes_the_keys_of_the_first():
+    keys = [panel_keys(number) for number in (1, 9, 10, 11, 12, 21)]
+    assert keys == ["Alt+1", "Alt+9", "Alt+0", "Alt+Shift+1", "Alt+Shift+2", ""]
 
 
 def test_every_dock_explains_itself(bench):

@@ -1,6 +1,7 @@
 """The Models page: list, one model, copies, deleting, importing with a real worker."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from app.library import ModelEntry
 from app.pages.models.importing import Section
 from app.pages.models.model.view import ModelView
 from app.pages.models.state import model_folder
-from app.pages.models.texts import facts_of, heads_of
+from app.pages.models.texts import facts_of, heads_of, pooling_names
 from app.pages.models.view import ModelsPage
 from app.widgets.dialogs import Question
 from app.widgets.text import Text
@@ -24,8 +25,9 @@ from engine.messages.reports import CheckpointInfo
 from engine.models.heads import Heads
 from engine.record.runs import add_run
 from engine.runs.folder import RunFolder
+from engine.spec.families.bert import PRESETS
 from engine.spec.job import FromCheckpoint, FromScratch
-from engine.spec.model import PRESETS
+from engine.spec.sentence import POOLING_MODES, DenseSpec, SentenceSpec
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.train.conftest import write_model
@@ -149,6 +151,25 @@ def test_a_models_page_tells_its_facts_and_parts(qtbot, page, little) -> None:
     assert facts["Layers (L)"] == "1"
     assert facts["Output heads"] == "masked language modelling (MLM)"
     assert view.overview.parts.model().rowCount() == 3
+
+
+def test_the_page_of_a_sentence_encoder_says_how_it_makes_a_vector(qtbot, page, little) -> None:
+    model = opened(qtbot, page, little).state.model
+    said = SentenceSpec(
+        pooling=("cls", "mean"),
+        dense=(DenseSpec(inputs=32, outputs=8),),
+        normalize=True,
+        max_length=128,
+        prompt="query: ",
+    )
+    info = model.info.model_copy(update={"sentence": said})
+    facts = {name: value for name, value, *_ in facts_of(replace(model, info=info))}
+    assert facts["Pooling"] == "[CLS], mean of the tokens"
+    assert (facts["Dense layers"], facts["Size of a vector"]) == ("8", "8")
+    assert facts["Normalized"] == "yes, to length 1" and facts["Max. length"].startswith("128 ")
+    assert facts["Prompt"] == "query: "
+    assert "Pooling" not in {name for name, *_ in facts_of(model)}
+    assert set(pooling_names()) == set(POOLING_MODES)
 
 
 def test_the_buttons_lead_on(qtbot, page, studio, little) -> None:

@@ -17,8 +17,9 @@ PATIENCE = 20_000  # ms
 
 
 def names(page: RunsPage) -> list[str]:
-    model = page.list.table.model()
-    return [model.index(n, Column.NAME).data() for n in range(model.rowCount())]
+    model = page.list.model
+    place = model.column(Column.NAME)
+    return [model.index(n, place).data() for n in range(model.rowCount())]
 
 
 def open_run(page: RunsPage, run_id: str, qtbot: QtBot) -> RunView:

@@ -1,15 +1,17 @@
 """The table of all runs: search, filter, keys and menu."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QApplication, QLabel, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.columns import Column
+from app.pages.runs.columns import DEFAULT, Column
+from app.pages.runs.layouts import Layout, layout_from
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.record.runs import run as find
@@ -101,6 +103,21 @@ def test_the_keyboard_opens_renames_and_stars(
     assert [row.id for row in shown.list.selected()] == [run_id]
 
 
+def test_the_first_press_of_a_key_selects_the_first_run(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("one")
+    shown = page()
+    shown.activateWindow()
+    qtbot.waitUntil(shown.isActiveWindow)
+    shown.list.table.setFocus()
+    assert not shown.list.selected()
+    qtbot.keyClick(shown.list.table, Qt.Key.Key_Down)
+    assert [row.id for row in shown.list.selected()] == [run_id]
+    qtbot.keyClick(shown.list.table, Qt.Key.Key_Return)
+    assert shown.run is not None and shown.run.state.run_id == run_id
+
+
 def test_the_menu_says_why_something_cannot_be_done(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:
@@ -151,8 +168,9 @@ def test_the_widths_of_the_columns_are_remembered(
     page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio
 ) -> None:
     make_run("one")
-    page().list.table.setColumnWidth(Column.NAME, 321)
-    assert page().list.table.columnWidth(Column.NAME) == 321
+    place = page().list.model.column(Column.NAME)
+    page().list.table.setColumnWidth(place, 321)
+    assert page().list.table.columnWidth(place) == 321
 
 
 def test_keys_are_used_once(page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot) -> None:
@@ -160,3 +178,108 @@ def test_keys_are_used_once(page: Callable[[], RunsPage], make_run: MakeRun, qtb
     keys = [action.shortcut().toString() for action in page().list.actions_.by_key.values()]
     assert len(set(keys)) == len(keys)
     assert QKeySequence("F2").toString() in keys
+
+
+def test_a_sentence_is_typed_completed_and_told_where_it_is_wrong(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    make_run("apples")
+    make_run("pears", upto=4, outcome="stopped")
+    shown = page()
+    line = shown.list.filter
+    line.field.setFocus()
+    qtbot.keyClicks(line.field, "state is sto")
+    qtbot.waitUntil(lambda: line.completer.popup().isVisible())
+    qtbot.keyClick(line.completer.popup(), Qt.Key.Key_Down)
+    qtbot.keyClick(line.completer.popup(), Qt.Key.Key_Return)
+    assert line.text() == "state is stopped "
+    assert names(shown) == ["pears"]
+    line.set_text("stat is stopped")
+    assert line.wrong.text() == "At “stat”: There is no field “stat”: did you mean “state”?"
+    assert names(shown) == ["pears"]  # as before: what is not understood changes nothing
+    line.set_text("accuracy > 0.9")  # a metric that is read first
+    qtbot.waitUntil(lambda: names(shown) == ["apples"])
+    assert not line.wrong.isVisible()
+
+
+def test_a_cell_narrows_the_filter(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    make_run("apples")
+    make_run("pears", upto=4, outcome="stopped")
+    shown = page()
+    model, table = shown.list.model, shown.list.table
+    cell = model.index(model.place("run1"), model.column(Column.STATE))
+    shown.list.select("run1")
+    table.customContextMenuRequested.emit(table.visualRect(cell).center())
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    only, never = menu.actions()[:2]
+    assert (only.text(), never.text()) == ("Only “State: stopped”", "Not “State: stopped”")
+    never.trigger()
+    menu.close()
+    assert names(shown) == ["apples"]
+    assert shown.list.filter.text() == "state is not stopped"
+    shown.list.filter.set_text("pears")
+    shown.list.filter.add("state is stopped")
+    assert shown.list.filter.text() == "name contains pears and state is stopped"
+    assert names(shown) == ["pears"]
+
+
+def test_several_runs_get_tags_and_go_to_the_archive(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    for name in ("one", "two", "three"):
+        make_run(name)
+    shown = page()
+    shown.state.set_tags("run0", ["old"])
+    qtbot.waitUntil(lambda: shown.state.rows["run0"].tags == ("old",))
+    shown.list.select("run0")
+    shown.list._select("run1")
+    shown.list.actions_.by_key["tags"].trigger()
+    asked = question(qtbot)
+    field = asked.findChild(QLineEdit)
+    assert field is not None and field.text() == ""
+    qtbot.keyClicks(field, "paper, ward 7, paper")
+    qtbot.mouseClick(asked.buttons["save"], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: shown.state.rows["run0"].tags == ("paper", "ward 7", "old"))
+    qtbot.waitUntil(lambda: shown.state.rows["run1"].tags == ("paper", "ward 7"))
+    shown.list.actions_.by_key["archive"].trigger()
+    qtbot.waitUntil(lambda: names(shown) == ["three"])
+    qtbot.mouseClick(shown.list.shown.group.button(5), Qt.MouseButton.LeftButton)
+    assert sorted(names(shown)) == ["one", "two"]
+
+
+def test_columns_groups_and_filter_are_kept_as_a_view(
+    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio
+) -> None:
+    make_run("one")
+    make_run("two", upto=4, outcome="stopped")
+    first = page().list
+    first.show_columns(("name", "training.learning_rate", "validation_accuracy@at best"))
+    first.group_by(("state",))
+    first.filter.set_text("name is two")
+    first.columns.pin(1)
+    first.kept_views.save("night", first._layout())
+    first.apply(Layout())
+    assert first.model.keys == DEFAULT and first.model.rowCount() == 2
+    again = page().list
+    again.apply(again.kept_views.get("night"))
+    assert again.model.keys == ("name", "training.learning_rate", "validation_accuracy@at best")
+    assert (again.model.group_keys, again.columns.pinned) == (("state",), 1)
+    assert again.model.rowCount() == 1 and again.columns.frozen.columns == 1
+    assert layout_from({"columns": ["name", 3, "gone"], "widths": {"name": "x"}, "pinned": -4}) == (
+        replace(Layout(), columns=("name",))
+    )
+    again.apply(Layout())
+
+
+def test_nothing_is_scrolled_sideways_at_first(
+    page: Callable[[], RunsPage], make_run: MakeRun
+) -> None:
+    make_run("one")
+    shown = page()
+    for width in (880, 1180):
+        shown.resize(width, 640)
+        QApplication.processEvents()
+        assert not shown.list.table.horizontalScrollBar().isVisible(), width

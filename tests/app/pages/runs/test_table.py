@@ -7,8 +7,8 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.actions import hold_text, resume_text, stop_text, why_not
-from app.pages.runs.columns import COLUMNS, Column
-from app.pages.runs.filter import RunsFilter, Shown
+from app.pages.runs.arranging import Shown, has_words
+from app.pages.runs.columns import COLUMNS, Column, all_columns
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.studio import Studio
@@ -25,13 +25,14 @@ def rows(studio: Studio, make_run: MakeRun) -> list[RunRow]:
 
 
 def cell(model: Any, row: int, column: Column) -> str:
-    return str(model.index(row, column).data())
+    return str(model.index(row, model.column(column)).data())
 
 
 def test_a_run_is_told_in_its_cells(rows: list[RunRow], qtbot: QtBot) -> None:
     table = RunsTable()
     table.show_rows(rows)
     place = table.place("run1")
+    table.set_columns(tuple(Column))
     told = [cell(table, place, column) for column in Column]
     assert told[:6] == [
         "failed",
@@ -41,11 +42,11 @@ def test_a_run_is_told_in_its_cells(rows: list[RunRow], qtbot: QtBot) -> None:
         "model",
         "80.0 % acc",
     ]
-    assert told[Column.PROGRESS] == "35 %"
-    assert told[Column.TIME] == "7 s"
-    tip = table.index(place, Column.STATE).data(Qt.ItemDataRole.ToolTipRole)
+    assert cell(table, place, Column.PROGRESS) == "35 %"
+    assert cell(table, place, Column.TIME) == "7 s"
+    tip = table.index(place, table.column(Column.STATE)).data(Qt.ItemDataRole.ToolTipRole)
     assert "Memory ran out. Use a smaller batch size." in tip
-    spoken = table.index(place, Column.BEST).data(Qt.ItemDataRole.AccessibleTextRole)
+    spoken = table.index(place, table.column(Column.BEST)).data(Qt.ItemDataRole.AccessibleTextRole)
     assert spoken == "Best score: 80.0 % acc"
 
 
@@ -60,9 +61,11 @@ def test_the_model_is_sound_while_rows_come_change_and_go(
     table.remove_row(rows[2].id)
     table.remove_row("nobody")
     assert [cell(table, n, Column.NAME) for n in range(2)] == [rows[0].name, "another"]
-    filtered = RunsFilter()
-    filtered.setSourceModel(table)
-    qtmodeltester.check(filtered)
+    table.group_by([Column.STATE])
+    table.toggle(table.index(0, 0).data(ROW_ROLE))
+    table.show_row(replace(rows[1], name="a third name"))
+    table.remove_row(rows[0].id)
+    assert table.rowCount() == 1  # the other group, closed, with the run that is left
 
 
 def test_an_equal_row_changes_nothing(rows: list[RunRow], qtbot: QtBot) -> None:
@@ -75,9 +78,9 @@ def test_an_equal_row_changes_nothing(rows: list[RunRow], qtbot: QtBot) -> None:
 def test_only_the_name_can_be_edited_and_never_to_nothing(rows: list[RunRow], qtbot: QtBot) -> None:
     table = RunsTable()
     table.show_rows(rows)
-    index = table.index(0, Column.NAME)
+    index = table.index(0, table.column(Column.NAME))
     assert index.flags() & Qt.ItemFlag.ItemIsEditable
-    assert not table.index(0, Column.STATE).flags() & Qt.ItemFlag.ItemIsEditable
+    assert not table.index(0, table.column(Column.STATE)).flags() & Qt.ItemFlag.ItemIsEditable
     with qtbot.assertNotEmitted(table.renamed):
         assert not table.setData(index, "   ")
         assert table.setData(index, rows[0].name)
@@ -100,11 +103,10 @@ def test_only_the_name_can_be_edited_and_never_to_nothing(rows: list[RunRow], qt
 def test_every_word_of_a_search_must_occur(
     rows: list[RunRow], qtbot: QtBot, text: str, names: set[str]
 ) -> None:
-    table, filtered = RunsTable(), RunsFilter()
+    table = RunsTable()
     table.show_rows(rows)
-    filtered.setSourceModel(table)
-    filtered.search(text)
-    assert {cell(filtered, n, Column.NAME) for n in range(filtered.rowCount())} == names
+    table.set_filter(has_words(text.casefold().split()))
+    assert {cell(table, n, Column.NAME) for n in range(table.rowCount())} == names
 
 
 @pytest.mark.parametrize(
@@ -115,24 +117,29 @@ def test_every_word_of_a_search_must_occur(
         (Shown.FINISHED, {"first"}),
         (Shown.STOPPED_OR_FAILED, {"second", "third"}),
         (Shown.STARRED, {"second"}),
+        (Shown.ARCHIVED, {"old"}),
     ],
 )
 def test_the_filter_shows_the_runs_in_these_states(
     rows: list[RunRow], qtbot: QtBot, shown: Shown, names: set[str]
 ) -> None:
-    table, filtered = RunsTable(), RunsFilter()
-    table.show_rows([replace(row, star=row.name == "second") for row in rows])
-    filtered.setSourceModel(table)
-    filtered.show_only(shown)
-    assert {filtered.index(n, 0).data(ROW_ROLE).name for n in range(filtered.rowCount())} == names
+    table = RunsTable()
+    table.show_rows(
+        [
+            *(replace(row, star=row.name == "second") for row in rows),
+            replace(rows[0], id="old", name="old", archived=True),
+        ]
+    )
+    table.show_only(shown)
+    assert {table.index(n, 0).data(ROW_ROLE).name for n in range(table.rowCount())} == names
 
 
 def sorted_runs(rows: list[RunRow], column: Column, order: Qt.SortOrder) -> list[RunRow]:
-    table, filtered = RunsTable(), RunsFilter()
+    table = RunsTable()
+    table.set_columns(tuple(Column))
     table.show_rows(rows)
-    filtered.setSourceModel(table)
-    filtered.sort(column, order)
-    return [filtered.index(n, 0).data(ROW_ROLE) for n in range(len(rows))]
+    table.sort(table.column(column), order)
+    return [table.index(n, 0).data(ROW_ROLE) for n in range(len(rows))]
 
 
 def test_best_scores_are_sorted_by_metric_then_the_best_first(
@@ -161,7 +168,7 @@ def test_what_a_column_says_nothing_of_comes_last(
     rows: list[RunRow], qtbot: QtBot, column: Column, order: Qt.SortOrder
 ) -> None:
     empty = replace(
-        rows[0], data="", base_model="", best_score=None, losses=(), steps=0, seconds=0.0
+        rows[0], data="", base_model="", best_score=None, loss=None, steps=0, seconds=0.0
     )
     found = sorted_runs([empty, rows[1], rows[2]], column, order)
     if not COLUMNS[column].text(empty, ()) and COLUMNS[column].text(rows[1], ()):
@@ -185,3 +192,36 @@ def test_waiting_runs_are_moved_held_and_released(rows: list[RunRow]) -> None:
         assert not why_not(key, queued) and not why_not(key, held)
         assert why_not(key, done) == "This run is not in the queue."
     assert not why_not("resume", held) and why_not("resume", queued)
+
+
+def test_runs_are_grouped_by_what_they_say(rows: list[RunRow], qtbot: QtBot) -> None:
+    table = RunsTable()
+    table.show_rows([*rows, replace(rows[0], id="more", best_score=0.5)])
+    table.sort(table.column(Column.NAME))
+    table.group_by([Column.STATE])
+    assert table.rowCount() == 3
+    titles = [cell(table, n, Column.NAME) for n in range(3)]
+    assert titles == ["finished (1 run(s))", "failed (1 run(s))", "stopped (2 run(s))"]
+    stopped = table.index(2, 0).data(ROW_ROLE)
+    table.toggle(stopped)
+    assert [cell(table, n, Column.NAME) for n in (3, 4)] == ["third", "third"]
+    assert cell(table, 2, Column.BEST) == "70.0 % ± 28.3 %"
+    assert cell(table, 2, Column.DATA) == "data.csv"
+    table.group_by(())
+    assert table.rowCount() == 4
+
+
+def test_any_setting_and_any_metric_is_a_column(rows: list[RunRow], qtbot: QtBot) -> None:
+    table = RunsTable()
+    rows[0].measured["validation_accuracy@last"] = 0.9375
+    table.set_columns(("name", "training.learning_rate", "validation_accuracy@last", "nonsense"))
+    table.show_rows(rows)
+    assert table.columnCount() == 3
+    place = table.place(rows[0].id)
+    assert [table.index(place, n).data() for n in (1, 2)] == ["5e-5", "93.8 %"]
+    titles = [table.headerData(n, Qt.Orientation.Horizontal) for n in range(3)]
+    assert titles == ["Name", "Learning rate", "Last accuracy"]
+    for key in all_columns():  # each can be shown and sorted by
+        table.set_columns((key,))
+        table.sort(0)
+        assert table.index(0, 0).data() is not None

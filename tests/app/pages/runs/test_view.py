@@ -52,7 +52,9 @@ def test_names_with_markup_are_shown_as_they_are(
     assert view.banner.problem.text() == f"Wrong: {HOSTILE}"
     for label in shown.findChildren(QLabel):
         assert label.textFormat() == Qt.TextFormat.PlainText or HOSTILE not in label.text()
-    tip = shown.list.model.index(0, Column.NAME).data(Qt.ItemDataRole.ToolTipRole)
+    tip = shown.list.model.index(0, shown.list.model.column(Column.NAME)).data(
+        Qt.ItemDataRole.ToolTipRole
+    )
     assert "<img" not in tip and "&lt;img" in tip
     view.header.more.click()
     menu = QApplication.activePopupWidget()

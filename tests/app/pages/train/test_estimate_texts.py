@@ -2,10 +2,19 @@
 
 import pytest
 
-from app.pages.train.estimate_texts import verdict
+from app.pages.train.estimate_texts import disk_text, verdict
 from tests.app.pages.train.chosen import GB, estimate
 
 
 @pytest.mark.parametrize("gigabytes, word", [(1, "fits"), (7, "tight"), (9, "too big")])
 def test_the_verdict_follows_the_free_memory(gigabytes: int, word: str) -> None:
     assert verdict(estimate(gigabytes * GB)) == word
+
+
+def test_what_snapshots_take_is_said_with_the_checkpoints() -> None:
+    found = estimate().model_copy(
+        update={"checkpoint": GB, "checkpoints": 4, "snapshot": GB // 4, "snapshots": 12}
+    )
+    text = "Needs up to 7.0 GB of disk (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."
+    assert disk_text(found) == text
+    assert "snapshots" not in disk_text(found.model_copy(update={"snapshots": 0}))

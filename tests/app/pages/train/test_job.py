@@ -9,8 +9,8 @@ from app.pages.train.choices import CUSTOM_SIZE, Choices, Data, Model, Scratch
 from app.pages.train.goals import Goal, goals
 from app.pages.train.job import choices_of, job, suggested_name
 from engine.spec.dataset import FileData, Mapping
+from engine.spec.families.bert import bert
 from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
-from engine.spec.model import bert
 from engine.spec.tasks.pair_classification import PairClassification
 from engine.spec.tasks.pretraining import Pretraining
 from engine.spec.tasks.text_classification import TextClassification

@@ -103,6 +103,37 @@ def test_rows_without_a_label_leave_the_task_as_it_is(
     assert "1 of 60 rows have no label" in state.obstacle(Step.DATA)
 
 
+def test_the_rows_with_a_label_are_taken_and_undone_together_with_the_task(
+    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
+) -> None:
+    state.choose_goal(LABELS)
+    folder = make_data("holes", holes=7)
+    with qtbot.waitSignal(state.editing.ended, timeout=20_000):
+        requests.take_data(folder, labelled=True)
+    data = state.choices.data
+    assert data is not None and data.spec is not None and data.source.folder.name == "2"  # type: ignore[union-attr]
+    assert sum(data.spec.rows.values()) == 60 - 7
+    assert state.choices.goal == SENTENCE and state.obstacle(Step.DATA) == ""
+    assert state.adjustment is not None
+    assert state.adjustment.sentence == (
+        "The task is now “Text classification”, which suits “holes”. "
+        "Version 2 skips the rows in which “label” is empty."
+    )
+    state.undo_adjustment()
+    assert state.choices.goal == LABELS
+    assert state.choices.data.source.folder == folder  # type: ignore[union-attr]
+
+
+def test_where_every_row_has_a_label_no_version_is_made(
+    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
+) -> None:
+    folder = make_data("whole")
+    with qtbot.waitSignal(state.lists.changed):
+        requests.take_data(folder, labelled=True)
+    assert state.choices.data.source.folder == folder  # type: ignore[union-attr]
+    assert not state.editing.is_busy
+
+
 def test_a_model_from_elsewhere_leaves_the_scratch_with_a_sentence_and_undo(
     state: TrainState, requests: Requests, qtbot: QtBot, model: Path
 ) -> None:

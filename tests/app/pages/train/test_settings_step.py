@@ -14,9 +14,9 @@ from app.studio import Studio
 from app.widgets.fields import OneOf
 from app.widgets.form import SpecForm
 from engine.spec.dataset import Mapping, Reading, Split
+from engine.spec.families.bert import BertSpec
 from engine.spec.features import Features
 from engine.spec.fields import branch_fields, fields_at, settings_of
-from engine.spec.model import BertSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
 

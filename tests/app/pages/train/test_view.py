@@ -245,6 +245,7 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
     page: TrainPage,
     qtbot: QtBot,
     one_time_workers: list[AskedWorker],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     go_through(qtbot, page)
     assert JobSpec.model_validate_json(page.review.file.toPlainText()) == page.state.job()
@@ -276,6 +277,10 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
     press(qtbot, page.bar.steps[Step.BASE_MODEL])
     assert "tight" in [p.verdict for p in page.base_model.list.cards.items]
+    press(qtbot, page.bar.steps[Step.REVIEW])
+    monkeypatch.setattr(page.state, "first_obstacle", lambda: (Step.DATA, "It has no rows."))
+    page.state.changed.emit()
+    assert page.next.text() == "&Start" and not page.next.isEnabled(), "nothing starts anyway"
 
 
 def test_leaving_the_estimate_is_possible_at_once(

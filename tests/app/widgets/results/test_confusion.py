@@ -1,11 +1,15 @@
 """The confusion matrix and the table per label as widgets."""
 
+import math
+
 import numpy as np
+import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from app.pages.runs.compare.scores_tab import interval_text as of_a_run
 from app.theme import SPACE
 from app.widgets import figure
 from app.widgets.results.confusion import (
@@ -17,7 +21,9 @@ from app.widgets.results.confusion import (
     layout,
     shown_labels,
 )
-from app.widgets.results.label_table import LabelTablePicture, value_text
+from app.widgets.results.group_table import score_text
+from app.widgets.results.intervals import ENDS, SMALLER, VALUE, per_cent, with_ends
+from app.widgets.results.label_table import LabelTablePicture, interval_text
 from app.widgets.text import font
 from engine.results.classes import Confusion
 from engine.results.conditions import Conditions
@@ -61,10 +67,10 @@ def test_the_keyboard_reaches_every_cell_and_name_and_says_which(qtbot: QtBot) -
     made = picture(qtbot)
     QTest.keyClick(made.matrix, Qt.Key.Key_Right)
     told = made.matrix.accessibleDescription()
-    assert told == "Gold “a”, predicted “b”: 1 rows, 50.0 % of gold, 33.3 % of predicted"
+    assert told == "Gold “a”, predicted “b”: 1 row(s), 50.0 % of gold, 33.3 % of predicted"
     QTest.keyClick(made.matrix, Qt.Key.Key_Up)
     assert made.matrix.current == (-1, 1)
-    assert made.matrix.accessibleDescription() == "Predicted “b”: 3 rows"
+    assert made.matrix.accessibleDescription() == "Predicted “b”: 3 row(s)"
 
 
 def test_names_that_are_wider_than_a_cell_are_turned_and_whole(qtbot: QtBot) -> None:
@@ -85,7 +91,10 @@ def test_names_that_are_wider_than_a_cell_are_turned_and_whole(qtbot: QtBot) -> 
     made.show_measured(
         ConfusionPicture.measure(classified(list(many), list(many), labels=many, text=[""] * 12))
     )
-    assert layout(made.matrix)[1] == flat, "no room for turned names: cells come first"
+    left, top, side = layout(made.matrix)
+    assert top == flat, "no room for turned names: cells come first"
+    numbered = metrics.horizontalAdvance("12 animals and plants 11")
+    assert left >= min(TITLE + numbered, 0.34 * 400) and side >= metrics.horizontalAdvance("12")
     assert not made.grab().isNull()
 
 
@@ -117,7 +126,9 @@ def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot: 
     made.chosen.connect(lambda some: chosen.append(said(some)))
     cells = [made.model.index(0, column).data() for column in range(5)]
     assert cells[0] == "a"
-    assert cells[2].startswith("50.0 ± ")
+    assert cells[2].startswith("50.0 (") and " to " in cells[2]
+    shown = [made.model.index(0, 2).data(role) for role in (VALUE, ENDS)]
+    assert cells[2] == f"{shown[0]} ({shown[1]})", "above one another on the screen"
     assert cells[4] == "2"
     for column in (1, 2, 4):
         made.table.chosen.emit(made.model.index(0, column))
@@ -127,8 +138,36 @@ def test_a_label_has_its_intervals_and_a_cell_selects_the_rows_behind_it(qtbot: 
         ["gold is “a”"],
     ]
     assert made.figure() is not None
-    assert value_text(UNKNOWN) == "–"
-    assert value_text(Interval(0.5, 0.4, 0.6)) == "50.0 ± 10.0"
+
+
+def test_a_score_has_one_notation_everywhere() -> None:
+    lopsided = Interval(1 / 18, 0.0099, 0.2576)
+    assert with_ends(lopsided, per_cent) == "5.6 (1.0 to 25.8)"
+    assert score_text(lopsided, is_share=True) == "5.6 (1.0 to 25.8)"
+    assert score_text(Interval(-0.1, -0.3, 0.1), is_share=False) == "-0.100 (-0.300 to 0.100)"
+    assert interval_text(lopsided) == "5.6 %, 95 % interval 1.0 % to 25.8 %"
+    assert of_a_run("validation_accuracy", lopsided) == "1.0 % to 25.8 %"
+    assert with_ends(UNKNOWN, per_cent) == "–"
+    assert with_ends(Interval(0.5, math.nan, math.nan), per_cent) == "50.0"
+
+
+@pytest.mark.parametrize("width", [384])  # of the pictures where the window is 1100 px wide
+def test_the_columns_of_a_label_are_whole_where_the_window_is_small(
+    qtbot: QtBot, width: int
+) -> None:
+    made = LabelTablePicture()
+    qtbot.addWidget(made)
+    made.resize(width, 300)
+    made.show()
+    made.show_measured(LabelTablePicture.measure(MADE))
+    header = made.table.horizontalHeader()
+    qtbot.waitUntil(lambda: header.length() <= made.table.viewport().width())
+    assert not made.table.horizontalScrollBar().isVisible()
+    for column in (1, 2, 3):
+        metrics = made.table.fontMetrics()
+        ends = made.model.index(0, column).data(ENDS)
+        assert header.sectionSize(column) >= SMALLER * metrics.horizontalAdvance(ends)
+        assert header.sectionSize(column) >= made.table.sizeHintForColumn(column)
 
 
 def test_a_cell_of_the_table_is_chosen_once_by_a_click_and_by_a_key(qtbot: QtBot) -> None:
@@ -143,3 +182,16 @@ def test_a_cell_of_the_table_is_chosen_once_by_a_click_and_by_a_key(qtbot: QtBot
     assert [said(one) for one in chosen] == [["gold is “b”"]]
     QTest.keyClick(made.table, Qt.Key.Key_Return)
     assert len(chosen) == 2
+
+
+@pytest.mark.parametrize(
+    "score, is_share, said",
+    [
+        (Interval(1 / 18, 0.0099, 0.2576), True, "5.6 (1.0 to 25.8)"),
+        (Interval(1.2233, 1.1, 1.35), False, "1.223 (1.100 to 1.350)"),
+        (Interval(0.5, math.nan, math.nan), True, "50.0"),
+        (UNKNOWN, False, "–"),
+    ],
+)
+def test_the_score_of_a_slice_has_both_ends(score: Interval, is_share: bool, said: str) -> None:
+    assert score_text(score, is_share) == said

@@ -165,7 +165,7 @@ def test_a_bar_of_the_reliability_diagram_selects_its_rows_by_keyboard(qtbot: Qt
     picture.chosen.connect(chosen.append)
     QTest.keyClick(picture.view, Qt.Key.Key_Return)
     assert mask(MADE["text_classification"], chosen[0]).tolist() == [False, False, True, False]
-    assert "1 rows, 0.0 % right" in picture.view.accessibleDescription()
+    assert "1 row(s), 0.0 % right" in picture.view.accessibleDescription()
     assert "ECE" in picture.note.text()
 
 

@@ -215,6 +215,16 @@ def test_a_cure_that_leaves_nothing_to_train_with_is_refused(tmp_path):
     assert np.array_equal(open_dataset(dataset.folder).splits, dataset.splits)
 
 
+@pytest.mark.parametrize(
+    "words, severity, said", [(550, "note", "the rest is"), (6_000, "warning", "84 % of all")]
+)
+def test_rows_that_were_not_parted_are_a_warning(tmp_path, words, severity, said):
+    rows = [(f"A film number {n} of many that are long.", "good", "train") for n in range(60)]
+    dataset = stored(tmp_path, [*rows, ("word " * words, "bad", "train")])
+    (found,) = of("text_lengths", examine(dataset))
+    assert (found.severity, said in found.sentence) == (severity, True), found.sentence
+
+
 def test_labels_that_validation_lacks_get_their_share_of_its_rows(tmp_path):
     odd = [(f"It is odd, number {n}.", "odd", "train") for n in range(12)]
     twins = [("Said twice.", "twin", "train")] * 2

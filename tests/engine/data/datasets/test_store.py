@@ -139,6 +139,15 @@ def test_columns_of_further_files_are_found_by_name(tmp_path):
         imported(tmp_path, sources={"train": tmp_path / "train.csv", "validation": other})
 
 
+def test_a_table_and_json_go_together(tmp_path):
+    table(tmp_path / "train.csv")
+    other = tmp_path / "dev.jsonl"
+    other.write_text('{"label": "pos", "text": "a word"}\n', encoding="utf-8")
+    sources = {"train": tmp_path / "train.csv", "validation": other}
+    assert imported(tmp_path, sources=sources).rows["validation"] == 1
+    assert open_dataset(tmp_path / "sets" / "a").rows("validation").texts == ["a word"]
+
+
 def test_a_column_can_name_the_parts(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text(

@@ -3,12 +3,16 @@
 import bz2
 import gzip
 import lzma
+import random
+import shutil
 import subprocess
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from engine.cli import main
@@ -16,8 +20,9 @@ from engine.data.datasets.store import import_dataset
 from engine.data.formats import archives
 from engine.data.formats.reading import Cancelled, preview, read, recognise
 from engine.data.formats.sources import is_data_file, parts_of
-from engine.errors import BadFile
+from engine.errors import BadFile, DiskFull
 from engine.spec.dataset import Mapping, Reading, Split
+from tests.engine.faults import small_disk
 
 TABLE = "text,label\n" + "".join(f'"row {n}, a text",{n % 2}\n' for n in range(5_000))
 
@@ -135,3 +140,61 @@ def test_what_a_common_program_packs_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(TABLE, encoding="utf-8")
     subprocess.run(["gzip", "-k", "a.csv"], cwd=tmp_path, check=True)
     assert len(list(read(tmp_path / "a.csv.gz", Reading()))) == 5_000
+
+
+def parquet_of(rows: int) -> bytes:
+    """A Parquet file that hardly shrinks: texts of random letters, as compressed files have."""
+    chance = random.Random(0)
+    texts = [chance.randbytes(30).hex() for _ in range(rows)]
+    out = pa.BufferOutputStream()
+    pq.write_table(pa.table({"text": texts, "label": ["a", "b"] * (rows // 2)}), out)
+    return out.getvalue().to_pybytes()
+
+
+def imported(source: Path, into: Path) -> None:
+    found = recognise(source)
+    assert found.mapping is not None
+    import_dataset("a", {"all": source}, found.reading, found.mapping, Split(), into)
+
+
+@pytest.mark.parametrize("suffix", [*PACKERS, ".zip"])
+def test_a_copy_that_finds_no_room_is_refused_and_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """What a library must jump about in is unpacked to the folder of temporary files."""
+    content = parquet_of(20_000)
+    packed = tmp_path / f"a.parquet{suffix}"
+    if suffix == ".zip":
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.parquet", content)
+    else:
+        packed.write_bytes(PACKERS[suffix](content))
+    with small_disk(tmp_path / "small", kilobytes=512) as disk:
+        monkeypatch.setattr(tempfile, "tempdir", str(disk))
+        with pytest.raises(DiskFull, match="The disk is full") as refused:
+            list(read(packed, Reading(format="parquet")))
+        assert refused.value.place == disk and str(disk) in refused.value.advice
+        assert ("needs" in refused.value.problem) == (suffix == ".zip")  # which says it before
+        assert not list(disk.iterdir()) and shutil.disk_usage(disk).used == 0
+        with pytest.raises(DiskFull) as refused:
+            import_dataset(
+                *("a", {"all": packed}, Reading(format="parquet")),
+                *(Mapping(text="text", label="label"), Split(), tmp_path / "data" / "1"),
+            )
+        assert refused.value.place == disk and not list((tmp_path / "data").iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert len(list(read(packed, Reading(format="parquet")))) == 20_000
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_an_import_onto_a_full_disk_leaves_nothing_there(tmp_path: Path, suffix: str) -> None:
+    """The rows of a packed table take more room than it does; nobody can say how much."""
+    content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(80_000))
+    packed = tmp_path / f"a.csv{suffix}"
+    packed.write_bytes(PACKERS[suffix](content.encode()))
+    with small_disk(tmp_path / "small", kilobytes=512) as disk:
+        with pytest.raises(DiskFull, match="The disk is full") as refused:
+            imported(packed, disk / "data" / "1")
+        assert str(disk) in refused.value.advice
+        assert not list((disk / "data").iterdir())
+    imported(packed, tmp_path / "data" / "1")

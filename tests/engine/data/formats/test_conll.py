@@ -33,7 +33,7 @@ def read(
     """Words and tags of each sentence by the names of their columns, and all remarks."""
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     remarks = Remarks()
-    columns, rows = open_conll(Lines(path, "utf-8"), CONLL, remarks)
+    columns, rows, _ = open_conll(Lines(path, "utf-8"), CONLL, remarks)
     places = [columns.index(name) for name in (words, tags)]
     found = [tuple(tuple(words_of(row.cells[n])) for n in places) for row in rows]
     return found, " ".join(remarks.sentences())
@@ -50,7 +50,7 @@ def read(
 def test_published_sentences_are_read_as_counted(assets, name, sentences, words, counts):
     remarks = Remarks()
     lines = Lines(assets / "datasets" / "wnut17" / name, "utf-8")
-    columns, content = open_conll(lines, CONLL, remarks)
+    columns, content, _ = open_conll(lines, CONLL, remarks)
     assert columns == ("text", "tags")
     found = [(row.line, *map(words_of, row.cells)) for row in content]
     assert len(found) == sentences
@@ -81,7 +81,7 @@ def test_what_is_written_is_read_as_it_was(rows, between, end):
             assert found == [tuple(zip(*sentence, strict=True)) for sentence in rows]
         else:  # some lines may be taken for comments or beginnings, even all of them
             path.write_text(content, encoding="utf-8", newline="")
-            _, some = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
+            _, some, _ = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
             assert len(list(some)) <= len(rows)
 
 
@@ -181,7 +181,7 @@ def test_a_sentence_without_end_is_refused(tmp_path, monkeypatch):
 def test_sentences_are_read_as_they_are_asked_for(tmp_path):
     path = tmp_path / "x.conll"
     path.write_text("x O\n\nbroken\n", encoding="utf-8")
-    _, rows = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
+    _, rows, _ = open_conll(Lines(path, "utf-8"), CONLL, Remarks())
     assert next(rows) == Row(1, ("x", "O"))
     with pytest.raises(BadFile, match="line 3"):
         next(rows)

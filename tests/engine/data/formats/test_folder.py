@@ -82,6 +82,13 @@ def test_documents_without_labels_lie_anywhere_below(tmp_path):
     assert "File without text skipped: once, in line 2" in table.notes[0]
 
 
+def test_a_whole_disk_is_no_folder_of_texts(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.data.formats.folder.MAX_OTHERS", 20)
+    folder = made(tmp_path / "disk", a="one", **{f"etc{n}__x__README": "no" for n in range(9)})
+    with pytest.raises(BadFile, match="more than 20 files and folders beside texts"):
+        rows(folder)
+
+
 def test_a_long_text_becomes_several_rows(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.folder.MAX_TEXT_CHARACTERS", 20)
     table, cells = rows(made(tmp_path / "x", a="word\n" * 10))

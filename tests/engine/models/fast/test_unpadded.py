@@ -14,7 +14,7 @@ from engine.models.fast.unpadded_attention import attend, by_library
 from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
-from engine.spec.model import BertSpec
+from engine.spec.families.bert import BertSpec
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
 from tests.engine.models.small import SPEC
 

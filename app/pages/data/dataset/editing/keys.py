@@ -12,11 +12,15 @@ from app.widgets import buttons
 from app.widgets.text import plain_menu_text, tooltip
 from app.widgets.wrapping import Wrapping
 
+DIGITS, MINUS = "0123456789", "-"
+FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # those before it are characters
 SHOWN_CHARACTERS = 18  # of a label on its button
 
 
 class LabelKeys(QWidget):
-    """A button for each of the first nine labels, with its key.
+    """A button for each of the first nine labels, with its key: 1 to 9, or the label itself.
+
+    Key 0 takes the label away; where 0 is a label, the minus does.
 
     Signals:
         pressed: a label was chosen, "" for none.
@@ -27,23 +31,28 @@ class LabelKeys(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.labels: tuple[str, ...] = ()
+        self._keys: dict[str, str] = {}  # the label of each key, "" for none
         self._rows = QVBoxLayout(self)
         self._rows.setContentsMargins(0, 0, 0, 0)
         self.hide()
 
     def show_labels(self, labels: Sequence[str], none: str) -> None:
-        """Show these; `none` is what key 0 does, "" where it does nothing."""
+        """Show these; `none` is how no label is called, "" where each row needs one."""
         self.labels = tuple(labels[:KEYS])
+        are_keys = set(self.labels) <= set(DIGITS)
+        self._keys = dict(zip(self.labels if are_keys else DIGITS[1:], self.labels, strict=False))
+        no_label = MINUS if "0" in self._keys else "0"
         while (item := self._rows.takeAt(0)) is not None:
             widget = item.widget()
             if widget is not None:
                 widget.deleteLater()
         row = Wrapping(gap=2 * SPACE)
         self._rows.addWidget(row)
-        for number, label in enumerate(self.labels, start=1):
-            row.add(self._button(str(number), label, label))
+        for key, label in self._keys.items():
+            row.add(self._button(key, label, label))
         if none:
-            row.add(self._button("0", none, ""))
+            row.add(self._button(no_label, none, ""))
+        self._keys[no_label] = ""
         self.setVisible(bool(self.labels))
 
     def watch(self, table: QWidget) -> None:
@@ -51,11 +60,8 @@ class LabelKeys(QWidget):
         KeyFilter(table, self._on_key)
 
     def label_of(self, key: int) -> str | None:
-        """The label of a key, "" for 0; None where the key has none."""
-        if key == Qt.Key.Key_0:
-            return ""
-        place = key - Qt.Key.Key_1
-        return self.labels[place] if 0 <= place < len(self.labels) else None
+        """The label of a key, "" for none; None where the key does nothing."""
+        return self._keys.get(chr(key)) if key < FIRST_SPECIAL_KEY else None
 
     def _on_key(self, event: QKeyEvent) -> bool:
         held = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
@@ -69,7 +75,8 @@ class LabelKeys(QWidget):
 
     def _button(self, key: str, title: str, label: str) -> QPushButton:
         shown = title if len(title) <= SHOWN_CHARACTERS else f"{title[:SHOWN_CHARACTERS]}…"
-        button = buttons.plain(plain_menu_text(f"{key}  {shown}"))
+        both = shown if key == label else f"{key}  {shown}"
+        button = buttons.plain(plain_menu_text(both))
         button.setAccessibleName(
             self.tr("Label selected rows “{0}” (key {1})").format(title[:100], key)
         )

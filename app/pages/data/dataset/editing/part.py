@@ -23,7 +23,7 @@ from engine.data.columns.words import words_of
 from engine.data.datasets.editing import with_tag
 
 WORDS_HEIGHT = 104  # px
-SUGGESTION_WIDTH = 140  # px
+SUGGESTION_WIDTH = 190  # px, with “label kept” behind a short label
 
 
 class EditingPart(QObject):
@@ -79,6 +79,7 @@ class EditingPart(QObject):
             table.setItemDelegateForColumn(place, made)
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitCells(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
+        model.modelReset.connect(self._show_words)  # no row is current then, which nobody tells
         self.state.changed.connect(self._show_words)
         none = self.tr("outside (O)") if spec.mapping.tags is not None else self.tr("no label")
         has_none = spec.mapping.tags is not None or spec.mapping.label is not None
@@ -168,12 +169,12 @@ class EditingPart(QObject):
         self._table.setFocus()
 
     def _train(self, studio: Studio) -> None:
-        """Save the labels as a version, and take it to the wizard."""
+        """Save the labels as a version, and take its rows with a label to the wizard."""
 
         def saved(folder: Path) -> None:
-            studio.go.emit("train", {"data": folder})
+            studio.go.emit("train", {"data": folder, "labelled": True})
 
-        self.state.saved.connect(saved)
+        self.state.saved.connect(saved, Qt.ConnectionType.SingleShotConnection)
         self.state.save()
 
     # ── tags ─────────────────────────────────────────────────────────────────────────────────
@@ -187,7 +188,10 @@ class EditingPart(QObject):
 
     def _show_words(self) -> None:
         mapping, number = self._data.spec.mapping, self._current()
-        if mapping.tags is None or number is None:
+        if mapping.tags is None:
+            return
+        if number is None:
+            self.words.show_row([], [], self.state.labels)
             return
         words, tags = (
             words_of(self.state.whole_cell(number, name)) for name in (mapping.text, mapping.tags)

@@ -48,10 +48,11 @@ class TagWords(QWidget):
         self.setAccessibleName(self.tr("Words of the selected row"))
 
     def show_row(self, words: list[str], tags: list[str], types: tuple[str, ...]) -> None:
-        """Show a row; the selection stays where the words are the same."""
+        """Show a row, or none; the selection stays where the words are the same."""
+        words = words[:SHOWN_WORDS]
         if words != self.words:
             self._anchor = self._current = 0
-        self.words, self.tags = words[:SHOWN_WORDS], tags[:SHOWN_WORDS]
+        self.words, self.tags = words, tags[:SHOWN_WORDS]
         self._types = list(types)
         self._place(self.width())
         self.updateGeometry()
@@ -125,6 +126,12 @@ class TagWords(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         first, last = self.selection
         small = font("small")
+        if not self.words:
+            painter.setPen(colour(Role.MUTED))
+            none = self.tr("Select a row to tag its words.")
+            painter.drawText(
+                self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.TextFlag.TextWordWrap, none
+            )
         for number, (box, word, tag) in enumerate(
             zip(self._boxes, self.words, self.tags, strict=False)
         ):

@@ -68,17 +68,13 @@ class LinkFilters(QObject):
         state = self._state
         if state.maps.weights is None:
             return ""
-        parts = []
-        if state.excludes_special:
-            parts.append(self.tr("{0} are excluded.").format(_listed(state.special_names)))
-        if state.block is not None:
-            parts.append(self.tr("Only links between the selected texts are shown."))
-        if not parts:
+        if not state.excludes_special and state.block is None:
             return ""
-        text = self.tr(
-            "{0} of this head’s attention is not shown; the other values are not rescaled."
-        )
-        return " ".join([*parts, text.format(numbers.percent(state.hidden_mass, 0))])
+        text = self.tr("{0} of this head’s attention is not shown; the rest is not rescaled.")
+        said = text.format(numbers.percent(state.hidden_mass, 0))
+        if state.block is None:
+            return said
+        return f"{said} {self.tr('Only links between the selected texts are shown.')}"
 
     def _on_threshold(self, value: int) -> None:
         self._state.strongest.set_threshold(value * STEP / 100)

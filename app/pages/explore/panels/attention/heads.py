@@ -3,21 +3,17 @@
 The column by which the rows are sorted tints the wall. Shapes: L layers, H heads, C columns.
 """
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtWidgets import QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHeaderView, QLineEdit, QTableView, QVBoxLayout, QWidget
 
 from app import background
+from app.pages.explore.head_columns import MEASURES
 from app.pages.explore.panels.attention.description import value_name
-from app.pages.explore.panels.attention.head_measures import (
-    KEYS,
-    MEASURES,
-    HeadFigures,
-    head_figures,
-    pair_values,
-)
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import SPACE
@@ -26,10 +22,14 @@ from app.widgets.chips import painted
 from app.widgets.numbers import percent
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip
+from engine.head_measures import KEYS, HeadFigures, head_figures, pair_values
 
 PAIR = "pair"  # the key of the column of the selected pair
+PAIRS = "pairs"  # of the typed ones, added up
+ARROW = re.compile(r"→|->|>")
 DIGITS = 3
 HEAD, PATTERN, FIRST = 0, 1, 2  # columns of the table
+Pair = tuple[tuple[int, ...], tuple[int, ...]]  # tokens of the query and of the key
 
 
 class HeadsState(QObject):
@@ -48,6 +48,7 @@ class HeadsState(QObject):
         self.of = of
         self.figures: HeadFigures | None = None
         self.column = KEYS[0]
+        self.typed = ""  # pairs, as in “it → cat, sat → cat”
         self._is_seen = False
         self._work: background.Job | None = None
         of.maps.replaced.connect(self._on_replaced)
@@ -67,7 +68,8 @@ class HeadsState(QObject):
     def keys(self) -> tuple[str, ...]:
         """The columns of numbers. Norms do not sum to 1, so of them there is the pair alone."""
         pair = (PAIR,) if self.pair is not None else ()
-        return pair + (() if self.of.maps.shown_measure == "norms" else KEYS)
+        typed = (PAIRS,) if self.pairs()[0] else ()
+        return typed + pair + (() if self.of.maps.shown_measure == "norms" else KEYS)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -87,6 +89,8 @@ class HeadsState(QObject):
         if key == PAIR:
             assert self.pair is not None
             return pair_values(weights[:layers], *self.pair)
+        if key == PAIRS:
+            return pairs_values(weights[:layers], self.pairs()[0])
         return self.figures.of(key) if self.figures is not None else None
 
     def pattern(self, layer: int, head: int) -> str:
@@ -108,13 +112,60 @@ class HeadsState(QObject):
         sign = "+" if offset > 0 else "−"
         return self.tr("offset {1} ({0})").format(share, f"{sign}{abs(offset)}")
 
+    def set_pairs(self, typed: str) -> None:
+        """Pairs of words, or of numbers of tokens, whose numbers are added up."""
+        if typed != self.typed:
+            self.typed = typed
+            self.changed.emit()
+
+    def pairs(self) -> tuple[list[Pair], list[str]]:
+        """The tokens of both ends of each typed pair, and what is not in the text."""
+        found: list[Pair] = []
+        missing: list[str] = []
+        for part in filter(None, (one.strip() for one in self.typed.split(","))):
+            ends = [end.strip() for end in ARROW.split(part)]
+            if len(ends) != 2:
+                missing.append(part)
+                continue
+            query, key = (self._tokens_of(end) for end in ends)
+            missing += [end for end, there in zip(ends, (query, key), strict=True) if not there]
+            if query and key:
+                found.append((query, key))
+        return found, missing
+
+    def _tokens_of(self, end: str) -> tuple[int, ...]:
+        """The tokens of a word, where it stands first, or the token of this name or number."""
+        side, tokens = self.of.maps.side, self.of.maps.tokens
+        if not end or tuple(side.tokens) != tuple(tokens):
+            return ()
+        for number, token in enumerate(tokens):
+            word = () if token.special else side.word(number)
+            if word:
+                first, last = tokens[word[0]], tokens[word[-1]]
+                typed = side.texts[token.segment][first.start : last.end]
+                if typed.casefold() == end.casefold():
+                    return tuple(word)
+        for number, token in enumerate(tokens):
+            if token.text.casefold() == end.casefold():
+                return (number,)
+        is_number = end.isdecimal() and 0 < int(end) <= len(tokens)
+        return (int(end) - 1,) if is_number else ()
+
     def name(self, key: str) -> str:
+        if key == PAIRS:
+            return self.tr("Typed pairs")
         if key != PAIR:
             return in_language(MEASURES[KEYS.index(key)].name)
         query, key_token = self._pair_names()
         return f"{query} → {key_token}"
 
     def meaning(self, key: str) -> str:
+        if key == PAIRS:
+            text = self.tr(
+                "{0} of the pairs {1}, added up; to a word of several tokens the sum, from one "
+                "the mean"
+            )
+            return text.format(value_name(self.of), self._said_pairs())
         if key != PAIR:
             return in_language(MEASURES[KEYS.index(key)].meaning)
         text = self.tr("{0} of the selected pair: from “{1}” to “{2}”")
@@ -135,6 +186,15 @@ class HeadsState(QObject):
         if key != self.column:
             self.column = key
             self.column_changed.emit()
+
+    def _said_pairs(self) -> str:
+        """it → cat, sat → cat"""
+        side = self.of.maps.side
+        said = []
+        for ends in self.pairs()[0]:
+            names = ("".join(painted(side.seen(n)) for n in end) for end in ends)
+            said.append(" → ".join(names))
+        return ", ".join(said)
 
     def _pair_names(self) -> tuple[str, str]:
         side = self.of.maps.side
@@ -175,6 +235,16 @@ class HeadsState(QObject):
         self.figures = more
         self.changed.emit()
         self._compute()
+
+
+def pairs_values(weights: np.ndarray, pairs: Sequence[Pair]) -> np.ndarray:
+    """Of every head, float64 [L, H]: each pair from the mean of its query tokens to the sum of its
+    key tokens (Clark et al. 2019, §4.1), added up; of float [L, H, T, T]."""
+    found = np.zeros(weights.shape[:2])
+    for queries, keys in pairs:
+        block = np.asarray(weights[:, :, list(queries)][..., list(keys)], dtype=np.float64)
+        found += block.sum(-1).mean(-1)
+    return found
 
 
 class HeadRows(QAbstractTableModel):
@@ -266,7 +336,9 @@ class HeadRows(QAbstractTableModel):
             key: found for key in keys if (found := self._state.values(key)) is not None
         }
         new, self._keys = keys != self._keys, tuple(key for key in keys if key in self._values)
-        if new and PAIR in self._keys:  # whoever selects a pair asks for its heads
+        if (
+            new and self._keys and self._keys[0] in (PAIR, PAIRS)
+        ):  # whoever selects a pair asks for its heads
             self._sorted = FIRST, Qt.SortOrder.DescendingOrder
         self._order()
         self.endResetModel()
@@ -307,9 +379,15 @@ class HeadsTable(QWidget):
         header.setMinimumSectionSize(14 * SPACE)
         self.table.setSortingEnabled(True)
         self.note = Text("", "small")
+        self.pairs = QLineEdit()
+        self.pairs.setAccessibleName(self.tr("Pairs to add up"))
+        self.pairs.setPlaceholderText(self.tr("Pairs to add up: it → cat, sat → cat (or it > cat)"))
+        self.pairs.setClearButtonEnabled(True)
+        self.pairs.textChanged.connect(self._on_pairs)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE)
+        column.addWidget(self.pairs)
         column.addWidget(self.table, 1)
         column.addWidget(self.note)
         self._is_following = False
@@ -319,6 +397,11 @@ class HeadsTable(QWidget):
         state.of.head_changed.connect(self._follow)
         state.column_changed.connect(self._say)
         self._on_reset()
+
+    def _on_pairs(self, typed: str) -> None:
+        """The heads that have most of them stand at the top, and in sight."""
+        self._state.set_pairs(typed)
+        self.table.scrollToTop()
 
     def _on_reset(self) -> None:
         header = self.table.horizontalHeader()
@@ -343,7 +426,7 @@ class HeadsTable(QWidget):
 
     def _say(self) -> None:
         state = self._state
-        if state.of.maps.shown_measure == "norms" and state.pair is None:
+        if state.of.maps.shown_measure == "norms" and not state.keys:
             self.note.setText(
                 self.tr(
                     "Value-weighted norms do not sum to 1. Select a pair of tokens to rank the "
@@ -357,7 +440,11 @@ class HeadsTable(QWidget):
         column = state.meaning(state.column) if state.column in state.keys else ""
         count = state.figures.queries if state.figures is not None else 0
         text = self.tr("{0}. The wall dims the heads that have less of it.").format(column)
-        if count and state.column != PAIR:
+        if count and state.column not in (PAIR, PAIRS):
             mean = self.tr("Means over %Ln token(s) without special ones.", "", count)
             text = f"{text} {mean}"
+        missing = state.pairs()[1]
+        if missing:
+            named = ", ".join(f"“{painted(one)}”" for one in missing)
+            text = f"{self.tr('Not in the text: {0}.').format(named)} {text}"
         self.note.setText(text)

@@ -82,7 +82,9 @@ class AttentionMaps(QObject):
     @property
     def largest(self) -> float:
         """The number that has the strongest colour."""
-        return 1.0 if self._taken is None else self._taken.largest
+        if self._taken is None:
+            return 1.0
+        return self._study.held(f"attention {self._taken.measure}", self._taken.largest)
 
     @property
     def has_heads(self) -> bool:

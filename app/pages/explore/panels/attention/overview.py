@@ -20,7 +20,7 @@ from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import buttons
 from app.widgets.help import HelpButton
-from app.widgets.text import OneLine
+from app.widgets.text import OneLine, tooltip
 
 
 class Overview(QWidget):
@@ -57,6 +57,14 @@ class Overview(QWidget):
         self.foot.addWidget(self.list)
         self.foot.addWidget(self.switch)
         column.addLayout(self.foot)
+        self.wall.setToolTip(
+            tooltip(
+                self.tr(
+                    "Click: add or remove a head. Double-click: show this head only. "
+                    "Alt+click: switch it off. Ctrl+wheel: zoom."
+                )
+            )
+        )
         self.setMinimumWidth(50 * SPACE)
         self.models.chosen.connect(lambda number: state.show_side(bool(number)))
         self.wall.toggled.connect(state.selection.toggle)
@@ -123,16 +131,12 @@ class Overview(QWidget):
         elif maps.query.is_waiting:
             self.said.setText(self.tr("Running the model …"))
         else:
-            how = self.tr(
-                "Click: add or remove a head. Double-click: show this head only. "
-                "Alt+click: switch it off. Ctrl+wheel: zoom."
-            )
             selected = (
                 self.tr("%Ln head(s) selected.", "", count)
                 if maps.has_heads
                 else self.tr("%Ln layer(s) selected.", "", count)
             )
-            self.said.setText(f"{selected} {how}")
+            self.said.setText(selected)
 
 
 def scroll_area(inner: QWidget) -> QScrollArea:

@@ -94,7 +94,7 @@ class AttentionView(Panel):
         column.addLayout(self._controls())
         said = QHBoxLayout()
         said.setSpacing(4 * SPACE)
-        said.addWidget(self.readout, 3)
+        said.addWidget(self.readout, 1)
         said.addWidget(self.filters.left_out, 1)
         said.addWidget(self.note, 0)
         column.addLayout(said)

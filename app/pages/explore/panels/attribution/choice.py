@@ -96,7 +96,9 @@ class Choice(QObject):
         }
 
     def _on_model(self) -> None:
-        """Classes of another model are others."""
+        """Classes of another model are others; those of another step of its training are not."""
+        if self.study.is_over_training:
+            return
         self.against = ""
         self._wants_mask = False
         self.changed.emit()

@@ -23,11 +23,11 @@ def figure_of(state: AttributionState) -> Figure | None:
     if answer is None or asked is None or not state.is_complete or not answer.words:
         return None
     words = answer.words[:MOST_WORDS]
-    fonts = _mono(), paper_font(10)
+    fonts, most = (_mono(), paper_font(10)), state.largest
     boxes = place_words(words, WIDE, fonts)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
-        paint_words(painter, words, boxes, ink, fonts)
+        paint_words(painter, words, boxes, ink, fonts, most)
 
     name = model.name if model is not None else ""
     method = in_language(METHODS[asked.method])

@@ -47,6 +47,13 @@ class AttributionState(QObject):
         is_whole = answer is not None and answer.next is None and not self.query.is_waiting
         return is_whole and self.answered == self.asked
 
+    @property
+    def largest(self) -> float:
+        """The effect that has the strongest tint; 0 where there is none."""
+        words = self.answer.words if self.answer is not None else ()
+        largest = max((abs(word.effect) for word in words), default=0.0)
+        return self.study.held(f"attributions {self.choice.method}", largest)
+
     def _question(self, side: Side) -> Attribute | None:
         target = self.choice.target(side)
         asked = None

@@ -256,7 +256,7 @@ class OneSide(QWidget):
         state = self._state
         answer = state.answer
         words: Sequence[WordEffect] = answer.words if answer is not None else ()
-        self.words.show_words(words, self._picked(answer))
+        self.words.show_words(words, self._picked(answer), state.largest)
         self._fit()
         self.title.setText(self._title(answer))
         self.note.setText(self._note(answer))

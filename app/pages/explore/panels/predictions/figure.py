@@ -6,7 +6,6 @@ from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.predictions.state import PredictionsState
-from app.pages.explore.precision import PRECISIONS
 from app.theme import Role
 from app.translation import tr
 from app.widgets.bars import chance
@@ -14,6 +13,7 @@ from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
 from engine.messages.explore.prediction import Predicted
+from engine.messages.explore.text import PRECISIONS
 from engine.spec.tasks import head_of
 
 ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px

@@ -44,7 +44,7 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
             model.name if model else ""
         ),
         caption=tr(
-            "Euclidean norms of the token, position and segment embeddings, of their sum,"
+            "Euclidean norms of the embeddings that are summed, of their sum,"
             " and of the input to the first layer. Columns of the table: {0}. {1}"
         ).format(", ".join(names), source(state.study, side)),
         size=QSize(width, HEAD + ROW * len(rows)),

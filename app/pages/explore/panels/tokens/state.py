@@ -71,7 +71,9 @@ class TokensState(QObject):
         shown, answer = self.study.both[side], self.answer(side)
         if answer is None:
             return [Row(t, shown.seen(n), t.id, n, ()) for n, t in enumerate(shown.tokens)]
-        words, positions = (answer.addends[n].rows for n in (0, 1))
+        tables = {addend.table: addend.rows for addend in answer.addends}
+        words = tables["token"]
+        positions = tables.get("position", range(len(words)))  # of relative and rotary ones, places
         columns = [*(a.norms for a in answer.addends), answer.sums, answer.outcome]
         return [
             Row(token, shown.seen(n), words[n], positions[n], tuple(c[n] for c in columns))

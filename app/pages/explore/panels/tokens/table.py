@@ -56,7 +56,8 @@ class TokenRows(QAbstractTableModel):
             self.headings = self._headings(tables)
         self.rows, self.tables = rows, tables
         count = len(tables)
-        self.most = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
+        most = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
+        self.most = self._state.study.held("norms of embeddings", most)
         if reset:
             self.endResetModel()
         elif rows:
@@ -80,7 +81,12 @@ class TokenRows(QAbstractTableModel):
             (self.tr("Token"), self.tr("Each token as the model sees it")),
             (self.tr("ID"), self.tr("Token ID in the vocabulary, as the model sees it")),
             (self.tr("Segment"), self.tr("0 in the first text, 1 in the second")),
-            (self.tr("Position"), self.tr("Index of the position embedding")),
+            (
+                self.tr("Position"),
+                self.tr("Index of the position embedding")
+                if "position" in tables
+                else self.tr("Place in the input; this model has no position embeddings"),
+            ),
             *(names[table] for table in tables),
             (self.tr("‖sum‖"), self.tr("Norm of the sum")),
             (self.tr("‖input‖"), self.tr("Norm of the input to the first layer")),

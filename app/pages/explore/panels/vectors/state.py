@@ -95,9 +95,7 @@ class VectorsState(QObject):
         if side.checkpoint is None or not self.word:
             return None
         texts = tuple(dict.fromkeys((*(t for t in side.texts if t.strip()), *self.more)))
-        return CompareWord(
-            checkpoint=side.checkpoint, word=self.word, texts=texts, heads_off=side.heads_off
-        )
+        return CompareWord(checkpoint=side.checkpoint, word=self.word, texts=texts, **side.ablation)
 
 
 def around(answer: WordCompared, place: WordPlace) -> str:

@@ -149,7 +149,7 @@ class VectorsView(Panel):
         if len(answer.places) < 2:
             parts.append(self.tr("Type other texts with this word to compare it."))
         if answer.missing:
-            parts.append(self.tr("%Ln text(s) do not contain it.", "", len(answer.missing)))
+            parts.append(self.tr("Without the word: %Ln text(s).", "", len(answer.missing)))
         parts.append(
             self.tr(
                 "Random: the mean of 1,000 pairs of tokens of different texts, since all vectors "

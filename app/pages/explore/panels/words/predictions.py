@@ -9,7 +9,6 @@ from app.pages.explore.panels.words.painting import Column
 from app.pages.explore.panels.words.pair_bars import PairBar, PairBars
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, Place, WordsState
-from app.pages.explore.precision import PRECISIONS
 from app.theme import SPACE
 from app.widgets import numbers
 from app.widgets.bars import Bar, Bars, chance, top_of_scale
@@ -17,6 +16,7 @@ from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
 from app.widgets.page import Card, EmptyState, Stack
 from app.widgets.text import OneLine, Text
+from engine.messages.explore.text import PRECISIONS
 
 NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card
 
@@ -86,7 +86,8 @@ class Predictions(Part):
         return self.state.other(place) or Place(-1, (), None)
 
     def _scale(self, places: tuple[Place, ...]) -> float:
-        """Where the bars of all positions end, so that they can be compared."""
+        """Where the bars of all positions end, so that they can be compared; over a training all
+        bars of all steps do."""
         shown = [
             value
             for place in places
@@ -94,7 +95,7 @@ class Predictions(Part):
             for value in (bar.first, bar.second)
             if value is not None
         ]
-        return top_of_scale(shown)
+        return 1.0 if self.state.study.is_over_training else top_of_scale(shown)
 
     def _models(self) -> str:
         first, second = (side.model.name if side.model else "" for side in self.state.study.both)

@@ -91,7 +91,7 @@ class Scoring(QObject):
         self.changed.emit()
 
     def _now(self) -> Key:
-        return self.side.checkpoint, self.side.texts, self.side.heads_off
+        return self.side.checkpoint, self.side.texts, tuple(self.side.ablation.values())
 
     def _keep_up(self) -> None:
         """Forget what is known of another text."""
@@ -108,7 +108,7 @@ class Scoring(QObject):
             text=side.text,
             pair=side.pair,
             start=self._start,
-            heads_off=side.heads_off,
+            **side.ablation,
         )
 
     def _on_answer(self) -> None:

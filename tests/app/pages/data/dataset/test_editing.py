@@ -6,8 +6,10 @@ import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QPlainTextEdit
 
+from app.pages.data.dataset.table import OWN_COLUMNS
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
+from engine.data.columns.words import words_of
 from engine.data.datasets.differences import differences
 from engine.data.datasets.store import open_dataset
 from tests.app.accessible import assert_accessible
@@ -40,21 +42,21 @@ def label(view: DatasetView, row: int) -> str:
 
 def test_a_key_labels_the_row_and_goes_on_to_the_next(qtbot, view) -> None:
     choose(view, 0)
-    qtbot.keyClick(view.table, Qt.Key.Key_2)
+    qtbot.keyClick(view.table, Qt.Key.Key_1)
     assert label(view, 0) == "1"
     assert view.table.currentIndex().row() == 1
     assert view.editing.bar.isVisible()
     assert view.editing.bar.count.text()[:2] == "1 "
-    qtbot.keyClick(view.table, Qt.Key.Key_2)  # it has this label already
+    qtbot.keyClick(view.table, Qt.Key.Key_1)  # it has this label already
     assert view.editing.bar.count.text()[:2] == "1 "
-    qtbot.keyClick(view.table, Qt.Key.Key_0)
+    qtbot.keyClick(view.table, Qt.Key.Key_Minus)
     assert label(view, 2) == ""
     assert view.editing.bar.save.text() == "Sa&ve as version 2"
 
 
 def test_several_rows_are_labelled_at_once_and_undone(qtbot, view) -> None:
     choose(view, 0, 3, 6)
-    qtbot.keyClick(view.table, Qt.Key.Key_2)
+    qtbot.keyClick(view.table, Qt.Key.Key_1)
     assert [label(view, row) for row in (0, 3, 6)] == ["1"] * 3
     qtbot.mouseClick(view.editing.bar.undo, Qt.MouseButton.LeftButton)
     assert [label(view, row) for row in (0, 3, 6)] == ["0"] * 3
@@ -83,7 +85,7 @@ def test_a_text_is_edited_in_place(qtbot, view) -> None:
 
 def test_edits_survive_and_become_the_next_version(qtbot, page, view) -> None:
     choose(view, 0)
-    qtbot.keyClick(view.table, Qt.Key.Key_2)
+    qtbot.keyClick(view.table, Qt.Key.Key_1)
     choose(view, 4, 5)
     qtbot.keyClick(view.table, Qt.Key.Key_Delete)
     view.model.setData(view.model.index(7, 1), "test")
@@ -143,3 +145,50 @@ def test_everything_has_a_name(qtbot, view) -> None:
     assert_accessible(view)
     QApplication.processEvents()
     assert view.editing.keys.mapTo(view, QPoint(0, 0)).y() > 0
+
+
+@pytest.fixture(params=["made-up", "wnut17"])
+def sentences(request: pytest.FixtureRequest) -> Path:
+    """Tagged sentences: 40 of a kind, or those of the validation file of WNUT 17."""
+    if request.param == "made-up":
+        return request.getfixturevalue("tagged")
+    assets = request.getfixturevalue("assets")
+    write = request.getfixturevalue("write")
+    given = assets / "datasets" / "wnut17" / "emerging.dev.conll"
+    return write("wnut17.conll", given.read_text(encoding="utf-8"))
+
+
+def test_the_words_are_those_of_the_row_that_is_highlighted(qtbot, page, sentences) -> None:
+    """By mouse, by keys, and after a search, in which no row is highlighted."""
+    view = opened(qtbot, page, sentences)
+    table, words = view.table, view.editing.words
+    qtbot.waitUntil(words.isVisible, timeout=PATIENCE)
+    text = view.state.columns.index(view.state.spec.mapping.text) + OWN_COLUMNS
+
+    def agrees() -> bool:
+        """Whether the one highlighted row is the sentence whose words are shown."""
+        (row,) = table.selectionModel().selectedRows()
+        qtbot.waitUntil(lambda: view.model.index(row.row(), text).data() != "…", timeout=PATIENCE)
+        cell = view.model.whole_row(row.row())
+        said = dict(cell)[view.state.spec.mapping.text]
+        return words.words == words_of(said) and len(words.tags) == len(words.words)
+
+    for row in (0, 3, 17, 9):
+        index = view.model.index(row, text)
+        table.scrollTo(index)
+        at = table.visualRect(index).center()
+        qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
+        assert agrees() and table.currentIndex().row() == row
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_PageDown, Qt.Key.Key_Up):
+        qtbot.keyClick(table, key)
+        assert agrees()
+    before = view.model.rowCount()
+    view.search.setText(max(words.words, key=len))
+    qtbot.waitUntil(lambda: 0 < view.model.rowCount() < before, timeout=PATIENCE)
+    assert not table.selectionModel().hasSelection()
+    assert words.words == [] and words.tags == [], "no row is highlighted, so none is shown"
+    view.table.setFocus()
+    qtbot.keyClick(words, Qt.Key.Key_1)
+    assert not view.editing.state.rows, "and none is tagged"
+    table.selectRow(0)
+    assert agrees()

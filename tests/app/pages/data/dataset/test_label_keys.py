@@ -1,6 +1,7 @@
 """The buttons that label rows."""
 
-from PySide6.QtCore import QPoint
+import pytest
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -22,3 +23,23 @@ def test_ten_labels_are_whole_on_their_buttons(qtbot: QtBot) -> None:
         buttons = keys.findChildren(QPushButton)
         qtbot.waitUntil(lambda found=buttons: all(b.width() >= b.sizeHint().width() for b in found))
         assert all(b.mapTo(keys, QPoint(b.width(), 0)).x() <= keys.width() for b in buttons)
+
+
+@pytest.mark.parametrize(
+    "labels, keys",
+    [
+        (("bad", "good"), {"1": "bad", "2": "good", "0": ""}),
+        (("0", "1"), {"0": "0", "1": "1", "-": ""}),
+        (("1", "4", "5"), {"1": "1", "4": "4", "5": "5", "0": ""}),
+        (("0", "10"), {"1": "0", "2": "10", "0": ""}),
+    ],
+)
+def test_a_label_that_is_a_digit_is_its_own_key(
+    qtbot: QtBot, labels: tuple[str, ...], keys: dict[str, str]
+) -> None:
+    made = LabelKeys()
+    qtbot.addWidget(made)
+    made.show_labels(labels, "no label")
+    for key in "-0123456789":
+        assert made.label_of(ord(key)) == keys.get(key)
+    assert made.label_of(Qt.Key.Key_Return) is None

@@ -8,8 +8,10 @@ import pytest
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QApplication
 
+from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
+from app.theme import SPACE
 from app.widgets import dialogs
 from engine.messages.labelling import (
     FindLabelErrors,
@@ -94,14 +96,17 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, worker) -
     assert question.checkpoint is not None and card.progress.isVisible()
     worker.working(Working(stage="Reading the rows", done=3, total=10))
     assert card.progress.stage.text() == "Reading the rows"
+    wide = view.table.columnWidth(2)
     listed(qtbot, view, worker, FOUND)
+    narrow = max(wide - SUGGESTION_WIDTH, 80 * SPACE)
+    qtbot.waitUntil(lambda: view.table.columnWidth(2) == narrow)
     assert texts(view) == [f"the film was very {x}" for x in ("bad 60", "bad 3", "good 31")]
     assert suggestions(view) == ["1  93 %", "1  80 %", "0  60 %"]
     assert view.table.hasFocus() and view.table.currentIndex().row() == 0
     assert "About 2 of 120 labels" in card.found.text()
     qtbot.keyClick(view.table, Qt.Key.Key_Return)  # correct
     qtbot.keyClick(view.table, Qt.Key.Key_Space)  # confirm
-    qtbot.keyClick(view.table, Qt.Key.Key_1)  # a key of a label: “0”
+    qtbot.keyClick(view.table, Qt.Key.Key_0)  # the key of a label that is a digit
     assert [view.model.index(row, 3).data() for row in range(3)] == ["1", "0", "0"]
     assert suggestions(view)[1] == "1  80 % · label kept"
     assert card.decided.text() == "2 corrected, 1 kept"
@@ -110,6 +115,7 @@ def test_likely_errors_are_listed_corrected_and_confirmed(qtbot, view, worker) -
     qtbot.mouseClick(card.end, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
     assert view.model.columnCount() == view.model.suggestion_column
+    qtbot.waitUntil(lambda: view.table.columnWidth(2) == wide)
     assert view.editing.bar.count.text()[:2] == "2 "
 
 
@@ -165,7 +171,7 @@ def test_rows_without_a_label_are_labelled_and_trained_on(qtbot, page, worker, w
     page._studio.go.connect(lambda *where: went.append(where))
     qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(went), timeout=PATIENCE)
-    assert went == [("train", {"data": view.state.folder.parent / "2"})]
+    assert went == [("train", {"data": view.state.folder.parent / "2", "labelled": True})]
 
 
 def test_changes_since_the_version_before_are_listed(qtbot, page, view) -> None:

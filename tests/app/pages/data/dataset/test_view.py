@@ -189,7 +189,7 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews,
     qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
     question = QApplication.activeModalWidget()
     said = " ".join(label.text() for label in question.findChildren(type(view.count)))
-    assert "120 rows" in said
+    assert "120 row" in said
     assert "not affected" in said
     qtbot.mouseClick(question.buttons["delete"], Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: page.stack.currentWidget() is page.list, timeout=PATIENCE)

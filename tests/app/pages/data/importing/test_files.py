@@ -138,3 +138,12 @@ def test_a_data_set_of_the_hub_or_its_library_gives_its_splits(tmp_path: Path) -
     found = data_files([saved])
     assert [file.parent.name for file in found] == ["train", "validation"]
     assert guess_splits(found) == ["train", "validation"]
+
+
+def test_a_whole_disk_is_not_walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.pages.data.importing.files.MAX_FOLDERS", 5)
+    deep = tmp_path.joinpath(*"abcdefgh")
+    deep.mkdir(parents=True)
+    (deep / "rows.csv").write_text("text\nx\n")
+    assert data_files([tmp_path]) == []
+    assert data_files([tmp_path / "a" / "b" / "c" / "d"]) == [deep / "rows.csv"]

@@ -83,7 +83,7 @@ def test_which_words_speak_for_a_class_and_does_it_hold(page, explorer, wait, qt
     serve(explorer, wait, lambda: state.is_complete and state.answer.explained.label == "label 1")
     shown = view.sides[0].words.shown
     assert [word.text for word in shown] == ["the", "cat", "sat", "on", "the", "mat"]
-    assert shown == whole(state.answered).words
+    assert_close(shown, whole(state.answered).words)
     assert "Logit of “label 1”" in view.sides[0].title.whole()
     strongest = max(range(6), key=lambda n: abs(shown[n].effect))
     qtbot.mouseClick(view.faithfulness.go, Qt.MouseButton.LeftButton)  # 3
@@ -105,6 +105,12 @@ def test_which_words_speak_for_a_class_and_does_it_hold(page, explorer, wait, qt
     view.edits.table.selectRow(0)
     QTest.keyClick(view.edits.table, Qt.Key.Key_Return)  # 6
     assert page.study.text == edit.text
+
+
+def assert_close(shown, expected) -> None:
+    """The same words and effects; a busy machine adds up in another order."""
+    assert [w.text for w in shown] == [w.text for w in expected]
+    assert [w.effect for w in shown] == pytest.approx([w.effect for w in expected], abs=1e-6)
 
 
 def row(view, number) -> tuple[str, ...]:
@@ -216,4 +222,4 @@ def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
     serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
     assert view.sides[1].isVisible()
     assert view.sides[1].title.whole().startswith("other · Logit of")
-    assert view.sides[1].words.shown == whole(view._states[1].answered).words
+    assert_close(view.sides[1].words.shown, whole(view._states[1].answered).words)

@@ -44,13 +44,16 @@ def told(state, wait):
 
 @pytest.fixture
 def answer(explorer, model, told):
-    """`answer()` gives the newest question its real answer."""
+    """`answer()` gives the newest question its real answer; with `tables`, as of a network that has
+    these alone."""
     loaded = {}
 
-    def tell(number: int = -1):
+    def tell(number: int = -1, tables=("token", "position", "segment")):
         question = explorer.of_kind("embed")[number]
         checkpoint = loaded.setdefault(question.checkpoint, load(question.checkpoint))
         made = embed(checkpoint, question)
+        addends = tuple(one for one in made.addends if one.table in tables)
+        made = made.model_copy(update={"addends": addends})
         explorer.answered.emit(made)
         told()
         return made
@@ -81,6 +84,21 @@ def test_every_token_has_its_numbers_at_once_and_its_norms_when_they_come(view, 
     made = answer()
     norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
     assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
+
+
+@pytest.mark.parametrize("tables", [("token",), ("token", "segment")])
+def test_a_model_without_position_embeddings_has_places(view, state, answer, told, tables):
+    """As DeBERTa and ModernBERT, whose only embedding is that of the token, and NomicBERT."""
+    made = answer(tables=tables)
+    norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
+    assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
+    rows = view.tables[0].rows
+    names, tips = zip(*rows.headings, strict=True)
+    assert names[4:] == (*(f"‖{table}‖" for table in tables), "‖sum‖", "‖input‖")
+    assert "no position embeddings" in tips[3]
+    drawn = figure_of(state, 0)
+    assert not QImage.fromData(figure.png(drawn)).isNull()
+    assert len(drawn.table().header) == 4 + len(tables) + 2
 
 
 def test_a_pair_has_two_segments(view, study, wait, answer, state):

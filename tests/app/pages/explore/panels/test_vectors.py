@@ -39,7 +39,7 @@ def test_how_does_a_word_differ_between_texts(page, explorer, wait, qtbot):
     assert [row[0][3:] for row in view.matrix.rows.rows] == [
         "the [cat] sat on the mat", "a [cat] sat", "a dog . [Cat]",
     ]  # fmt: skip
-    assert "1 text(s) do not contain it" in view.note.text()
+    assert "Without the word: 1 text(s)." in view.note.text()
     assert "at height 3" in view.title.whole()
     view.heights.setFocus()
     view.heights.selectRow(1)  # 4

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit
 
 from app import library
@@ -13,10 +14,12 @@ from app.pages.models.state import model_folder
 from app.pages.models.view import ModelsPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
+from app.widgets.stages import WHOLE
 from app.widgets.text import Text
 from engine.checkpoints.source import source_of
 from engine.hub.address import host
 from engine.hub.shelf import OFFERED
+from engine.messages.hub import HubFile, PushPlanned
 from tests.app.accessible import assert_accessible
 from tests.engine.hub import stand_in
 from tests.engine.hub.stand_in import TOKEN, Hub, Repo
@@ -119,6 +122,21 @@ def test_a_refusal_is_shown_and_the_page_stays(
     assert getting.get.isEnabled() and len(titles(getting)) == len(OFFERED)
 
 
+def test_a_sending_is_stopped_with_its_dialog(
+    qtbot, page: ModelsPage, hub: Hub, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = small.folder(studio.home.models / "mine")
+    entry = library.describe_model("mine", folder, "imported")
+    files = (HubFile(name="config.json", bytes=9),)
+    plan = PushPlanned(model="me/mine", host="a hub", private=True, files=files, card="")
+    page.sending._push(entry, plan)
+    dialog, worker = page.sending.dialog, page.sending.worker
+    assert dialog is not None and worker is not None and dialog.isVisible()
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert worker.is_over() and page.sending.worker is page.sending.dialog is None
+    assert not hub.pushed and not studio.notices.shown
+
+
 def test_an_archive_and_a_folder_of_a_folder_are_taken(
     qtbot, page: ModelsPage, tmp_path: Path, studio: Studio
 ) -> None:
@@ -150,7 +168,13 @@ def test_a_model_is_sent_after_its_files_were_seen(
     qtbot.waitUntil(asks_to_send, timeout=PATIENCE)
     assert "README.md" in question().findChild(QPlainTextEdit).toPlainText() and not hub.asked
     question().buttons["send"].click()
+    dialog = page.sending.dialog
+    assert dialog is not None and dialog.focusWidget() is dialog.progress.leave
+    assert_accessible(dialog)
+    far = list[int]()
+    dialog.progress.bar.valueChanged.connect(far.append)
     qtbot.waitUntil(lambda: page.sending.worker is None, timeout=PATIENCE)
+    assert page.sending.dialog is None and max(far) == WHOLE
     assert hub.repos["me/mine"].private
     assert set(hub.pushed["me/mine"]) >= {"config.json", "model.safetensors", "README.md"}
     assert hub.address in studio.notices.shown[-1].problem

@@ -39,8 +39,8 @@ def run_that_learned_nothing(
             device="cpu",
             threads=1,
             best_metric="validation_accuracy",
-            usual_answer="positive",
-            usual_share=0.6,
+            majority="positive",
+            majority_score=0.6,
             absent=("mixed",),
             layer_weights=400_000,
         )
@@ -60,7 +60,9 @@ def test_a_run_that_learned_nothing_says_so_and_prepares_another(
     view = open_run(page(), run_id, qtbot)
     line = view.advice
     qtbot.waitUntil(lambda: not line.isHidden())
-    assert line.text.whole().startswith("No better than always predicting “positive” (60.0%).")
+    assert line.text.whole().startswith(
+        "No better than the majority baseline, which always predicts “positive” (60.0 %)."
+    )
     with qtbot.waitSignal(studio.go) as gone:
         qtbot.mouseClick(line.try_it, Qt.MouseButton.LeftButton)
     where, asked = gone.args

@@ -8,6 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
+from app.widgets import figure
 from engine.messages.events import measured
 from engine.record.metrics import add_metrics
 from tests.app.pages.runs.conftest import MakeRun
@@ -95,3 +96,29 @@ def test_empty_charts_say_why(
         assert validation in charts.validation.empty.text()
         assert charts.rate.empty.text() == (training or "This run has not measured it.")
         qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(upto))  # noqa: B023
+
+
+def test_alerts_are_marked_and_told(
+    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
+) -> None:
+    run_id = make_run("spiky", steps=80, upto=80)
+    with studio.record.session() as session:
+        add_metrics(session, run_id, [measured("loss", 60, 9.0), measured("loss", 70, 0.9)])
+    view = open_run(page(), run_id, qtbot)
+    qtbot.waitUntil(lambda: bool(view.charts.alert_marks), timeout=PATIENCE)
+    curve, line = view.charts.alert_marks[0]
+    assert curve is view.charts.loss and line.value() == 60
+    assert view.charts.alerts.text().startswith("Loss spike at step 60")
+
+
+def test_a_curve_is_kept_as_a_drawing_with_its_numbers(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    view = open_run(page(), make_run("one"), qtbot)
+    qtbot.waitUntil(lambda: not view.charts.is_filling())
+    for curve in (view.charts.loss, view.charts.validation, view.charts.speed):
+        kept = curve.figure()
+        assert kept is not None and kept.table is not None
+        assert b"<svg" in figure.svg(kept) and len(kept.table().rows) > 3
+        assert curve.keep is not None
+    assert view.charts.rate.figure() is None  # nothing was measured

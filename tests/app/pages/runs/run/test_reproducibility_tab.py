@@ -12,8 +12,10 @@ from app.studio import Studio
 from engine.atomic_write import MANIFEST
 from engine.messages.events import Prepared, Saved, Started
 from engine.runs.folder import RunFolder
+from engine.spec.changes import changes
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
+from tests.engine.runs import fake_worker
 
 
 def test_reproducibility_is_shown_and_the_files_are_verified(
@@ -22,6 +24,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(
     run_id = make_run("one", upto=10, outcome="stopped")
     folder = RunFolder(studio.home.runs / run_id)
     environment = {"processor": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
+    environment["attention"] = "nested"
     ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for first, last, found in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):
         folder.append(Started(pid=1, step=first))
@@ -45,4 +48,36 @@ def test_reproducibility_is_shown_and_the_files_are_verified(
     qtbot.mouseClick(tab.check, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "step-00000005: The manifest" in tab.files.text())
     qtbot.mouseClick(tab.copy, Qt.MouseButton.LeftButton)
-    assert "Processor: A fast one" in QGuiApplication.clipboard().text()
+    copied = QGuiApplication.clipboard().text()
+    assert "Processor: A fast one" in copied
+    assert "Attention of unpadded batches: variable-length kernels" in copied
+
+
+def test_a_run_is_run_again_and_held_against_the_others_of_its_job(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    ids = [make_run(name, job=fake_worker.job(name)) for name in ("one", "same", "another", "bare")]
+    ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
+    for run_id, weights, threads in zip(ids, ("ab", "ab", "cd"), ("2", "2", "4"), strict=False):
+        folder = RunFolder(studio.home.runs / run_id)
+        environment = {"device": "cpu", "threads": threads}
+        folder.append(ready.model_copy(update={"environment": environment}))
+        folder.append(Saved(step=10, folder="x", weights="ef" * 32, optimiser="cd" * 32))
+        folder.append(Saved(step=20, folder="x", weights=weights * 32, optimiser="cd" * 32))
+    view = open_run(page(), ids[0], qtbot)
+    view.tabs.setCurrentWidget(view.reproducibility)
+    tab = view.reproducibility.made
+
+    def told() -> list[str]:
+        labels = [label for label in tab.findChildren(QLabel) if "the same job" in label.text()]
+        return sorted(label.text() for label in labels)
+
+    qtbot.waitUntil(lambda: len(told()) == 2)
+    assert told() == [
+        "“another”, the same job: other weights at step 20. Different in the environment: Threads.",
+        "“same”, the same job: identical weights at step 20.",
+    ]
+    qtbot.mouseClick(tab.again, Qt.MouseButton.LeftButton)
+    (new,) = {folder.name for folder in studio.home.runs.iterdir()} - set(ids)
+    again = RunFolder(studio.home.runs / new).job()
+    assert again.name != "one" and not changes(fake_worker.job("one"), again)

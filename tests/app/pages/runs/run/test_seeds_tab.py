@@ -9,17 +9,27 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import Column
-from app.pages.runs.groups import mean_and_deviation
+from app.pages.runs.groups import is_pruned, mean_and_deviation
 from app.pages.runs.rows import RunRow, read_rows
-from app.pages.runs.run.seeds_tab import BEST, FEATURES, MEAN, SEED, STATE, SeedsTable
+from app.pages.runs.run.seeds_tab import (
+    BEST,
+    FEATURES,
+    MEAN,
+    SEED,
+    STATE,
+    SeedsTable,
+    importance_text,
+)
 from app.pages.runs.table import RunsTable
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.widgets.spec_texts import value_text
+from engine.messages.searching import FieldImportance, ImportanceMeasured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, expand
 from engine.spec.features import PAPER, Features
 from engine.spec.job import JobSpec
+from engine.spec.search import SearchField, SearchSpec
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
 from tests.engine.runs import fake_worker
@@ -51,10 +61,10 @@ def test_the_spread_is_that_of_the_finished_runs(
     table.show_rows(read_rows(studio.record))
     assert table.has_groups()
     for run_id in ids:
-        cell = table.index(table.place(run_id), Column.SEEDS)
+        cell = table.index(table.place(run_id), table.column(Column.SEEDS))
         assert cell.data() == "87.5 % ± 10.6 %"
         assert "2 of 3 runs" in cell.data(Qt.ItemDataRole.ToolTipRole)
-    assert not table.index(table.place(alone), Column.SEEDS).data()
+    assert not table.index(table.place(alone), table.column(Column.SEEDS)).data()
     rows = {row.id: row for row in read_rows(studio.record)}
     assert mean_and_deviation([rows[ids[0]], rows[ids[2]]]) == "80.0 %", "one run has no deviation"
     assert mean_and_deviation([rows[ids[2]]]) == ""
@@ -68,10 +78,12 @@ def test_the_column_is_there_only_where_it_says_something(
     qtbot.addWidget(page)
     page.show()
     qtbot.waitUntil(lambda: page.state.is_listed)
-    assert page.list.table.isColumnHidden(Column.SEEDS)
+    assert page.list.table.isColumnHidden(page.list.model.column(Column.SEEDS))
     make_run("films", job=jobs()[0])
     page.state.read()
-    qtbot.waitUntil(lambda: not page.list.table.isColumnHidden(Column.SEEDS))
+    qtbot.waitUntil(
+        lambda: not page.list.table.isColumnHidden(page.list.model.column(Column.SEEDS))
+    )
 
 
 def test_a_run_shows_its_siblings_and_leads_to_them(
@@ -173,3 +185,47 @@ def test_the_layer_sweep_is_a_table_of_seven_rows(
     )
     assert_accessible(view.seeds)
     screen(page, "layer-sweep")
+
+
+def searched() -> tuple[JobSpec, ...]:
+    rates = SearchField(path="training.learning_rate", values=(1e-5, 3e-5))
+    seeds = SearchField(path="training.seed", values=(1, 2))
+    search = SearchSpec(fields=(rates, seeds))
+    return expand(
+        JobSpec.model_validate(fake_worker.job("films").model_dump() | {"search": search})
+    )
+
+
+def test_a_search_shows_mean_per_combination_the_best_and_what_was_pruned(
+    studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    ids = [make_run("films", upto=upto, job=job) for upto, job in
+           zip((5, 10, 20, 20), searched(), strict=True)]  # fmt: skip
+    pruned = make_run("alone", upto=5, outcome="stopped", job=searched()[0],
+                      problem="Pruned at step 5: too poor.")  # fmt: skip
+    page = RunsPage(studio)
+    qtbot.addWidget(page)
+    page.show()
+    page.arrive({"run": ids[0]})
+    view = page.run
+    qtbot.waitUntil(lambda: view.tabs.tabText(view.tabs.indexOf(view.seeds)) == "S&earch")
+    view.tabs.setCurrentWidget(view.seeds)
+    tab = view.seeds.made
+    qtbot.waitUntil(lambda: len(tab.model.rows) == 4)
+    cells = [[tab.model.index(r, c).data() for c in (FEATURES, MEAN)] for r in range(4)]
+    assert cells[0][0] == "Learning rate 1e-5" and cells[2][0] == "Learning rate 3e-5 (best)"
+    assert cells[0][1] == "85.0 % ± 7.1 %" and cells[2][1] == "95.0 % ± 0.0 %"
+    assert (
+        "Best validation accuracy: 95.0 % ± 0.0 %, with Learning rate 3e-5." in tab.together.text()
+    )
+    rows = {row.id: row for row in read_rows(studio.record)}
+    assert is_pruned(rows[pruned]) and not is_pruned(rows[ids[0]])
+
+
+def test_the_importance_of_a_field_says_how_sure_it_is() -> None:
+    share = FieldImportance(path="training.learning_rate", share=0.8, low=0.5, high=0.95)
+    sure = ImportanceMeasured(fields=(share,), trials=9, explained=0.7)
+    said = importance_text(sure, lambda path: "Learning rate")
+    assert "Learning rate 80 % (50 % to 95 %)" in said and "From 9 combinations" in said
+    nothing = sure.model_copy(update={"explained": 0.05})
+    assert importance_text(nothing, str).startswith("Not known yet")

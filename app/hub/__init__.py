@@ -1,0 +1,1 @@
+"""What pages share that fetch from the hub or send to it."""

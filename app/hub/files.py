@@ -1,0 +1,44 @@
+"""Files with their sizes, before they are fetched or sent."""
+
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QPlainTextEdit
+
+from app.resources import mono_font
+from app.theme import SPACE
+from app.translation import tr
+from app.widgets import numbers
+from engine.messages.hub import HubFile, Planned
+
+MOST_FILES = 200  # that a list names
+
+
+def list_of(files: Sequence[HubFile], name: str) -> QPlainTextEdit:
+    """A list that can be read and copied; `name` is for a screen reader."""
+    shown = QPlainTextEdit()
+    shown.setReadOnly(True)
+    shown.setAccessibleName(name)
+    shown.setFont(mono_font())
+    shown.setTabChangesFocus(True)
+    shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+    lines = [f"{numbers.size(file.bytes):>10}  {file.name}" for file in files[:MOST_FILES]]
+    shown.setPlainText("\n".join(lines))
+    shown.setFixedHeight(min(len(lines), 9) * 5 * SPACE + 6 * SPACE)
+    return shown
+
+
+def said_of(plan: Planned) -> str:
+    """Size, licence and revision of what would be fetched, and whether there is room."""
+    said = [
+        tr("%Ln file(s), {0}.", len(plan.files)).format(numbers.size(plan.bytes)),
+        tr("Licence: {0}.").format(plan.licence or tr("none named")),
+        tr("Revision {0}.").format(plan.revision[:12]),
+    ]
+    if plan.fetched:
+        said.append(tr("{0} of it are here already.").format(numbers.size(plan.fetched)))
+    needed, free = numbers.size(plan.needed), numbers.size(plan.disk_free)
+    if plan.needed > plan.disk_free:
+        said.append(tr("There is no room: it needs {0}, and {1} are free.").format(needed, free))
+    else:
+        said.append(tr("It needs {0} on the disk; {1} are free.").format(needed, free))
+    return " ".join(said)

@@ -1,0 +1,154 @@
+"""A data set of the hub is named, its files are listed and fetched, and an import begins."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
+
+from app import background
+from app.hub.consent import ask_first
+from app.hub.files import list_of, said_of
+from app.hub.work import HubWork
+from app.studio import Studio
+from app.translation import translated
+from app.widgets import dialogs
+from app.widgets.dialogs import Choice
+from app.widgets.text import Text
+from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
+from engine.hub.fetched import Fetched
+from engine.messages.hub import Download, Downloaded, PlanData, Planned
+from engine.messages.question import Answer, Question
+
+MAX_NAME = 300  # characters
+
+
+class GettingData(HubWork):
+    """One data set at a time.
+
+    Signals:
+        fetched: a Fetched, whose files are to be imported.
+        chosen: the folder of a data set that is in the cache of the hub already.
+    """
+
+    fetched = Signal(object)
+    chosen = Signal(Path)
+
+    def __init__(self, studio: Studio, owner: QWidget) -> None:
+        super().__init__(studio, owner)
+        self.question: dialogs.Question | None = None
+
+    def ask(self) -> None:
+        """Ask for the name, once it is known what the cache of the hub has."""
+        background.run(self, lambda: datasets_elsewhere(hub_cache()), self._ask_name)
+
+    def _ask_name(self, cached: dict[str, Path]) -> None:
+        name = QLineEdit()
+        name.setPlaceholderText(self.tr("owner/name"))
+        name.setMaxLength(MAX_NAME)
+        name.setAccessibleName(self.tr("Name on the hub"))
+        there = QComboBox()
+        there.setAccessibleName(self.tr("In the hub's cache"))
+        there.addItem(self.tr("Already on this computer: none chosen"), None)
+        for known, folder in cached.items():
+            there.addItem(known, folder)
+        there.currentIndexChanged.connect(lambda place: name.setEnabled(place == 0))
+
+        def answered(key: str) -> None:
+            typed = name.text().strip()
+            if key == "list" and there.currentData() is not None:
+                self.chosen.emit(there.currentData())
+            elif key == "list" and typed:
+                ask_first(self._owner, self._studio.settings, lambda: self.plan(typed))
+
+        self.question = dialogs.ask(
+            self._owner,
+            self.tr("Get a data set from the hub"),
+            self.tr(
+                "Type its name on the Hugging Face Hub, such as stanfordnlp/sst2. A subset is "
+                "named as owner/name/subset, a revision as owner/name@revision. Only files of data "
+                "are fetched, never code."
+            ),
+            [
+                Choice("list", self.tr("&Continue"), "primary"),
+                Choice("cancel", self.tr("Cancel")),
+            ],
+            answered,
+            [name, there] if cached else [name],
+        )
+
+    def plan(self, name: str) -> None:
+        """Ask for the list of its files."""
+        question = PlanData(name=name, folder=self._studio.home.downloads)
+        self._fetch(question, self._on_planned, self.tr("Asking for the files of {0}").format(name))
+
+    def _fetch(self, question: Question, answered: Callable[[Answer], object], title: str) -> None:
+        self.begin(
+            question,
+            answered,
+            title,
+            self.tr("Progress of the download"),
+            self.tr("If you stop it, the same download continues later where it ended."),
+        )
+
+    def _on_planned(self, answer: Answer) -> None:
+        assert isinstance(answer, Planned)
+        if answer.files:
+            self._confirm(answer)
+        else:
+            self._ask_subset(answer)
+
+    def _ask_subset(self, plan: Planned) -> None:
+        subset = QComboBox()
+        subset.setAccessibleName(self.tr("Subset"))
+        subset.addItems(list(plan.subsets))
+
+        def answered(key: str) -> None:
+            if key == "choose":
+                self.plan(f"{plan.model}/{subset.currentText()}@{plan.revision}")
+
+        self.question = dialogs.ask(
+            self._owner,
+            self.tr("Which subset of {0}?").format(plan.model),
+            self.tr("It has %Ln subset(s), each a data set of its own.", "", len(plan.subsets)),
+            [
+                Choice("choose", self.tr("&Continue"), "primary"),
+                Choice("cancel", self.tr("Cancel")),
+            ],
+            answered,
+            [subset],
+        )
+
+    def _confirm(self, plan: Planned) -> None:
+        """The list of sizes, and whether there is room; then the download."""
+
+        def answered(key: str) -> None:
+            if key == "download":
+                self._download(plan)
+            elif key == "subset":
+                self._ask_subset(plan)
+
+        room = plan.needed <= plan.disk_free
+        choices = [Choice("download", self.tr("&Download"), "primary")] if room else []
+        if len(plan.subsets) > 1:
+            choices.append(Choice("subset", self.tr("Another &subset…")))
+        self.question = dialogs.ask(
+            self._owner,
+            self.tr("Download {0}?").format(f"{plan.model} {plan.subset}".strip()),
+            said_of(plan),
+            [*choices, Choice("cancel", self.tr("Cancel"))],
+            answered,
+            [
+                list_of(plan.files, self.tr("Files to download")),
+                *(Text(translated(note), "warn") for note in plan.notes),
+            ],
+        )
+
+    def _download(self, plan: Planned) -> None:
+        question = Download(plan=plan, folder=self._studio.home.downloads)
+
+        def downloaded(answer: Answer) -> None:
+            if isinstance(answer, Downloaded):
+                self.fetched.emit(Fetched.of(plan, answer.folder))
+
+        self._fetch(question, downloaded, self.tr("Downloading {0}").format(plan.model))

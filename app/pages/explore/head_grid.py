@@ -1,0 +1,234 @@
+"""Layers × heads as a grid of colours with its colour bar, on the screen and on paper.
+
+Shapes: L layers, H heads.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app import theme
+from app.theme import SPACE, Role
+from app.translation import tr
+from app.widgets.numbers import decimal
+from app.widgets.text import font, tooltip
+
+LEFT, BOTTOM, BAR, BAR_LEFT, TICKS = 40, 36, 10, 14, 56  # px beside the cells
+CELL = 30  # px of a cell of a saved figure
+STEPS = 48  # of the colour bar
+Colours = Callable[[Role], QColor]
+
+
+class HeadGrid(QWidget):
+    """Numbers of heads; arrow keys and clicks choose one.
+
+    Signals:
+        picked: layer and head, from 0.
+    """
+
+    picked = Signal(int, int)
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.values = np.zeros((0, 0))
+        self.tells: Callable[[int, int], str] = lambda layer, head: ""
+        self.chosen = (0, 0)
+        self.is_signed = False
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(44 * SPACE, 36 * SPACE)
+
+    def show_values(self, values: np.ndarray | None, is_signed: bool = False) -> None:
+        """float [L, H]; `is_signed`: 0 is in the middle of the colours."""
+        self.values = np.zeros((0, 0)) if values is None else values
+        self.is_signed = is_signed
+        self.update()
+
+    def choose(self, layer: int, head: int) -> None:
+        if (layer, head) != self.chosen:
+            self.chosen = layer, head
+            self._describe()
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(80 * SPACE, 72 * SPACE)
+
+    def cell(self, layer: int, head: int) -> QRectF:
+        return cell_of(self._area(), self.values.shape, layer, head)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setFont(font("small"))
+        area = QRectF(self.rect()).adjusted(2, 2, -2, -2)
+        paint_grid(painter, area, self.values, theme.colour, self.is_signed)
+        layers, heads = self.values.shape
+        layer, head = self.chosen
+        if layer < layers and head < heads:
+            role = Role.ACCENT if self.hasFocus() else Role.TEXT
+            painter.setPen(QPen(theme.colour(role), 2))
+            painter.drawRect(self.cell(layer, head).adjusted(1, 1, -1, -1))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        found = self._at(event.position())
+        if found is not None:
+            self.picked.emit(*found)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {
+            Qt.Key.Key_Left: (0, -1),
+            Qt.Key.Key_Right: (0, 1),
+            Qt.Key.Key_Up: (-1, 0),
+            Qt.Key.Key_Down: (1, 0),
+        }
+        step = steps.get(Qt.Key(event.key()))
+        layers, heads = self.values.shape
+        if step is None or not layers:
+            super().keyPressEvent(event)
+            return
+        layer = min(max(self.chosen[0] + step[0], 0), layers - 1)
+        self.picked.emit(layer, min(max(self.chosen[1] + step[1], 0), heads - 1))
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            found = self._at(QPointF(event.pos()))
+            if found is not None:
+                QToolTip.showText(event.globalPos(), tooltip(self.tells(*found)), self)
+            return True
+        return super().event(event)
+
+    def _describe(self) -> None:
+        layer, head = self.chosen
+        if layer < self.values.shape[0] and head < self.values.shape[1]:
+            self.setAccessibleDescription(self.tells(layer, head))
+
+    def _area(self) -> QRectF:
+        return cells_area(QRectF(self.rect()).adjusted(2, 2, -2, -2))
+
+    def _at(self, place: QPointF) -> tuple[int, int] | None:
+        area, (layers, heads) = self._area(), self.values.shape
+        if not layers or not area.contains(place):
+            return None
+        layer = int((place.y() - area.top()) / area.height() * layers)
+        return min(layer, layers - 1), min(
+            int((place.x() - area.left()) / area.width() * heads), heads - 1
+        )
+
+
+def grid_size(values: np.ndarray) -> QSize:
+    """Of a saved figure, px."""
+    layers, heads = values.shape
+    wide = LEFT + heads * CELL + BAR_LEFT + BAR + TICKS
+    return QSize(max(wide, 320), max(layers * CELL, 120) + BOTTOM)
+
+
+def cells_area(area: QRectF) -> QRectF:
+    return area.adjusted(LEFT, 4, -(BAR_LEFT + BAR + TICKS), -BOTTOM)
+
+
+def cell_of(area: QRectF, shape: tuple[int, ...], layer: int, head: int) -> QRectF:
+    layers, heads = shape
+    wide, high = area.width() / max(1, heads), area.height() / max(1, layers)
+    return QRectF(area.left() + head * wide, area.top() + layer * high, wide, high)
+
+
+def ends_of(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
+    """The numbers at the two ends of the colours."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    if is_signed:
+        most = max(abs(low), abs(high)) or 1.0
+        return -most, most
+    low = min(0.0, low)
+    return low, high if high > low else low + 1.0
+
+
+def paint_grid(
+    painter: QPainter, whole: QRectF, values: np.ndarray, colours: Colours, is_signed: bool
+) -> None:
+    """The cells with the names of both axes, and the colour bar with its numbers."""
+    layers, heads = values.shape
+    if not layers:
+        return
+    low, high = ends_of(values, is_signed)
+    area = cells_area(whole)
+    middle = Qt.AlignmentFlag.AlignCenter
+    for layer in range(layers):
+        for head in range(heads):
+            value = float(values[layer, head])
+            box = cell_of(area, values.shape, layer, head).adjusted(0.5, 0.5, -0.5, -0.5)
+            if np.isfinite(value):
+                painter.fillRect(box, shade((value - low) / (high - low), colours, is_signed))
+    painter.setPen(colours(Role.MUTED))
+    room = painter.fontMetrics().height()
+    for layer in range(layers):
+        if layer % max(1, -(-room * layers // max(1, int(area.height())))) == 0:
+            box = QRectF(whole.left() + 16, cell_of(area, values.shape, layer, 0).top(),
+                         LEFT - 20, area.height() / layers)  # fmt: skip
+            right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            painter.drawText(box, right, str(layer + 1))
+    for head in range(heads):
+        if head % max(1, -(-24 * heads // max(1, int(area.width())))) == 0:
+            cell = cell_of(area, values.shape, 0, head)
+            box = QRectF(cell.center().x() - 15, area.bottom() + 2, 30, 15)
+            painter.drawText(box, middle, str(head + 1))
+    painter.drawText(QRectF(area.left(), area.bottom() + 17, area.width(), 16), middle, tr("Head"))
+    painter.save()
+    painter.translate(whole.left() + 8, area.center().y())
+    painter.rotate(-90)
+    painter.drawText(QRectF(-60, -8, 120, 16), middle, tr("Layer"))
+    painter.restore()
+    paint_bar(painter, area, (low, high), colours, is_signed)
+
+
+def paint_bar(
+    painter: QPainter,
+    area: QRectF,
+    ends: tuple[float, float],
+    colours: Colours,
+    is_signed: bool,
+    pale: bool = False,
+) -> None:
+    """The colour bar at the right of an area, with the numbers at its ends and in its middle."""
+    low, high = ends
+    bar = QRectF(area.right() + BAR_LEFT, area.top(), BAR, area.height())
+    step = bar.height() / STEPS
+    for number in range(STEPS):
+        box = QRectF(bar.left(), bar.bottom() - (number + 1) * step, BAR, step + 0.5)
+        painter.fillRect(box, shade((number + 0.5) / STEPS, colours, is_signed, pale))
+    painter.setPen(colours(Role.MUTED))
+    painter.drawRect(bar)
+    left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+    for share in (0.0, 0.5, 1.0):
+        y = min(max(bar.bottom() - share * bar.height(), bar.top() + 6), bar.bottom() - 6)
+        value = low + share * (high - low)
+        is_whole = high > 1 and value.is_integer()  # as of rounds
+        text = str(int(value)) if is_whole else decimal(value, 3)
+        painter.drawText(QRectF(bar.right() + 4, y - 8, TICKS, 16), left, text)
+
+
+def shade(share: float, colours: Colours, is_signed: bool, pale: bool = False) -> QColor:
+    """The colour at a share of the way from the lowest to the highest number; `pale` ones have
+    numbers written on them."""
+    share = min(max(share, 0.0), 1.0)
+    if pale:
+        share = 0.25 + 0.5 * share if is_signed else 0.5 * share
+    if not is_signed:
+        return _between(colours(Role.SURFACE), colours(Role.ACCENT), share)
+    if share < 0.5:
+        return _between(colours(Role.WARN), colours(Role.SURFACE), 2 * share)
+    return _between(colours(Role.SURFACE), colours(Role.ACCENT), 2 * share - 1)
+
+
+def _between(low: QColor, high: QColor, share: float) -> QColor:
+    a, b = low.getRgbF(), high.getRgbF()
+    red, green, blue = (
+        x + (y - x) * share
+        for x, y in zip(a[:3], b[:3], strict=True)  # type: ignore[index]
+    )
+    return QColor.fromRgbF(red, green, blue)

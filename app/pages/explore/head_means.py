@@ -1,0 +1,79 @@
+"""What is in the place of heads that are off: zero, or their mean over the chosen texts."""
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QComboBox
+
+from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
+from app.pages.explore.study import Study
+from app.translation import tr, translated
+from app.widgets.numbers import count
+from engine.home import Home
+from engine.messages.explore.text_set import AverageHeads, HeadsAveraged, Replacement, SetAnswer
+
+
+class HeadMeans(QObject):
+    """Computes the means where they are wanted, and gives them to the study.
+
+    Signals:
+        changed: what is wanted, or how far it is.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, study: Study, home: Home, start_worker: StartWorker, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.study, self._home = study, home
+        self.work = SetWork(start_worker, self)
+        self._of: ChosenTexts | None = None
+        self.work.told.connect(self._on_told)
+        self.work.changed.connect(self.changed)
+        study.model_changed.connect(self.work.forget)
+        study.chosen_changed.connect(self.changed)
+
+    @property
+    def replacement(self) -> Replacement:
+        """What is wanted."""
+        has_means = self.study.both[0].head_means is not None
+        return "mean" if has_means or self.work.is_running else "zero"
+
+    @property
+    def can_average(self) -> bool:
+        return self.study.chosen is not None or self.study.means_of is not None
+
+    def choose(self, replacement: Replacement) -> None:
+        """Zero at once; the mean once it is computed."""
+        chosen, checkpoint = self.study.chosen, self.study.checkpoint
+        if replacement == self.replacement:
+            return
+        if replacement == "zero":
+            self.work.forget()
+            self.study.replace_heads(None, None)
+        elif chosen is not None and checkpoint is not None:
+            self._of = chosen
+            kept = self._home.cache / "texts"
+            self.work.start(AverageHeads(checkpoint=checkpoint, texts=chosen.texts, kept=kept))
+        self.changed.emit()
+
+    def said(self) -> str:
+        """How far it is, or why there are none; “” where there is nothing to say."""
+        work = self.work
+        if work.is_running:
+            text = tr("Computing the means of the heads: {0} of {1} texts …")
+            return text.format(count(work.done), count(work.total))
+        return translated(work.problem)
+
+    def _on_told(self, answer: SetAnswer) -> None:
+        if isinstance(answer, HeadsAveraged) and answer.file is not None:
+            self.study.replace_heads(answer.file, self._of)
+
+
+def replacement_box() -> QComboBox:
+    """What is in the place of a head that is off, as a choice."""
+    box = QComboBox()
+    box.setAccessibleName(tr("In place of a head that is off"))
+    box.addItem(tr("zero instead"), "zero")
+    box.addItem(tr("mean instead"), "mean")
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    return box

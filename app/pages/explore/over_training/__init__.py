@@ -1,0 +1,1 @@
+"""Moving through the snapshots of a run, by a bar below the panels: its slider is the loss."""

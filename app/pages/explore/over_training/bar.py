@@ -1,0 +1,129 @@
+"""The bar below the panels: where in its training the model is looked into."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
+
+from app.notices import Notices
+from app.pages.explore.over_training.series import PictureSeries
+from app.pages.explore.over_training.slider import MomentSlider
+from app.pages.explore.over_training.state import OverTraining
+from app.pages.explore.study import Study
+from app.resources import icon
+from app.theme import SPACE, Role
+from app.widgets import buttons, numbers
+from app.widgets.help import HelpButton
+from app.widgets.text import Text, tooltip
+from engine.runs.folder import step_of
+
+
+class TrainingBar(QWidget):
+    """Shown for a model of a run that has snapshots; `shown` is the page with the pictures."""
+
+    def __init__(self, study: Study, notices: Notices, shown: QWidget) -> None:
+        super().__init__()
+        self._study = study
+        self.state = OverTraining(study, notices)
+        self.series = PictureSeries(self.state, notices, shown)
+        self.slider = MomentSlider()
+        self.playing = buttons.icon_button("play", self.tr("Play"), self._on_play)
+        self.said = Text("", "small", wraps=False)
+        self.said.setMinimumWidth(40 * SPACE)
+        self.beside = buttons.plain(
+            self.tr("Compare &with this step"), self.state.compare, "columns-2"
+        )
+        self.save = buttons.plain(self.tr("Save a se&ries…"), self._on_save, "image-down")
+        what = self.tr("Saves every figure that is seen, as PNG for each step, with one scale.")
+        self.save.setToolTip(tooltip(what))
+        foot = QHBoxLayout()
+        foot.setSpacing(2 * SPACE)
+        foot.addWidget(self.playing, 0, Qt.AlignmentFlag.AlignTop)
+        foot.addWidget(self.slider, 1)
+        right = QVBoxLayout()
+        right.setSpacing(SPACE)
+        right.addWidget(self.said)
+        keys = QHBoxLayout()
+        keys.setSpacing(2 * SPACE)
+        keys.addWidget(self.beside)
+        keys.addWidget(self.save)
+        keys.addWidget(HelpButton("training-steps"))
+        right.addLayout(keys)
+        foot.addLayout(right)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(foot)
+        self.slider.valueChanged.connect(self._on_value)
+        self.state.changed.connect(self._show)
+        study.sides_changed.connect(self._show)
+        study.model_changed.connect(self._show)
+        self.series.changed.connect(self._show)
+        self._show()
+
+    def leave(self) -> None:
+        """The page goes from the screen: nothing is computed there any more."""
+        self.state.pause()
+        if self.series.is_running:
+            self.series.cancel()
+
+    def _show(self) -> None:
+        state, moments = self.state, self.state.moments
+        self.setVisible(moments is not None)
+        if moments is None:
+            return
+        second = self._study.both[1].checkpoint
+        beside = moments.folders.index(second) if second in moments.folders else -1
+        blocked = self.slider.blockSignals(True)
+        self.slider.setRange(0, len(moments.folders) - 1)
+        self.slider.setValue(state.number)
+        self.slider.blockSignals(blocked)
+        self.slider.show_moments(moments, beside)
+        self.said.setText(self._text())
+        self.slider.setAccessibleDescription(self._text())
+        name = self.tr("Pause") if state.is_playing else self.tr("Play")
+        self.playing.setIcon(icon("pause" if state.is_playing else "play", Role.MUTED, Role.ACCENT))
+        self.playing.setAccessibleName(name)
+        self.playing.setToolTip(tooltip(name))
+        is_saving = self.series.is_running
+        for control in (self.playing, self.slider, self.beside):
+            control.setEnabled(not is_saving)
+        text = self.tr("&Cancel saving") if is_saving else self.tr("Save a se&ries…")
+        buttons.set_text(self.save, text)
+
+    def _text(self) -> str:
+        """Step and loss of what is shown."""
+        moments, checkpoint = self.state.moments, self._study.checkpoint
+        assert moments is not None and checkpoint is not None
+        if self.series.is_running:
+            text = self.tr("Saving pictures: step {0}")
+            return text.format(numbers.count(step_of(checkpoint)))
+        if not self.state.is_at_snapshot:
+            return self.tr("Checkpoint of step {0}").format(numbers.count(step_of(checkpoint)))
+        step = numbers.count(moments.steps[self.state.number])
+        if not self.state.is_answered:  # the panels still show what was there before
+            return self.tr("Step {0} · computing …").format(step)
+        loss = moments.loss_at(self.state.number)
+        if loss is None:
+            return self.tr("Step {0}").format(step)
+        return self.tr("Step {0} · loss {1}").format(step, numbers.decimal(loss, 2))
+
+    def _on_play(self) -> None:
+        if self.state.is_playing:
+            self.state.pause()
+        else:
+            self.state.play()
+
+    def _on_value(self, number: int) -> None:
+        """The user moved the slider."""
+        self.state.pause()
+        self.state.go(number)
+
+    def _on_save(self) -> None:
+        """Ask for a folder without stopping the program; or end what is being saved."""
+        if self.series.is_running:
+            self.series.cancel()
+            return
+        self.state.pause()
+        dialog = QFileDialog(self.window(), self.tr("Folder for the pictures"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(self.series.start)
+        dialog.open()

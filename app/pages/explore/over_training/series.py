@@ -1,0 +1,128 @@
+"""A picture of every figure on the page for each snapshot of a run."""
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QWidget
+
+from app import background
+from app.notices import Notices
+from app.pages.explore.over_training.state import OverTraining
+from app.widgets import numbers
+from app.widgets.figure import Figure, png
+from app.widgets.figure_menu import FigureButton, write_picture
+
+POLL_MS = 50
+DRAWING_POLLS = 4  # after the answers, for what is prepared off the window's thread
+
+
+class PictureSeries(QObject):
+    """Goes through all snapshots twice: to know how far the scales reach, and to save.
+
+    Signals:
+        changed: it has begun or ended, or is at another snapshot.
+    """
+
+    changed = Signal()
+
+    def __init__(self, state: OverTraining, notices: Notices, page: QWidget) -> None:
+        super().__init__(state)
+        self._state, self._notices, self._page = state, notices, page
+        self._folder = Path()
+        self._number = self._before = self._polls = self._written = 0
+        self._saves = False  # the second time
+        self._polling = QTimer(self)
+        self._polling.setInterval(POLL_MS)
+        self._polling.timeout.connect(self._on_time)
+        self._writing: background.Job | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._polling.isActive() or self._writing is not None
+
+    def start(self, folder: str) -> None:
+        """Write the pictures into a folder; those of the same names are replaced."""
+        if self._state.moments is None or self.is_running:
+            return
+        self._folder, self._before = Path(folder), self._state.number
+        self._saves, self._written = False, 0
+        self._polling.start()
+        self._go(0)
+
+    def cancel(self) -> None:
+        """Write no more; what is written stays."""
+        self._polling.stop()
+        if self._writing is not None:
+            self._writing.cancel()
+            self._writing = None
+        self._state.go(self._before)
+        self.changed.emit()
+
+    def _go(self, number: int) -> None:
+        self._number, self._polls = number, 0
+        self._state.go(number)
+        self.changed.emit()
+
+    def _on_time(self) -> None:
+        if self._state.moments is None:
+            self.cancel()
+            return
+        self._polls = self._polls + 1 if self._state.is_answered else 0
+        if self._polls <= DRAWING_POLLS:
+            return
+        if not self._saves:
+            self._next()
+            return
+        pictures = {
+            self._folder / f"{figure.name}-step-{self._step:08d}.png": figure
+            for figure in self._figures()
+        }
+        if not self._state.is_answered:  # a figure has asked for exact numbers
+            self._polls = 0
+            return
+        self._polling.stop()
+        self._written += len(pictures)
+        self._writing = background.run(
+            self, partial(_write, pictures), lambda _: self._on_written(), self._on_failed
+        )
+
+    @property
+    def _step(self) -> int:
+        assert self._state.moments is not None
+        return self._state.moments.steps[self._number]
+
+    def _figures(self) -> list[Figure]:
+        """What can be saved of all that is seen."""
+        shown = (b.figure() for b in self._page.findChildren(FigureButton) if b.isVisible())
+        return [figure for figure in shown if figure is not None]
+
+    def _on_written(self) -> None:
+        self._writing = None
+        self._polling.start()
+        self._next()
+
+    def _next(self) -> None:
+        moments = self._state.moments
+        assert moments is not None
+        if self._number + 1 < len(moments.folders):
+            self._go(self._number + 1)
+        elif not self._saves:
+            self._saves = True
+            self._go(0)
+        else:
+            self._polling.stop()
+            text = self.tr("Saved {0} pictures in {1}.")
+            self._notices.say(text.format(numbers.count(self._written), self._folder))
+            self._state.go(self._before)
+            self.changed.emit()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._writing = None
+        self.cancel()
+        self._notices.show(error)
+
+
+def _write(pictures: dict[Path, Figure]) -> None:
+    for path, figure in pictures.items():
+        write_picture(path, png(figure))

@@ -1,0 +1,132 @@
+"""Moving through the snapshots of the run whose model is looked into."""
+
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app import background
+from app.library import ModelEntry
+from app.notices import Notices
+from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.over_training.moments import Moments, moments_of
+from app.pages.explore.study import Study
+
+LEAST_MS = 400  # that a moment is shown while it plays
+
+
+class OverTraining(QObject):
+    """Which moment of the training is shown.
+
+    Signals:
+        changed: the moments, the one that is shown, or whether it plays.
+    """
+
+    changed = Signal()
+
+    def __init__(self, study: Study, notices: Notices) -> None:
+        super().__init__(study)
+        self._study, self._notices = study, notices
+        self.moments: Moments | None = None
+        self._reading: background.Job | None = None
+        self._playing = QTimer(self)
+        self._playing.setInterval(LEAST_MS)
+        self._playing.timeout.connect(self._on_time)
+        study.model_changed.connect(self._on_model)
+        for query in study.findChildren(LiveQuery):  # of the panels, which are there by now
+            query.changed.connect(self._on_query)
+        self._was_answered = True
+
+    @property
+    def number(self) -> int:
+        """The snapshot that is shown, or the last one before the checkpoint that is."""
+        checkpoint = self._study.checkpoint
+        return self.moments.nearest(checkpoint) if self.moments and checkpoint else 0
+
+    @property
+    def is_at_snapshot(self) -> bool:
+        """Whether a snapshot is shown, and not a checkpoint of the run."""
+        return self.moments is not None and self._study.checkpoint in self.moments.folders
+
+    @property
+    def is_playing(self) -> bool:
+        return self._playing.isActive()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether what is on the screen belongs to the moment."""
+        queries = self._study.findChildren(LiveQuery)
+        return self._study.is_settled and not any(query.is_waiting for query in queries)
+
+    def go(self, number: int) -> None:
+        """Show a snapshot."""
+        model, moments = self._study.model, self.moments
+        if moments is None or model is None:
+            return
+        number = min(max(number, 0), len(moments.folders) - 1)
+        folder, step = moments.folders[number], moments.steps[number]
+        if folder != self._study.checkpoint:
+            name = self.tr("{0}, step {1}").format(moments.name, step)
+            self._study.step_to(replace(model, name=name, path=folder, step=step, best=False))
+            self.changed.emit()
+
+    def play(self) -> None:
+        """Show one snapshot after another, from the first where the last is shown."""
+        if self.moments is None:
+            return
+        at_end = self.number == len(self.moments.folders) - 1
+        self.go(0 if at_end else self.number)
+        self._playing.start()
+        self.changed.emit()
+
+    def pause(self) -> None:
+        if self.is_playing:
+            self._playing.stop()
+            self.changed.emit()
+
+    def compare(self) -> None:
+        """Put the model as it is now beside the moments to come."""
+        if self._study.model is not None:
+            self.pause()
+            self._study.compare(self._study.model)
+
+    def _on_query(self) -> None:
+        if self.moments is not None and self.is_answered != self._was_answered:
+            self._was_answered = self.is_answered
+            self.changed.emit()
+
+    def _on_time(self) -> None:
+        if self.moments is None or not self.is_answered:
+            return
+        if self.number == len(self.moments.folders) - 1:
+            self.pause()
+        else:
+            self.go(self.number + 1)
+
+    def _on_model(self) -> None:
+        """A snapshot of the same run changes nothing; of any other model its run is looked up."""
+        if self.is_at_snapshot:
+            return
+        self.pause()
+        if self._reading is not None:
+            self._reading.cancel()
+        model = self._study.model
+        if self.moments is not None and not (model and self._is_of_run(model)):
+            self._set(None)
+        if model is not None and model.info is not None:
+            self._reading = background.run(
+                self, partial(_read, model), self._set, self._notices.show
+            )
+
+    def _is_of_run(self, model: ModelEntry) -> bool:
+        assert self.moments is not None
+        return model.path.parent.parent == self.moments.folders[0].parent.parent
+
+    def _set(self, moments: Moments | None) -> None:
+        if moments != self.moments:
+            self.moments = moments
+            self.changed.emit()
+
+
+def _read(model: ModelEntry) -> Moments | None:
+    return moments_of(model.path)

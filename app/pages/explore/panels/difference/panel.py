@@ -1,0 +1,23 @@
+"""The panel Difference as the table of panels has it."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.difference.state import DifferenceState
+from app.pages.explore.panels.difference.view import DifferenceView
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="difference",
+        title=QCoreApplication.translate("Panels", "Difference"),
+        icon="columns-2",
+        help="difference",
+        make=_make,
+        works_on_texts=True,
+    )
+
+
+def _make(context: PanelContext) -> Panel:
+    state = DifferenceState(context.study, context.home, context.one_time_worker)
+    return DifferenceView(state, context.notices)

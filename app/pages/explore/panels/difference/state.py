@@ -1,0 +1,162 @@
+"""The second model of the page held beside the first one, on the chosen texts.
+
+Shapes: N texts, L layers, H heads.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.pages.explore.head_columns import MEASURES
+from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
+from app.pages.explore.side import Input, cleaned
+from app.pages.explore.study import Study
+from app.translation import in_language
+from app.widgets.numbers import decimal
+from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.head_measures import KEYS
+from engine.home import Home
+from engine.messages.explore.text_set import CompareModels, ModelsDiffered, SetAnswer
+from engine.regular_file import regular
+
+DIVERGENCE = "divergence"
+COLUMNS = (DIVERGENCE, *KEYS)
+DIGITS = 3
+FEW_VECTORS = 2_000  # below which a CKA is uncertain
+
+
+class DifferenceState(QObject):
+    """Signals:
+    changed: the numbers, which of them are shown, or whether they are computed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, study: Study, home: Home, start_worker: StartWorker) -> None:
+        super().__init__(study)
+        self.study, self._home = study, home
+        self.work = SetWork(start_worker, self)
+        self.answer: ModelsDiffered | None = None
+        self.of: ChosenTexts | None = None
+        self.names = ("", "")  # of A and B
+        self.column = DIVERGENCE
+        self.rows: Sequence[tuple[str, str | None]] = ()
+        self.found: dict[str, np.ndarray] = {}
+        self._reading: background.Job | None = None
+        self.work.told.connect(self._on_told)
+        self.work.changed.connect(self.changed)
+        study.model_changed.connect(self._forget)
+        study.sides_changed.connect(self._forget)
+
+    @property
+    def why_not(self) -> str:
+        """Why nothing can be compared, or “”."""
+        if not self.study.is_compared:
+            return self.tr("Choose a second model with Compare, above.")
+        if self.study.heads_off:
+            return self.tr("Switch all heads on: whole models are compared here.")
+        if self.study.pinned is not None or self._other == self.study.checkpoint:
+            return self.tr("Compare with another model: these are two texts of the same one.")
+        return ""
+
+    @property
+    def _other(self) -> object:
+        return self.study.both[1].checkpoint
+
+    def compare(self) -> None:
+        """Let both models read the texts, or go on with that."""
+        study, other = self.study, self.study.both[1]
+        chosen, first = study.chosen, study.both[0]
+        if chosen is None or first.checkpoint is None or other.checkpoint is None or self.why_not:
+            return
+        self._clear()
+        self.of = chosen
+        names = [side.model.name if side.model is not None else "" for side in study.both]
+        self.names = names[0], names[1]
+        texts = chosen.texts
+        self._reading = background.run(
+            self, lambda: typed_pairs(rows_of(texts)), self._on_rows, lambda _: None
+        )
+        self.work.start(
+            CompareModels(
+                checkpoint=first.checkpoint,
+                other=other.checkpoint,
+                texts=texts,
+                kept=self._home.cache / "texts",
+            )
+        )
+
+    @property
+    def values(self) -> np.ndarray | None:
+        """The column that is shown, float64 [L, H]; None where there is none."""
+        if DIVERGENCE not in self.found:
+            return None
+        if self.column == DIVERGENCE:
+            return self.found[DIVERGENCE]
+        shown: np.ndarray = self.found["columns"][..., KEYS.index(self.column)]
+        return shown
+
+    @property
+    def is_signed(self) -> bool:
+        return self.column != DIVERGENCE
+
+    def show_column(self, key: str) -> None:
+        if key != self.column:
+            self.column = key
+            self.changed.emit()
+
+    def name(self, key: str) -> str:
+        if key == DIVERGENCE:
+            return self.tr("Divergence of attention")
+        name = in_language(MEASURES[KEYS.index(key)].name)
+        return self.tr("{0}: B − A").format(name)
+
+    def meaning(self, key: str) -> str:
+        if key == DIVERGENCE:
+            return self.tr("Jensen–Shannon divergence of the attention weights, 0 to ln 2")
+        return in_language(MEASURES[KEYS.index(key)].meaning)
+
+    def told(self, layer: int, head: int) -> str:
+        values = self.values
+        if values is None or layer >= values.shape[0] or head >= values.shape[1]:
+            return ""
+        return self.tr("Head {0}, {1}: {2}").format(
+            f"{layer + 1}.{head + 1}", self.name(self.column), decimal(values[layer, head], DIGITS)
+        )
+
+    def changed_most(self) -> list[int]:
+        """The texts by how much their prediction changed, without those where nobody knows."""
+        kl = self.found.get("kl", np.zeros(0))
+        order = np.argsort(-np.nan_to_num(kl, nan=-np.inf), kind="stable")
+        return [int(n) for n in order if np.isfinite(kl[n])]
+
+    def show_input(self, text: int) -> None:
+        """Make a text the text of the page."""
+        if text < len(self.rows):
+            first, pair = self.rows[text]
+            pair = None if pair is None else cleaned(pair)
+            self.study.input_wanted.emit(Input(cleaned(first), pair))
+
+    def _on_rows(self, rows: list[tuple[str, str | None]]) -> None:
+        self._reading, self.rows = None, rows
+        self.changed.emit()
+
+    def _on_told(self, answer: SetAnswer) -> None:
+        if isinstance(answer, ModelsDiffered):
+            with np.load(regular(answer.file)) as found:
+                self.found = {name: found[name] for name in found.files}
+            answer.file.unlink(missing_ok=True)
+            self.answer = answer
+            self.changed.emit()
+
+    def _clear(self) -> None:
+        self.answer, self.of, self.found, self.rows = None, None, {}, ()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _forget(self) -> None:
+        self._clear()
+        self.work.forget()

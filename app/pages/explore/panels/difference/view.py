@@ -1,0 +1,197 @@
+"""The grid of all heads, how alike each height is, and the texts that changed most."""
+
+from functools import partial
+
+from PySide6.QtCore import QModelIndex
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+
+from app.notices import Notices
+from app.pages.explore.head_grid import HeadGrid
+from app.pages.explore.panel import Panel
+from app.pages.explore.panels.difference.figure import (
+    cka_figure_of,
+    figure_of,
+    texts_figure_of,
+)
+from app.pages.explore.panels.difference.state import (
+    COLUMNS,
+    DIGITS,
+    FEW_VECTORS,
+    DifferenceState,
+)
+from app.pages.explore.set_bar import SetBar
+from app.theme import SPACE
+from app.widgets.figure_menu import FigureButton
+from app.widgets.numbers import count, decimal
+from app.widgets.numbers_table import NumbersTable
+from app.widgets.text import Text, visible
+from engine.visible import shortened
+
+MAX_ROWS = 200  # texts in the table
+MAX_CELL = 120  # characters
+MAX_LABEL = 13  # characters
+
+
+class DifferenceView(Panel):
+    """Shows a DifferenceState."""
+
+    def __init__(
+        self, state: DifferenceState, notices: Notices, parent: QWidget | None = None
+    ) -> None:
+        super().__init__((), parent)
+        self._state, self._study = state, state.study
+        self.bar = SetBar(
+            state.work, state.study, self.tr("Compar&e"), state.compare, lambda: state.why_not
+        )
+        self.column = QComboBox()
+        self.column.setAccessibleName(self.tr("Difference of"))
+        self.keep = FigureButton(partial(figure_of, state), notices)
+        for key in COLUMNS:
+            self.column.addItem(state.name(key), key)
+        self.grid = HeadGrid(self.tr("Grid of differences"))
+        self.grid.tells = state.told
+        self.keep.offer_on(self.grid)
+        self.keep_cka = FigureButton(partial(cka_figure_of, state), notices)
+        self.layers = NumbersTable(self.tr("Similarity by height"), 1)
+        self.keep_cka.offer_on(self.layers)
+        self.texts = NumbersTable(self.tr("Texts that changed most"), 1)
+        self.keep_texts = FigureButton(partial(texts_figure_of, state), notices)
+        self.keep_texts.offer_on(self.texts)
+        self.no_predictions = Text(
+            self.tr(
+                "No predictions to compare: the two models do not predict the same labels, or one"
+                " of them is an encoder alone."
+            ),
+            "muted",
+        )
+        self.note = Text("", "small")
+        self._lay_out()
+        self.order: list[int] = []  # texts of the table
+        self.column.activated.connect(lambda _: state.show_column(self.column.currentData()))
+        self.grid.picked.connect(self._study.pick_head)
+        self.texts.activated.connect(self._on_activated)
+        self._study.head_changed.connect(lambda *_: self._follow())
+        self._study.sides_changed.connect(self.bar.show_state)
+        self._study.heads_off_changed.connect(self.bar.show_state)
+        state.changed.connect(self.show_state)
+        self.show_state()
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
+        head.addWidget(self.column, 1)
+        head.addWidget(self.keep)
+        left, right = QVBoxLayout(), QVBoxLayout()
+        for side in (left, right):
+            side.setSpacing(SPACE)
+        left.addLayout(head)
+        left.addWidget(self.grid, 1)
+        alike = QHBoxLayout()
+        alike.addWidget(Text(self.tr("How alike, by height"), "strong", wraps=False), 1)
+        alike.addWidget(self.keep_cka)
+        middle = QVBoxLayout()
+        middle.setSpacing(SPACE)
+        middle.addLayout(alike)
+        middle.addWidget(self.layers, 1)
+        changed = QHBoxLayout()
+        title = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
+        changed.addWidget(title, 1)
+        changed.addWidget(self.keep_texts)
+        right.addLayout(changed)
+        right.addWidget(self.no_predictions)
+        right.addWidget(self.texts, 1)
+        right.addStretch()
+        below = QHBoxLayout()
+        below.setSpacing(4 * SPACE)
+        below.addLayout(left, 6)
+        below.addLayout(middle, 3)
+        below.addLayout(right, 9)  # whose texts need the room
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, SPACE, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.bar)
+        column.addLayout(below, 1)
+        column.addWidget(self.note)
+
+    def _on_activated(self, index: QModelIndex) -> None:
+        self._state.show_input(self.order[index.row()])
+
+    def show_state(self) -> None:
+        """Bring grid and tables in line with the state."""
+        state = self._state
+        self.grid.show_values(state.values, state.is_signed)
+        self.grid.setEnabled(state.values is not None)
+        self.column.setEnabled(state.values is not None)
+        self.layers.show_rows(*self._layer_rows())
+        self.order = state.changed_most()[:MAX_ROWS]
+        header, rows = self._text_rows()
+        self.texts.show_rows(header, rows, numeric_from=max(0, len(header) - 1))
+        answer = self._state.answer
+        has_none = answer is not None and answer.is_final and not self.order
+        self.no_predictions.setVisible(has_none)
+        self.texts.setHidden(has_none)
+        self._follow()
+        self.keep.refresh()
+        self.keep_cka.refresh()
+        self.keep_texts.refresh()
+
+    def _follow(self) -> None:
+        values = self._state.values
+        layer, head = self._study.layer, self._study.head
+        if values is not None:
+            layer, head = min(layer, values.shape[0] - 1), min(head, values.shape[1] - 1)
+        self.grid.choose(layer, head)
+        self.note.setText(self._note(layer, head))
+
+    def _layer_rows(self) -> tuple[list[str], list[list[str]]]:
+        found = self._state.found
+        if "cka" not in found or not len(found["cka"]):
+            return [], []
+        rows = [
+            [f"{a} – {b}" if a != b else str(a), decimal(value, DIGITS)]
+            for (a, b), value in zip(found["heights"].T.tolist(), found["cka"], strict=True)
+        ]
+        return [self.tr("Height"), self.tr("CKA")], rows
+
+    def _text_rows(self) -> tuple[list[str], list[list[str]]]:
+        state = self._state
+        said = state.answer.predictions if state.answer is not None else ()
+        has_said = any(a or b for a, b in said)
+        header = [self.tr("Text"), *([self.tr("A"), self.tr("B")] if has_said else []), "KL"]
+        rows = []
+        for text in self.order:
+            shown = state.rows[text][0] if text < len(state.rows) else str(text + 1)
+            cells = [visible(" ".join(shown[:MAX_CELL].split()))]
+            if has_said:
+                cells += [shortened(visible(one), MAX_LABEL) for one in said[text]]
+            rows.append([*cells, decimal(float(state.found["kl"][text]), DIGITS)])
+        return (header, rows) if rows else ([], [])
+
+    def _note(self, layer: int, head: int) -> str:
+        state = self._state
+        answer = state.answer
+        if answer is None:
+            return self.tr("What does B, the second model, have that A has not? Compare tells it.")
+        parts = []
+        if answer.comparable:
+            parts.append(f"{state.told(layer, head)}. {state.meaning(state.column)}.")
+        else:
+            parts.append(
+                self.tr(
+                    "Neither model came from the other, so their heads do not correspond; only how "
+                    "alike their vectors are is shown."
+                )
+            )
+        if answer.is_final:
+            number = count(answer.vectors)
+            if answer.of_words:
+                parts.append(self.tr("CKA of {0} words.").format(number))
+            else:
+                parts.append(self.tr("CKA of {0} tokens.").format(number))
+            if answer.vectors < FEW_VECTORS:
+                parts.append(
+                    self.tr("Below {0} it is uncertain: choose more texts.").format(
+                        count(FEW_VECTORS)
+                    )
+                )
+        return " ".join(parts)

@@ -1,0 +1,23 @@
+"""The panel Heads as the table of panels has it."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.heads.state import HeadsState
+from app.pages.explore.panels.heads.view import HeadsView
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="heads",
+        title=QCoreApplication.translate("Panels", "Heads"),
+        icon="layers",
+        help="heads",
+        make=_make,
+        works_on_texts=True,
+    )
+
+
+def _make(context: PanelContext) -> Panel:
+    state = HeadsState(context.study, context.home, context.one_time_worker)
+    return HeadsView(state, context.notices, context.models_changed)

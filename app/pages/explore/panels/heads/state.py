@@ -1,0 +1,340 @@
+"""What each head of the first model does in the chosen texts.
+
+Shapes: L layers, H heads, C columns.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from app.pages.explore.head_columns import MEASURES
+from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
+from app.pages.explore.study import Study
+from app.translation import in_language
+from app.widgets.numbers import decimal, percent
+from app.widgets.run_texts import evaluation_title, metric_value
+from engine.head_measures import POSITIONAL
+from engine.home import Home, free_folder
+from engine.messages.explore.text_set import (
+    CountHeads,
+    HeadsCounted,
+    HeadsPruned,
+    HeadsRemoved,
+    HeadsWeighed,
+    PruneHeads,
+    RemoveHeads,
+    Replacement,
+    SetAnswer,
+    WeighHeads,
+)
+from engine.messages.question import Answer, Refused
+from engine.regular_file import regular
+
+Method = Literal["patterns", "importance", "each", "prune"]
+OFFSET, SHARE = "offset", "offset_share"
+IMPORTANCE, LOSS_OFF, PRUNED = "importance", "loss off", "pruned round"
+DIGITS = 3
+MAX_FALL = 0.01  # of the figure, at first
+LAST_ROUNDS = 3  # that are told of
+
+
+class HeadsState(QObject):
+    """Signals:
+    changed: the numbers, or whether they are computed.
+    saved: the folder of a model without the pruned heads.
+    not_saved: a Refused says why not.
+    column_changed: another column is shown as colours.
+    """
+
+    changed = Signal()
+    saved = Signal(object)
+    not_saved = Signal(object)
+    column_changed = Signal()
+
+    def __init__(self, study: Study, home: Home, start_worker: StartWorker) -> None:
+        super().__init__(study)
+        self.study, self._home, self._start_worker = study, home, start_worker
+        self.work = SetWork(start_worker, self)
+        self.method: Method = "patterns"
+        self.counted: HeadsCounted | None = None
+        self.weighed: HeadsWeighed | None = None
+        self.pruned: HeadsPruned | None = None
+        self.replacement: Replacement = "zero"
+        self.max_fall = MAX_FALL  # of the figure, while heads are pruned
+        self.is_saving = False
+        self._weighed_by: Replacement = "zero"  # what was in the place of each head
+        self.of: ChosenTexts | None = None  # the texts of the numbers
+        self.column = SHARE
+        self._columns: dict[str, np.ndarray] = {}  # float64 [3, L, H] each
+        self.work.told.connect(self._on_told)
+        self.work.changed.connect(self.changed)
+        study.model_changed.connect(self._forget)
+        study.heads_off_changed.connect(self._forget)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of numbers, first those that somebody asked for last or that name a head."""
+        asked = (PRUNED, LOSS_OFF, IMPORTANCE, SHARE)
+        front = [key for key in asked if key in self._columns]
+        return (*front, *(key for key in self._columns if key not in (*front, OFFSET)))
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether 0 is in the middle of the column that is shown."""
+        return self.column == LOSS_OFF
+
+    @property
+    def answer(self) -> HeadsCounted | HeadsWeighed | HeadsPruned | None:
+        """What the column that is shown comes from."""
+        if self.column == PRUNED:
+            return self.pruned
+        return self.weighed if self.column in (IMPORTANCE, LOSS_OFF) else self.counted
+
+    def ends(self, key: str) -> np.ndarray:
+        """Mean, and both ends of its interval, float64 [3, L, H]."""
+        return self._columns[key]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Layers and heads."""
+        shape = next(iter(self._columns.values())).shape if self._columns else (3, 0, 0)
+        return shape[1], shape[2]
+
+    def choose_method(self, method: Method) -> None:
+        """What the button computes; the numbers of another one stay beside it."""
+        if method != self.method:
+            self.method = method
+            self.work.forget()
+
+    def replace_by(self, replacement: Replacement) -> None:
+        """What is in the place of each head that is off."""
+        if replacement != self.replacement:
+            self.replacement = replacement
+            self.work.forget()
+
+    def allow_fall(self, share: float) -> None:
+        """By how much the figure may fall while heads are pruned, such as 0.01."""
+        if share != self.max_fall:
+            self.max_fall = share
+            self.work.forget()
+
+    def count(self) -> None:
+        """Let every head be counted or weighed, or go on with that."""
+        chosen, checkpoint = self.study.chosen, self.study.checkpoint
+        if chosen is None or checkpoint is None:
+            return
+        if chosen != self.of:
+            self._clear()
+        self.of = chosen
+        given: dict[str, Any] = {
+            "checkpoint": checkpoint,
+            "texts": chosen.texts,
+            "kept": self._home.cache / "texts",
+            **self.study.ablation,
+        }
+        if self.method == "patterns":
+            self.work.start(CountHeads(**given))
+        elif self.method == "prune":
+            self.work.start(PruneHeads(**given, max_fall=self.max_fall))
+        else:
+            each, instead = self.method == "each", self.replacement
+            self.work.start(
+                WeighHeads(**given, each_head=each, replacement=instead if each else "zero")
+            )
+
+    @property
+    def can_save(self) -> bool:
+        """Whether heads were pruned, and nothing is being saved."""
+        pruned = self.pruned
+        done = pruned is not None and pruned.is_final and bool(pruned.pruned)
+        return done and not self.is_saving and self.study.model is not None
+
+    def save(self) -> None:
+        """Save the model without the pruned heads beside the other models."""
+        pruned, model = self.pruned, self.study.model
+        if not self.can_save or pruned is None or model is None:
+            return
+        name = self.tr("{0} without {1} heads").format(model.name, len(pruned.pruned))
+        self.is_saving = True
+        self._start_worker(
+            RemoveHeads(
+                checkpoint=model.path,
+                heads=pruned.pruned,
+                into=free_folder(self._home.models, name),
+            ),
+            self._on_saved,
+            self._on_not_saved,
+            owner=self,
+        )
+        self.changed.emit()
+
+    def show_column(self, key: str) -> None:
+        if key != self.column and key in self.keys:
+            self.column = key
+            self.column_changed.emit()
+
+    def name(self, key: str) -> str:
+        names = {measure.key: in_language(measure.name) for measure in MEASURES}
+        if key in names:
+            return names[key]
+        if key == IMPORTANCE:
+            return self.tr("Importance")
+        if key == LOSS_OFF:
+            return self.tr("Loss without it")
+        if key == PRUNED:
+            return self.tr("Pruned in round")
+        if key == "head dependent":
+            return self.tr("Word → its head")
+        if key == "head governor":
+            return self.tr("Head → its word")
+        return self.tr("Lift {0}").format(key.removeprefix("tag "))
+
+    def meaning(self, key: str) -> str:
+        meanings = {measure.key: in_language(measure.meaning) for measure in MEASURES}
+        if key in meanings:
+            return meanings[key]
+        if key == IMPORTANCE:
+            return self.tr("Mean of |∂L/∂ξ|, ξ being the factor of the head: a first estimate")
+        if key == LOSS_OFF and self._is_by_mean:
+            return self.tr("By how much the mean loss grows with the mean of the head in its place")
+        if key == LOSS_OFF:
+            return self.tr("By how much the mean loss grows when the head is switched off")
+        if key == PRUNED:
+            return self.tr("The round in which the head was pruned; the others are kept")
+        if key == "head dependent":
+            text = self.tr("Share of the words whose largest weight is at their syntactic head")
+        elif key == "head governor":
+            text = self.tr("Share of the words of which the head has the largest weight")
+        else:
+            return self.tr("Attention to this tag over the share of the tokens that have it")
+        fixed = self.counted.fixed if self.counted is not None else None
+        if fixed is None:
+            return text
+        best = self.tr("the best fixed offset, {0}, has {1}").format(
+            f"{fixed[0]:+d}", percent(fixed[1])
+        )
+        return f"{text}; {best}"
+
+    def pattern(self, layer: int, head: int) -> str:
+        """What a positional head is called; else nothing."""
+        if SHARE not in self._columns:
+            return ""
+        share = float(self.ends(SHARE)[0, layer, head])
+        if not share >= POSITIONAL:
+            return ""
+        offset = int(self.ends(OFFSET)[0, layer, head])
+        names = {
+            -1: self.tr("previous token ({0})"),
+            0: self.tr("itself ({0})"),
+            1: self.tr("next token ({0})"),
+        }
+        said = percent(share, 0)
+        if offset in names:
+            return names[offset].format(said)
+        return self.tr("offset {1} ({0})").format(said, f"{offset:+d}")
+
+    def told(self, key: str, layer: int, head: int) -> str:
+        """A number with its interval: Head 2.1, Entropy: 1.234 (95 %: 1.201 to 1.266)."""
+        mean, low, high = self.ends(key)[:, layer, head].tolist()
+        if key == PRUNED:
+            name = f"{layer + 1}.{head + 1}"
+            if not np.isfinite(mean):
+                return self.tr("Head {0}: kept").format(name)
+            return self.tr("Head {0}: pruned in round {1}").format(name, int(mean))
+        text = self.tr("Head {0}, {1}: {2}").format(
+            f"{layer + 1}.{head + 1}", self.name(key), decimal(mean, DIGITS)
+        )
+        if not np.isfinite(low):
+            return text
+        ends = self.tr("(95 %: {0} to {1})").format(decimal(low, DIGITS), decimal(high, DIGITS))
+        return f"{text} {ends}"
+
+    def cell(self, key: str, layer: int, head: int) -> str:
+        """A number as the table has it."""
+        value = float(self.ends(key)[0, layer, head])
+        if key == PRUNED:
+            return str(int(value)) if np.isfinite(value) else self.tr("kept")
+        return f"{value:.{DIGITS}f}"
+
+    def pruning(self) -> str:
+        """What the rounds have shown: all heads, how many can go, and where it fell."""
+        pruned = self.pruned
+        if pruned is None or not pruned.rounds:
+            return ""
+        metric, (whole, *rounds) = pruned.metric, pruned.rounds
+        title = evaluation_title(metric)
+        parts = [
+            self.tr("{0} with all heads: {1}.").format(
+                title[:1].upper() + title[1:], metric_value(metric, whole.figure)
+            )
+        ]
+        heads = 0
+        for number, one in enumerate(rounds, start=1):
+            heads += len(one.heads)
+            text = self.tr("Round {0}, {1} heads fewer: {2}.")
+            said = text.format(number, heads, metric_value(metric, one.figure))
+            parts = [parts[0], *parts[1:][-LAST_ROUNDS + 1 :], said]
+        if pruned.is_final:
+            layers, all_heads = self.size
+            parts.append(
+                self.tr("{0} of {1} heads can go.").format(len(pruned.pruned), layers * all_heads)
+            )
+        return " ".join(parts)
+
+    @property
+    def _is_by_mean(self) -> bool:
+        return self._weighed_by == "mean"
+
+    def _on_saved(self, answer: Answer) -> None:
+        self.is_saving = False
+        if isinstance(answer, HeadsRemoved):
+            self.saved.emit(answer.folder)
+        self.changed.emit()
+
+    def _on_not_saved(self, refusal: Refused) -> None:
+        self.is_saving = False
+        self.not_saved.emit(refusal)
+        self.changed.emit()
+
+    def _on_pruned(self, answer: HeadsPruned) -> None:
+        """The rounds as a column: that of each head that can go, NaN of those that stay."""
+        model = self.study.model
+        if model is None or model.info is None:
+            return
+        values = np.full((3, model.info.layers, model.info.heads), np.nan)
+        can_go = set(answer.pruned)
+        for number, one in enumerate(answer.rounds):
+            for layer, head in can_go.intersection(one.heads):
+                values[0, layer, head] = number
+        is_first = PRUNED not in self._columns
+        self._columns[PRUNED], self.pruned = values, answer
+        if is_first:
+            self.column = PRUNED
+        self.changed.emit()
+
+    def _on_told(self, answer: SetAnswer) -> None:
+        if isinstance(answer, HeadsPruned):
+            self._on_pruned(answer)
+            return
+        if not isinstance(answer, HeadsCounted | HeadsWeighed):
+            return
+        values = np.load(regular(answer.file))
+        answer.file.unlink(missing_ok=True)
+        is_first = answer.columns[-1] not in self._columns
+        self._columns |= {name: values[..., n] for n, name in enumerate(answer.columns)}
+        if isinstance(answer, HeadsCounted):
+            self.counted = answer
+        else:
+            self.weighed, self._weighed_by = answer, self.replacement
+        if is_first:
+            self.column = SHARE if isinstance(answer, HeadsCounted) else answer.columns[-1]
+        self.changed.emit()
+
+    def _clear(self) -> None:
+        self.counted, self.weighed, self.pruned = None, None, None
+        self.of, self._columns = None, {}
+
+    def _forget(self) -> None:
+        self._clear()
+        self.work.forget()

@@ -1,0 +1,208 @@
+"""The button that counts, the grid of all heads, and the table."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QHBoxLayout,
+    QHeaderView,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.notices import Notices
+from app.pages.explore.head_grid import HeadGrid
+from app.pages.explore.head_means import replacement_box
+from app.pages.explore.panel import Panel
+from app.pages.explore.panels.heads.figure import figure_of
+from app.pages.explore.panels.heads.state import MAX_FALL, HeadsState
+from app.pages.explore.panels.heads.table import HeadRows
+from app.pages.explore.set_bar import SetBar
+from app.theme import SPACE
+from app.widgets import buttons
+from app.widgets.figure_menu import FigureButton
+from app.widgets.numbers import count, decimal
+from app.widgets.tables import dress
+from app.widgets.text import OneLine, Text
+from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
+
+
+class HeadsView(Panel):
+    """Shows a HeadsState; the head that is chosen is that of all panels."""
+
+    def __init__(
+        self,
+        state: HeadsState,
+        notices: Notices,
+        models_changed: Callable[[], object] = lambda: None,
+        parent: QWidget | None = None,
+    ) -> None:
+        """`models_changed` is called where a model was saved."""
+        super().__init__((), parent)
+        self._notices, self._models_changed = notices, models_changed
+        self._state, self._study = state, state.study
+        self.bar = SetBar(state.work, state.study, self.tr("Co&unt"), state.count)
+        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.method = QComboBox()
+        self.method.setAccessibleName(self.tr("What is computed of each head"))
+        self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        for method, text in (
+            ("patterns", self.tr("What it attends to")),
+            ("importance", self.tr("Importance (gradient)")),
+            ("each", self.tr("Importance, each head off (slow)")),
+            ("prune", self.tr("Pruning (slow)")),
+        ):
+            self.method.addItem(text, method)
+        self.method.activated.connect(lambda _: self._on_method())
+        self.instead = replacement_box()
+        self.instead.activated.connect(lambda _: state.replace_by(self.instead.currentData()))
+        self.fall = QDoubleSpinBox()
+        self.fall.setAccessibleName(self.tr("By how much the figure may fall, in points"))
+        self.fall.setRange(0, 100)
+        self.fall.setSingleStep(0.5)
+        self.fall.setDecimals(1)
+        self.fall.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.fall.setValue(100 * MAX_FALL)
+        self.fall.setPrefix(self.tr("until it falls by "))
+        self.fall.setSuffix(self.tr(" points"))
+        self.fall.valueChanged.connect(lambda points: state.allow_fall(points / 100))
+        self.save = buttons.plain(self.tr("Sa&ve as model"), state.save, "save")
+        for number, widget in enumerate((self.method, self.instead, self.fall)):
+            self.bar.line.insertWidget(number, widget)
+        self.bar.line.addWidget(self.save)
+        self.bar.line.addWidget(self.keep)
+        self.title = OneLine("", "strong")
+        self.grid = HeadGrid(self.tr("Grid of heads"))
+        self.grid.tells = lambda layer, head: state.told(state.column, layer, head)
+        self.keep.offer_on(self.grid)
+        self.rows = HeadRows(state)
+        self.table = QTableView()
+        self.table.setModel(self.rows)
+        dress(self.table, self.tr("Heads over texts"))
+        self.table.verticalHeader().hide()
+        self.table.setMinimumHeight(24 * SPACE)
+        header = self.table.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setMinimumSectionSize(14 * SPACE)
+        self.table.setSortingEnabled(True)
+        self.note = Text("", "small")
+        left = QVBoxLayout()
+        left.setSpacing(SPACE)
+        left.addWidget(self.title)
+        left.addWidget(self.grid, 1)
+        below = QHBoxLayout()
+        below.setSpacing(4 * SPACE)
+        below.addLayout(left, 2)
+        below.addWidget(self.table, 3)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, SPACE, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.bar)
+        column.addLayout(below, 1)
+        column.addWidget(self.note)
+        self._is_following = False
+        self._keys: tuple[str, ...] = ()
+        self.grid.picked.connect(self._study.pick_head)
+        self.table.selectionModel().currentRowChanged.connect(self._on_current)
+        self._study.head_changed.connect(lambda *_: self._follow())
+        state.changed.connect(self.show_state)
+        state.saved.connect(self._on_saved)
+        state.not_saved.connect(
+            lambda refusal: notices.error(refusal.problem, refusal.advice, refusal.details)
+        )
+        state.column_changed.connect(self._show_column)
+        self.show_state()
+
+    def show_state(self) -> None:
+        """Bring grid, table and note in line with the state."""
+        state = self._state
+        self.instead.setVisible(state.method == "each")
+        self.fall.setVisible(state.method == "prune")
+        self.save.setVisible(state.method == "prune" and state.pruned is not None)
+        self.save.setEnabled(state.can_save)
+        self._is_following = True
+        self.rows.take()
+        self._is_following = False
+        if state.keys != self._keys:
+            self._keys = state.keys
+            header = self.table.horizontalHeader()
+            place, falls = self.rows.section_of(state.column), Qt.SortOrder.DescendingOrder
+            header.setSortIndicator(place, falls)
+            self.rows.sort(place, falls)  # also where another column stood in its place
+            header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+            self.table.scrollTo(self.rows.index(0, 0))
+        self._show_column()
+        self.keep.refresh()
+
+    def _show_column(self) -> None:
+        state = self._state
+        is_known = state.column in state.keys
+        self.title.setText(state.name(state.column) if is_known else "")
+        values = state.ends(state.column)[0] if is_known else None
+        self.grid.show_values(values, state.is_signed)
+        self.grid.setEnabled(is_known)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Show the head that is chosen."""
+        layer, head = self._study.layer, self._study.head
+        layers, heads = self._state.size
+        if layers:
+            layer, head = min(layer, layers - 1), min(head, heads - 1)
+        self.grid.choose(layer, head)
+        row = self.rows.row_of(layer, head)
+        self._is_following = True
+        if row >= 0:
+            self.table.selectRow(row)
+        self._is_following = False
+        self.note.setText(self._note(layer, head))
+
+    def _on_method(self) -> None:
+        self._state.choose_method(self.method.currentData())
+        self.show_state()
+
+    def _on_saved(self, folder: Path) -> None:
+        self._models_changed()
+        self._notices.say(
+            self.tr("“{0}” was saved among the models.").format(folder.name),
+            self.tr("Open in Explore"),
+            lambda: self._study.model_wanted.emit(folder),
+        )
+
+    def _on_current(self, now: QModelIndex) -> None:
+        if now.isValid() and not self._is_following:
+            self._study.pick_head(*self.rows.order[now.row()])
+
+    def _note(self, layer: int, head: int) -> str:
+        state = self._state
+        answer, of = state.answer, state.of
+        if answer is None or of is None:
+            if state.work.is_running:
+                return self.tr("Loading the model …")
+            return self.tr("What does each head attend to in these texts? Count tells it.")
+        parts = [f"{state.told(state.column, layer, head)}."]
+        parts.append(f"{state.meaning(state.column)}.")
+        if isinstance(answer, HeadsPruned):
+            parts = [parts[0], state.pruning(), *self._of_others()]
+            return " ".join(parts)
+        texts = self.tr("of %Ln text(s).", "", answer.done)
+        if isinstance(answer, HeadsCounted):
+            told = self.tr("Means over %Ln token(s) that are not special", "", answer.tokens)
+            parts.append(f"{told} {texts}")
+        else:
+            told = self.tr("Means over the texts; mean loss {0},").format(decimal(answer.loss, 3))
+            parts.append(f"{told} {texts}")
+        return " ".join([*parts, *self._of_others()])
+
+    def _of_others(self) -> list[str]:
+        """That the numbers are of other texts than those that are chosen now."""
+        of = self._state.of
+        if of is None or of == self._study.chosen:
+            return []
+        text = self.tr("Other texts are chosen now; these numbers are of {0}, {1}.")
+        return [text.format(of.name, count(of.count))]

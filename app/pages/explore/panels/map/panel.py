@@ -1,0 +1,23 @@
+"""The panel Map as the table of panels has it."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.map.state import MapState
+from app.pages.explore.panels.map.view import MapView
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="map",
+        title=QCoreApplication.translate("Panels", "Map"),
+        icon="boxes",
+        help="map",
+        make=_make,
+        works_on_texts=True,
+    )
+
+
+def _make(context: PanelContext) -> Panel:
+    state = MapState(context.study, context.home, context.one_time_worker)
+    return MapView(state, context.notices)

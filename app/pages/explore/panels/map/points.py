@@ -1,0 +1,240 @@
+"""Points in a plane; a lasso selects, arrow keys go from point to point.
+
+Shapes: N points.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+)
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+
+from app import theme
+from app.theme import SPACE, Role
+from app.translation import tr
+from app.widgets.text import font, tooltip, visible
+
+ROLES = theme.CHART[:7]
+RADIUS, NEAR = 3.0, 12.0  # px of a point, and how far from it a click may be
+EDGE, LINE, KEY = 12, 16, 14  # px; the last before a name of the legend
+MAX_NAME = 60  # characters of it
+SIDE = 420  # px of a saved map
+Colours = Callable[[Role], QColor]
+
+
+class PointsView(QWidget):
+    """Signals:
+    selected: the numbers of the points in a lasso; none after a click beside them.
+    opened: the number of a point that was double-clicked, or chosen with Enter.
+    """
+
+    selected = Signal(list)
+    opened = Signal(int)
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.points = np.zeros((0, 2))
+        self.names: Sequence[str] = ()
+        self.legend: Sequence[str] = ()
+        self.marked: tuple[int, ...] = ()
+        self.current = -1
+        self.tells: Callable[[int], str] = lambda number: ""
+        self._lasso = QPolygonF()
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setMinimumSize(60 * SPACE, 40 * SPACE)
+
+    def show_points(
+        self,
+        points: np.ndarray,
+        names: Sequence[str],
+        legend: Sequence[str],
+        marked: tuple[int, ...],
+    ) -> None:
+        """float [N, 2], what each is coloured by, and which are in the lasso."""
+        self.points, self.names, self.legend, self.marked = points, names, legend, marked
+        if self.current >= len(points):
+            self.current = -1
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(100 * SPACE, 72 * SPACE)
+
+    def places(self) -> np.ndarray:
+        """px of each point, float [N, 2]."""
+        return places_of(self.points, self._area())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(font("small"))
+        painter.setPen(theme.colour(Role.BORDER))
+        painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+        area = self._whole()
+        paint_points(painter, area, self.points, self.names, self.legend, theme.colour, self.marked)
+        if 0 <= self.current < len(self.points):
+            place = QPointF(*self.places()[self.current].tolist())
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(theme.colour(Role.TEXT), 2))
+            painter.drawEllipse(place, RADIUS + 3, RADIUS + 3)
+        if self._lasso.size() > 1:
+            painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5, Qt.PenStyle.DashLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawPolygon(self._lasso)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._lasso = QPolygonF([event.position()])
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if event.buttons() & Qt.MouseButton.LeftButton and self._lasso.size():
+            self._lasso.append(event.position())
+            self.update()
+            return
+        near = self._near(event.position())
+        text = tooltip(self.tells(near)) if near >= 0 else ""
+        QToolTip.showText(event.globalPosition().toPoint(), text, self)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        lasso, self._lasso = self._lasso, QPolygonF()
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if lasso.size() < 4 or max(lasso.boundingRect().size().toTuple()) < NEAR:
+            self._go(self._near(event.position()))
+            self.selected.emit([])
+        else:
+            self.selected.emit(inside(self.places(), lasso))
+        self.update()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        near = self._near(event.position())
+        if near >= 0:
+            self.opened.emit(near)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        ways = {
+            Qt.Key.Key_Left: (-1, 0),
+            Qt.Key.Key_Right: (1, 0),
+            Qt.Key.Key_Up: (0, -1),
+            Qt.Key.Key_Down: (0, 1),
+        }
+        key = Qt.Key(event.key())
+        if key in ways and len(self.points):
+            self._go(self._next(*ways[key]))
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.current >= 0:
+            self.opened.emit(self.current)
+        else:
+            super().keyPressEvent(event)
+
+    def _go(self, number: int) -> None:
+        if number >= 0:
+            self.current = number
+            self.setAccessibleDescription(self.tells(number))
+            self.update()
+
+    def _next(self, right: int, down: int) -> int:
+        """The nearest point in a direction; the first one where none is chosen."""
+        if self.current < 0:
+            return 0
+        places = self.places()
+        apart = places - places[self.current]
+        ahead = apart @ np.array([right, down])
+        aside = np.abs(apart @ np.array([down, right]))
+        cost = np.where(ahead > 0, ahead + 2 * aside, np.inf)
+        return int(cost.argmin()) if np.isfinite(cost).any() else self.current
+
+    def _near(self, place: QPointF) -> int:
+        """The point under the mouse, or -1."""
+        if not len(self.points):
+            return -1
+        apart = np.hypot(*(self.places() - np.array([place.x(), place.y()])).T)
+        return int(apart.argmin()) if apart.min() <= NEAR else -1
+
+    def _whole(self) -> QRectF:
+        return QRectF(self.rect()).adjusted(EDGE, EDGE, -EDGE, -EDGE)
+
+    def _area(self) -> QRectF:
+        listed = listed_names(self.names, self.legend)
+        return beside_legend(self._whole(), listed, QFontMetricsF(font("small")))
+
+
+def inside(places: np.ndarray, lasso: QPolygonF) -> list[int]:
+    """The numbers of the points in a polygon."""
+    return [
+        n
+        for n, (x, y) in enumerate(places.tolist())
+        if lasso.containsPoint(QPointF(x, y), Qt.FillRule.OddEvenFill)
+    ]
+
+
+def places_of(points: np.ndarray, area: QRectF) -> np.ndarray:
+    """px in `area`, both axes at one scale and the second one upwards; float [N, 2]."""
+    if not len(points):
+        return np.zeros((0, 2))
+    low, high = points.min(0), points.max(0)
+    spread = np.maximum(high - low, 1e-12)
+    scale = float(min(area.width() / spread[0], area.height() / spread[1]))
+    middle = (low + high) / 2
+    found = (points - middle) * np.array([scale, -scale])
+    centre: np.ndarray = found + np.array([area.center().x(), area.center().y()])
+    return centre
+
+
+def listed_names(names: Sequence[str], legend: Sequence[str]) -> list[str]:
+    """What the legend lists: the names of the colours, and the others where there are some."""
+    several = any(name and name not in legend[: len(ROLES)] for name in names)
+    return [*legend, tr("others")] if several else list(legend)
+
+
+def beside_legend(whole: QRectF, listed: Sequence[str], metrics: QFontMetricsF) -> QRectF:
+    """What the legend at the left leaves to the points."""
+    if not listed:
+        return whole
+    widest = max(metrics.horizontalAdvance(visible(name[:MAX_NAME])) for name in listed)
+    return whole.adjusted(min(widest + KEY, whole.width() / 4) + EDGE, 0, 0, 0)
+
+
+def paint_points(
+    painter: QPainter,
+    whole: QRectF,
+    points: np.ndarray,
+    names: Sequence[str],
+    legend: Sequence[str],
+    colours: Colours,
+    marked: Sequence[int] = (),
+) -> None:
+    """The names of the colours, and beside them the points, those outside of a lasso faint."""
+    listed = listed_names(names, legend)
+    area = beside_legend(whole, listed, QFontMetricsF(painter.font()))
+    chosen = set(marked)
+    roles = dict(zip(legend, ROLES, strict=False))
+    painter.setPen(Qt.PenStyle.NoPen)
+    for number, (x, y) in enumerate(places_of(points, area).tolist()):
+        name = names[number] if number < len(names) else ""
+        colour = QColor(colours(roles.get(name, Role.MUTED)))
+        colour.setAlphaF(0.85 if not chosen or number in chosen else 0.15)
+        painter.setBrush(colour)
+        painter.drawEllipse(QPointF(x, y), RADIUS, RADIUS)
+    for row, name in enumerate(listed):
+        top = whole.top() + row * LINE
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colours(roles.get(name, Role.MUTED)))
+        painter.drawEllipse(QPointF(whole.left() + 4, top + LINE / 2), 4, 4)
+        painter.setPen(colours(Role.TEXT))
+        box = QRectF(whole.left() + KEY, top, area.left() - EDGE / 2 - whole.left() - KEY, LINE)
+        shown = painter.fontMetrics().elidedText(
+            visible(name[:MAX_NAME]), Qt.TextElideMode.ElideRight, int(box.width()) + 1
+        )
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)

@@ -1,0 +1,122 @@
+"""The grid of fillers and targets as a figure to keep."""
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QPainter
+
+from app.pages.explore.captions import source
+from app.pages.explore.head_grid import BAR, BAR_LEFT, TICKS, ends_of, paint_bar, shade
+from app.pages.explore.panels.templates.state import Measure, TemplatesState
+from app.theme import Role
+from app.translation import tr
+from app.widgets.chips import AS_STORED, painted
+from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.numbers import decimal
+from app.widgets.text import visible
+
+NAME, CELL, ROW = 150, 84, 26  # px
+
+
+def measure_names() -> dict[Measure, str]:
+    return {
+        "association": tr("Association"),
+        "given": tr("ln p(target | filler)"),
+        "prior": tr("ln p(target | masked filler)"),
+    }
+
+
+def figure_of(state: TemplatesState) -> Figure | None:
+    """None while nothing is known."""
+    if not state.rows:
+        return None
+    fillers = [painted(word) for word in state.fillers]
+    targets = [painted(word) for word in state.targets]
+    values, measure = state.shown, state.measure
+    every = np.stack([state.numbers(key) for key in measure_names()])  # [3, S, F, G]
+    is_signed = measure == "association"
+
+    def paint(painter: QPainter, _size: QSizeF) -> None:
+        _paint(painter, fillers, targets, values, is_signed)
+
+    def table() -> Table:
+        rows = [
+            (
+                state_templates[row.template],
+                fillers[row.filler],
+                " ".join(row.tokens),
+                targets[column],
+                " ".join(target.tokens),
+                target.given,
+                target.prior,
+                target.association,
+                str(target.problem),
+            )
+            for row in rows_shown
+            for column, target in enumerate(row.targets)
+        ]
+        return Table(
+            (
+                *("template", "filler", "filler tokens", "target", "target tokens"),
+                *("ln p(target | filler)", "ln p(target | masked filler)"),
+                *("association", "note"),
+            ),
+            rows,
+        )
+
+    rows_shown, state_templates = state.rows, tuple(visible(one) for one in state.templates)
+    if state.template >= 0:
+        where = tr("In “{0}”.").format(state_templates[state.template])
+    else:
+        listed = " ".join(f"“{one}”" for one in state_templates)
+        where = tr("Mean of %Ln template(s): {0}", len(state_templates)).format(listed)
+    how = tr(
+        "Association: ln p(target | filler) − ln p(target | masked filler), natural logarithms; "
+        "a target of several tokens is the chain over as many masks."
+    )
+    return Figure(
+        name=f"templates-{measure}",
+        title=tr("{0} of fillers and targets").format(measure_names()[measure]),
+        caption=f"{where} {how} {source(state.study)}",
+        size=QSize(
+            NAME + CELL * len(targets) + BAR_LEFT + BAR + TICKS, max(ROW * (len(fillers) + 1), 110)
+        ),
+        paint=paint,
+        array=every,
+        table=table,
+    )
+
+
+def _paint(
+    painter: QPainter, fillers: list[str], targets: list[str], values: np.ndarray, is_signed: bool
+) -> None:
+    """Cells with their numbers, and the colour bar."""
+    low, high = ends_of(values, is_signed)
+    if not is_signed:
+        known = values[np.isfinite(values)]
+        low, high = (float(known.min()), 0.0) if len(known) else (-1.0, 0.0)
+    painter.setFont(paper_font(11))
+    middle = Qt.AlignmentFlag.AlignVCenter
+    elide = painter.fontMetrics().elidedText
+    for column, target in enumerate(targets):
+        box = QRectF(NAME + column * CELL, 0, CELL, ROW)
+        shown = elide(target, Qt.TextElideMode.ElideRight, CELL - 6)
+        painter.setPen(ink(Role.TEXT))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, shown)
+    for row, filler in enumerate(fillers):
+        top = (row + 1) * ROW
+        painter.setPen(ink(Role.TEXT))
+        shown = elide(filler, Qt.TextElideMode.ElideRight, NAME - 8)
+        left = Qt.AlignmentFlag.AlignLeft | middle | AS_STORED
+        painter.drawText(QRectF(0, top, NAME, ROW), left, shown)
+        for column, value in enumerate(values[row].tolist()):
+            box = QRectF(NAME + column * CELL, top, CELL, ROW).adjusted(0.5, 0.5, -0.5, -0.5)
+            if not np.isfinite(value):
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "–")
+                continue
+            share = (value - low) / (high - low) if high > low else 1.0
+            painter.fillRect(box, shade(share, ink, is_signed, pale=True))
+            painter.setPen(ink(Role.TEXT))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, decimal(value, 2))
+    high_px = max(ROW * len(fillers), 110 - ROW)
+    area = QRectF(QPointF(NAME, ROW), QSizeF(CELL * len(targets), high_px))
+    paint_bar(painter, area, (low, high), ink, is_signed, pale=True)

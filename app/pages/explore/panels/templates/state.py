@@ -1,0 +1,172 @@
+"""Templates with fillers and targets, and what the model of the page makes of them.
+
+Shapes: S templates, F fillers, G targets.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from app.explorer import Explorer
+from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.side import Side, cleaned
+from app.pages.explore.study import Study
+from engine.messages.explore.templates import (
+    MAX_TEMPLATES,
+    MAX_WORDS,
+    ScoreTemplates,
+    TemplateRow,
+    TemplatesScored,
+)
+
+Measure = Literal["association", "given", "prior"]
+TEMPLATES = ("[TARGET] works as a [FILLER].", "The [FILLER] said that [TARGET] is tired.")
+FILLERS = ("nurse", "engineer", "teacher", "soldier")
+TARGETS = ("he", "she")
+
+
+class TemplatesState(QObject):
+    """Of the first model; rows come a slice at a time.
+
+    Signals:
+        changed: the rows, why there are none, or whether more are awaited.
+        shown_changed: another template or measure is shown.
+    """
+
+    changed = Signal()
+    shown_changed = Signal()
+
+    def __init__(self, study: Study, explorer: Explorer) -> None:
+        super().__init__(study)
+        self.study = study
+        self.templates: tuple[str, ...] = TEMPLATES
+        self.fillers: tuple[str, ...] = FILLERS
+        self.targets: tuple[str, ...] = TARGETS
+        self.rows: tuple[TemplateRow, ...] = ()
+        self.total = 0
+        self.template = -1  # that is shown; -1: the mean of all
+        self.measure: Measure = "association"
+        self._start = 0
+        self._key: ScoreTemplates | None = None  # what the rows are of
+        self._taken: TemplatesScored | None = None
+        self.query = LiveQuery(study, explorer, self._question)
+        self.query.changed.connect(self._on_answer)
+        study.heads_off_changed.connect(self.query.renew)
+
+    @property
+    def problem(self) -> str:
+        refusal = self.query.refusal
+        return refusal.phrase if refusal is not None else ""
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.rows) and len(self.rows) == self.total
+
+    def set_templates(self, typed: str) -> None:
+        """A template on each line."""
+        lines = (cleaned(line.strip()) for line in typed.splitlines())
+        self.templates = tuple(line for line in lines if line)[:MAX_TEMPLATES]
+        self.template = -1
+        self.query.renew()
+
+    def set_fillers(self, typed: str) -> None:
+        """Words with commas between them."""
+        self.fillers = words(typed)
+        self.query.renew()
+
+    def set_targets(self, typed: str) -> None:
+        self.targets = words(typed)
+        self.query.renew()
+
+    def show(self, template: int, measure: Measure) -> None:
+        if (template, measure) != (self.template, self.measure):
+            self.template, self.measure = template, measure
+            self.shown_changed.emit()
+
+    def numbers(self, measure: Measure) -> np.ndarray:
+        """float64 [S, F, G], natural logarithms; NaN where there is none, or not yet."""
+        found = np.full((len(self.templates), len(self.fillers), len(self.targets)), np.nan)
+        for row in self.rows:
+            for column, target in enumerate(row.targets):
+                value = getattr(target, measure)
+                if value is not None:
+                    found[row.template, row.filler, column] = value
+        return found
+
+    @property
+    def shown(self) -> np.ndarray:
+        """The numbers of a template, or their means over those that have one; float64 [F, G]."""
+        every = self.numbers(self.measure)
+        if self.template >= 0:
+            chosen: np.ndarray = every[self.template]
+            return chosen
+        known = np.isfinite(every)
+        count = known.sum(0)
+        sums = np.where(known, every, 0).sum(0)
+        return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
+
+    def problems(self) -> dict[str, list[str]]:
+        """Why numbers are missing: each reason with the words that it is of."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            is_filler = all(target.problem for target in row.targets)
+            for target, word in zip(row.targets, self.targets, strict=True):
+                named = found.setdefault(target.problem, []) if target.problem else []
+                of = self.fillers[row.filler] if is_filler else word
+                if of not in named:
+                    named.append(of)
+        return found
+
+    def _asked(self, side: Side) -> ScoreTemplates | None:
+        if side.checkpoint is None or not side.has_head("mlm"):
+            return None
+        if not (self.templates and self.fillers and self.targets):
+            return None
+        return ScoreTemplates(
+            checkpoint=side.checkpoint,
+            templates=self.templates,
+            fillers=self.fillers,
+            targets=self.targets,
+            **side.ablation,
+        )
+
+    def _question(self, side: Side) -> ScoreTemplates | None:
+        asked = self._asked(side)
+        if asked != self._key:
+            self._key, self.rows, self.total, self._start = asked, (), 0, 0
+        if asked is None:
+            return None
+        return asked.model_copy(update={"start": self._start})
+
+    def _on_answer(self) -> None:
+        answer = self.query.answer
+        is_new = isinstance(answer, TemplatesScored) and answer is not self._taken
+        if isinstance(answer, TemplatesScored) and is_new and self._is_next(answer):
+            self._taken = answer
+            self.rows += answer.rows
+            self.total = answer.total
+            if answer.next is not None:
+                self._start = answer.next
+                self.query.renew()  # at once, or when it is seen again
+                if self.query.is_waiting:
+                    return  # which told of it
+        self.changed.emit()
+
+    def _is_next(self, answer: TemplatesScored) -> bool:
+        """Whether these are the rows behind those that are known."""
+        if self._asked(self.study.both[0]) != self._key or not answer.rows:
+            return False
+        first = answer.rows[0]
+        return first.template * len(self.fillers) + first.filler == len(self.rows)
+
+
+def words(typed: str) -> tuple[str, ...]:
+    """What stands between commas, each once."""
+    found = (cleaned(word.strip()) for word in typed.replace("\n", ",").split(","))
+    return tuple(dict.fromkeys(word for word in found if word))[:MAX_WORDS]
+
+
+def joined(given: Sequence[str]) -> str:
+    return ", ".join(given)

@@ -1,0 +1,165 @@
+"""The templates and their words, and the grid of fillers and targets."""
+
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.notices import Notices
+from app.pages.explore.panel import Panel
+from app.pages.explore.panels.templates.figure import figure_of, measure_names
+from app.pages.explore.panels.templates.state import TemplatesState, joined
+from app.pages.explore.study import TYPING_PAUSE_MS
+from app.theme import SPACE
+from app.translation import translated
+from app.widgets.chips import painted
+from app.widgets.figure_menu import FigureButton
+from app.widgets.numbers import count, decimal
+from app.widgets.numbers_table import NumbersTable
+from app.widgets.text import Text, visible
+
+DIGITS = 3
+
+
+class TemplatesView(Panel):
+    """Shows a TemplatesState."""
+
+    def __init__(
+        self, state: TemplatesState, notices: Notices, parent: QWidget | None = None
+    ) -> None:
+        super().__init__([state.query], parent)
+        self._state = state
+        self.templates = QPlainTextEdit("\n".join(state.templates))
+        self.templates.setTabChangesFocus(True)
+        self.templates.setMinimumHeight(12 * SPACE)
+        self.templates.setPlaceholderText(
+            self.tr("[TARGET] works as a [FILLER]. – one template on each line")
+        )
+        self.fillers, self.targets = QLineEdit(joined(state.fillers)), QLineEdit()
+        self.targets.setText(joined(state.targets))
+        self.template, self.measure = QComboBox(), QComboBox()
+        self.template.setAccessibleName(self.tr("Template that is shown"))
+        self.template.setSizePolicy(self.measure.sizePolicy())
+        self.template.setMinimumContentsLength(12)
+        self.template.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.measure.setAccessibleName(self.tr("Number that is shown"))
+        for key, name in measure_names().items():
+            self.measure.addItem(name, key)
+        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.grid = NumbersTable(self.tr("Fillers and targets"), 1)
+        self.keep.offer_on(self.grid)
+        self.note = Text("", "small")
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(2 * TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self._on_typed)
+        self._lay_out()
+        self.templates.textChanged.connect(self._pause.start)
+        for edit in (self.fillers, self.targets):
+            edit.textEdited.connect(lambda _: self._pause.start())
+            edit.returnPressed.connect(self._on_typed)
+        for box in (self.template, self.measure):
+            box.activated.connect(lambda _: self._on_shown())
+        state.changed.connect(self.show_state)
+        state.shown_changed.connect(self.show_state)
+        self._show_templates()
+        self.show_state()
+
+    def _lay_out(self) -> None:
+        left, right = QVBoxLayout(), QVBoxLayout()
+        left.setSpacing(SPACE)
+        right.setSpacing(SPACE)
+        for text, field, stretch in (
+            (self.tr("&Templates"), self.templates, 1),
+            (self.tr("F&illers"), self.fillers, 0),
+            (self.tr("Tar&gets"), self.targets, 0),
+        ):
+            label = Text(text, "strong", wraps=False)
+            label.setBuddy(field)
+            field.setAccessibleName(text.replace("&", ""))
+            left.addWidget(label)
+            left.addWidget(field, stretch)
+        head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
+        head.addWidget(self.template, 1)
+        head.addWidget(self.measure)
+        head.addWidget(self.keep)
+        right.addLayout(head)
+        right.addWidget(self.grid, 1)
+        right.addWidget(self.note)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, SPACE, 0, 0)
+        row.setSpacing(6 * SPACE)
+        row.addLayout(left, 4)
+        row.addLayout(right, 5)
+
+    def _on_typed(self) -> None:
+        self._pause.stop()
+        state = self._state
+        state.set_templates(self.templates.toPlainText())
+        state.set_fillers(self.fillers.text())
+        state.set_targets(self.targets.text())
+        self._show_templates()
+        self.show_state()
+
+    def _on_shown(self) -> None:
+        self._state.show(self.template.currentData(), self.measure.currentData())
+
+    def _show_templates(self) -> None:
+        self.template.clear()
+        self.template.addItem(self.tr("Mean of all templates"), -1)
+        for number, template in enumerate(self._state.templates):
+            self.template.addItem(visible(template), number)
+        self.template.setCurrentIndex(self.template.findData(self._state.template))
+
+    def show_state(self) -> None:
+        """Bring grid and note in line with the state."""
+        state = self._state
+        values = state.shown
+        rows = [
+            [painted(filler), *(_cell(value) for value in values[number])]
+            for number, filler in enumerate(state.fillers)
+        ]
+        header = [self.tr("Filler"), *(painted(target) for target in state.targets)]
+        has_any = bool(state.rows)
+        self.grid.show_rows(header if has_any else [], rows if has_any else [])
+        self.note.setText(self._note())
+        self.keep.refresh()
+
+    def _note(self) -> str:
+        state = self._state
+        if state.problem:
+            return state.problem
+        if not (state.templates and state.fillers and state.targets):
+            return self.tr("Type a template, fillers and targets.")
+        if not state.rows:
+            return self.tr("Running the model …")
+        parts = []
+        if not state.is_complete:
+            told = self.tr("{0} of {1} rows are computed …")
+            parts.append(told.format(count(len(state.rows)), count(state.total)))
+        for reason, words in state.problems().items():
+            named = ", ".join(f"“{painted(word)}”" for word in words)
+            parts.append(f"{translated(reason)} ({named})")
+        parts.append(
+            self.tr(
+                "Association: ln p(target | filler) − ln p(target | masked filler); above 0 the "
+                "filler makes the target more likely. A target of several tokens stands as so many "
+                "masks, filled from left to right; each token of a masked filler is a mask."
+            )
+        )
+        return " ".join(parts)
+
+
+def _cell(value: float) -> str:
+    return decimal(float(value), DIGITS) if np.isfinite(value) else "–"

@@ -1,0 +1,23 @@
+"""The panel Texts as the table of panels has it."""
+
+from PySide6.QtCore import QCoreApplication
+
+from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.texts.state import TextsState
+from app.pages.explore.panels.texts.view import TextsView
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="texts",
+        title=QCoreApplication.translate("Panels", "Texts"),
+        icon="scroll-text",
+        help="texts",
+        make=_make,
+        works_on_texts=True,
+    )
+
+
+def _make(context: PanelContext) -> Panel:
+    state = TextsState(context.study, context.home, context.one_time_worker)
+    return TextsView(state, context.notices)

@@ -1,0 +1,261 @@
+"""Texts that are typed, or those of a data set, and what the model of the page says of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from app import background, library
+from app.library import DataEntry
+from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
+from app.pages.explore.side import Input, cleaned
+from app.pages.explore.study import Study
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.errors import StudioError
+from engine.home import Home
+from engine.messages.explore.text_set import (
+    MAX_TEXTS,
+    ScoreTexts,
+    SetAnswer,
+    TextScore,
+    TextSet,
+    TextsScored,
+    TypedText,
+)
+from engine.spec.dataset import SPLITS, SplitName, StoredData
+from engine.spec.tasks import TASKS
+
+MAX_TYPED = 2_000  # lines
+
+
+class TextsState(QObject):
+    """Of the first model.
+
+    Signals:
+        sources_changed: the data sets that there are.
+        changed: the texts, their scores, or why there are none.
+    """
+
+    sources_changed = Signal()
+    changed = Signal()
+
+    def __init__(self, study: Study, home: Home, start_worker: StartWorker) -> None:
+        super().__init__(study)
+        self.study, self._home = study, home
+        self.work = SetWork(start_worker, self)
+        self.sources: tuple[DataEntry, ...] = ()
+        self.source: DataEntry | None = None  # None: what is typed
+        self.part: SplitName = "validation"
+        self.lines = 0  # that were typed
+        self.problem = ""
+        self.texts: TextSet | None = None  # all of them
+        self.rows: list[tuple[str, str | None]] = []  # as a person would type them
+        self.labels: Sequence[str] = ()
+        self.scores: list[TextScore] = []  # of the first rows, as far as they are known
+        self.loss = "task"
+        self.selected: tuple[int, ...] = ()
+        self._typed = ""
+        self._reading: background.Job | None = None
+        self._listing: background.Job | None = None
+        self.work.told.connect(self._on_told)
+        study.chosen_changed.connect(self._on_chosen)
+        study.model_changed.connect(self._on_model)
+        study.heads_off_changed.connect(self._forget_scores)
+
+    # ── what is asked ────────────────────────────────────────────────────────────────────────
+
+    @property
+    def is_reading(self) -> bool:
+        return self._reading is not None
+
+    @property
+    def name(self) -> str:
+        """How the texts are called."""
+        if self.source is None or self.source.spec is None:
+            return self.tr("the typed list")
+        spec = self.source.spec
+        return self.tr("{0}, version {1}, {2}").format(spec.name, spec.version, self.part)
+
+    @property
+    def every(self) -> ChosenTexts | None:
+        """All texts, whichever are selected."""
+        return ChosenTexts(self.texts, self.name, len(self.rows)) if self.texts else None
+
+    def parts(self) -> dict[SplitName, int]:
+        """The parts of the data set that have rows."""
+        spec = self.source.spec if self.source is not None else None
+        return {part: spec.rows[part] for part in SPLITS if spec.rows.get(part)} if spec else {}
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the part, or what is typed, is longer than what is worked on."""
+        if self.source is None:
+            return self.lines > MAX_TYPED
+        return self.parts().get(self.part, 0) > MAX_TEXTS
+
+    @property
+    def losses(self) -> np.ndarray:
+        """float64 [texts that are scored], NaN where there is none."""
+        return np.array([np.nan if one.loss is None else one.loss for one in self.scores])
+
+    def read_sources(self) -> None:
+        """List the data sets of the home, off the window's thread."""
+        home = self._home
+        if self._listing is None:
+            self._listing = background.run(self, lambda: library.datasets(home), self._on_sources)
+
+    def use_typed(self) -> None:
+        self.source = None
+        self._read()
+
+    def use_data(self, entry: DataEntry, part: SplitName | None = None) -> None:
+        """Texts of a data set; without a part of its validation rows, or of what it has."""
+        self.source = entry
+        has = list(self.parts())
+        best = "validation" if "validation" in has or not has else has[-1]
+        self.part = part if part in has else best
+        self._read()
+
+    def use_part(self, part: SplitName) -> None:
+        if self.source is not None and part != self.part:
+            self.use_data(self.source, part)
+
+    def set_typed(self, typed: str) -> None:
+        """A text on each line; behind a tab the second text of a pair, or the label."""
+        if typed != self._typed:
+            self._typed = typed
+            if self.source is None:
+                self._read()
+
+    def score(self) -> None:
+        """Let the model predict all texts, or go on with that."""
+        checkpoint = self.study.checkpoint
+        if self.texts is None or checkpoint is None:
+            return
+        self.scores = []
+        self.work.start(
+            ScoreTexts(
+                checkpoint=checkpoint,
+                texts=self.texts,
+                kept=self._home.cache / "texts",
+                **self.study.ablation,
+            )
+        )
+
+    def select(self, rows: Sequence[int]) -> None:
+        """The rows that other panels work on; none of them: all."""
+        new = tuple(sorted(rows))
+        if new != self.selected:
+            self.selected = new
+            self._choose()
+            self.changed.emit()
+
+    def show_input(self, row: int) -> None:
+        """Make a text the text of the page."""
+        text, pair = self.rows[row]
+        self.study.input_wanted.emit(Input(cleaned(text), None if pair is None else cleaned(pair)))
+
+    # ── what changes ─────────────────────────────────────────────────────────────────────────
+
+    def _read(self) -> None:
+        """The rows of what is chosen, off the window's thread."""
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+        self.texts, self.rows, self.labels, self.selected = None, [], (), ()
+        self.problem = ""
+        self._forget_scores()
+        texts = self._text_set()
+        self._choose()
+        if texts is not None:
+            self._reading = background.run(
+                self, lambda: (texts, *_read(texts)), self._on_rows, self._on_failed
+            )
+        self.changed.emit()
+
+    def _text_set(self) -> TextSet | None:
+        if self.source is not None:
+            return TextSet(data=StoredData(folder=self.source.folder), part=self.part)
+        lines = [line.strip() for line in self._typed.splitlines() if line.strip()]
+        self.lines = len(lines)
+        typed = tuple(_typed(line, self._reads_pairs) for line in lines[:MAX_TYPED])
+        return TextSet(typed=typed) if typed else None
+
+    @property
+    def _reads_pairs(self) -> bool:
+        task = self.study.both[0].task
+        return task in TASKS and "pair" in TASKS[task].facts.reads if task else False
+
+    def _on_sources(self, found: list[DataEntry]) -> None:
+        self._listing = None
+        self.sources = tuple(entry for entry in found if entry.spec is not None)
+        self.sources_changed.emit()
+
+    def _on_rows(self, read: tuple[TextSet, list[tuple[str, str | None]], list[str]]) -> None:
+        self._reading = None
+        self.texts, self.rows, self.labels = read
+        self._choose()
+        self.changed.emit()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._reading = None
+        if not isinstance(error, StudioError):
+            raise error
+        self.problem = str(error)
+        self.changed.emit()
+
+    def _on_model(self) -> None:
+        self._forget_scores()
+        if self.source is None and self._typed:
+            self._read()  # what stands behind a tab depends on the task
+        self.changed.emit()
+
+    def _on_chosen(self) -> None:
+        """A panel chose some of these texts, as a lasso does."""
+        chosen, texts = self.study.chosen, self.texts
+        if chosen is None or texts is None:
+            return
+        rows = chosen.texts.rows or ()
+        is_of_these = chosen.texts.model_copy(update={"rows": None}) == texts
+        if is_of_these and rows != self.selected:
+            self.selected = rows
+            self.changed.emit()
+
+    def _forget_scores(self) -> None:
+        self.scores = []
+        self.work.forget()
+        self.changed.emit()
+
+    def _choose(self) -> None:
+        """Tell the other panels."""
+        texts = self.texts
+        if texts is None:
+            self.study.choose_texts(None)
+            return
+        rows = self.selected or None
+        chosen = texts.model_copy(update={"rows": rows})
+        count = len(self.selected) or len(self.rows)
+        self.study.choose_texts(ChosenTexts(chosen, self.name, count))
+
+    def _on_told(self, answer: SetAnswer) -> None:
+        if isinstance(answer, TextsScored):
+            self.scores = [*self.scores[: answer.first], *answer.scores]
+            self.loss = answer.loss
+            self.changed.emit()
+
+
+def _typed(line: str, reads_pairs: bool) -> TypedText:
+    """A line with tabs: text, second text, label; or text and label."""
+    cells = [cleaned(cell.strip()) for cell in line.split("\t")]
+    if len(cells) == 1:
+        return TypedText(text=cells[0])
+    if len(cells) == 2 and not reads_pairs:
+        return TypedText(text=cells[0], label=cells[1])
+    return TypedText(text=cells[0], pair=cells[1] or None, label=cells[2] if len(cells) > 2 else "")
+
+
+def _read(texts: TextSet) -> tuple[list[tuple[str, str | None]], list[str]]:
+    rows: Rows = rows_of(texts)
+    labels = rows.labels
+    return typed_pairs(rows), [] if labels is None else list(labels)

@@ -1,0 +1,282 @@
+"""Where the texts come from, the button that scores them, and the table."""
+
+from functools import partial
+
+import numpy as np
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, QTimer
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QPlainTextEdit,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.notices import Notices
+from app.pages.explore.panel import Panel
+from app.pages.explore.panels.texts.figure import figure_of
+from app.pages.explore.panels.texts.state import MAX_TYPED, TextsState
+from app.pages.explore.panels.texts.table import (
+    LABEL,
+    LOSS,
+    PAIR,
+    PREDICTION,
+    PROBABILITY,
+    TEXT,
+    TextRows,
+)
+from app.pages.explore.set_bar import SetBar
+from app.pages.explore.study import TYPING_PAUSE_MS
+from app.theme import SPACE
+from app.widgets.figure_menu import FigureButton
+from app.widgets.numbers import count, decimal, percent
+from app.widgets.tables import dress
+from app.widgets.text import Text, visible
+from engine.messages.explore.text_set import MAX_TEXTS
+from engine.spec.dataset import SplitName
+
+TYPED = ""  # the entry of the box for what is typed here
+LEAST_LABEL = 24 * SPACE  # px of a label or prediction
+
+
+class TextsView(Panel):
+    """Shows a TextsState; what is selected in the table is what other panels work on."""
+
+    def __init__(self, state: TextsState, notices: Notices, parent: QWidget | None = None) -> None:
+        super().__init__((), parent)
+        self._state = state
+        self.source, self.part = QComboBox(), QComboBox()
+        self.source.setAccessibleName(self.tr("Texts of"))
+        self.part.setAccessibleName(self.tr("Part of the data set"))
+        for box in (self.source, self.part):
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.source.setMaximumWidth(60 * SPACE)
+        self.typed = QPlainTextEdit()
+        self.typed.setAccessibleName(self.tr("Typed texts"))
+        self.typed.setPlaceholderText(
+            self.tr("A text on each line; behind a tab its label, or the second text of a pair")
+        )
+        self.typed.setTabChangesFocus(True)
+        self.typed.setMinimumWidth(50 * SPACE)
+        self.bar = SetBar(
+            state.work, state.study, self.tr("Score &texts"), state.score, every=lambda: state.every
+        )
+        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.rows = TextRows(state)
+        self.table = QTableView()
+        self.table.setModel(self.rows)
+        dress(self.table, self.tr("Texts"))
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.table.verticalHeader().hide()
+        self.table.setMinimumHeight(24 * SPACE)
+        self.table.setSortingEnabled(True)
+        header = self.table.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.note = Text("", "small")
+        self._lay_out()
+        self._known = 0  # scores that were sorted by already
+        self._rows: list[tuple[str, str | None]] | None = None  # that are shown
+        self._is_sorting = False
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(2 * TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self._on_typed)
+        self.typed.textChanged.connect(self._pause.start)
+        self.source.activated.connect(lambda _: self._on_source())
+        self.part.activated.connect(lambda _: self._on_part())
+        self.table.activated.connect(self._on_activated)
+        self.table.selectionModel().selectionChanged.connect(lambda *_: self._on_selected())
+        state.sources_changed.connect(self._show_sources)
+        state.changed.connect(self.show_state)
+        self._show_sources()
+        self.show_state()
+
+    def _lay_out(self) -> None:
+        line = self.bar.line
+        label = Text(self.tr("L&ist"), "strong", wraps=False)
+        label.setBuddy(self.source)
+        for place, widget in enumerate((label, self.source, self.part)):
+            line.insertWidget(place, widget)
+        line.addWidget(self.keep)
+        below = QHBoxLayout()
+        below.setSpacing(4 * SPACE)
+        below.addWidget(self.typed, 2)
+        below.addWidget(self.table, 5)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, SPACE, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.bar)
+        column.addLayout(below, 1)
+        column.addWidget(self.note)
+
+    def set_seen(self, seen: bool) -> None:
+        super().set_seen(seen)
+        if seen:
+            self._state.read_sources()
+
+    # ── what the user does ───────────────────────────────────────────────────────────────────
+
+    def _on_typed(self) -> None:
+        self._state.set_typed(self.typed.toPlainText())
+
+    def _on_source(self) -> None:
+        number = self.source.currentIndex() - 1
+        if number < 0:
+            self._state.use_typed()
+        else:
+            self._state.use_data(self._state.sources[number])
+
+    def _on_part(self) -> None:
+        part: SplitName = self.part.currentData()
+        self._state.use_part(part)
+
+    def _on_activated(self, index: QModelIndex) -> None:
+        self._state.show_input(self.rows.order[index.row()])
+
+    def _on_selected(self) -> None:
+        if not self._is_sorting:
+            chosen = self.table.selectionModel().selectedRows()
+            self._state.select([self.rows.order[index.row()] for index in chosen])
+
+    # ── what is shown ────────────────────────────────────────────────────────────────────────
+
+    def _show_sources(self) -> None:
+        state = self._state
+        self.source.clear()
+        self.source.addItem(self.tr("Typed list"), TYPED)
+        for entry in state.sources:
+            name = self.tr("{0}, version {1}").format(entry.name, entry.version)
+            self.source.addItem(visible(name), str(entry.folder))
+        folder = str(state.source.folder) if state.source is not None else TYPED
+        self.source.setCurrentIndex(max(0, self.source.findData(folder)))
+
+    def show_state(self) -> None:
+        """Bring boxes, table and note in line with the state."""
+        state = self._state
+        parts = state.parts()
+        shown = [(self.part.itemData(n), self.part.itemText(n)) for n in range(self.part.count())]
+        names = [(p, f"{self._part_name(p)} ({count(n)})") for p, n in parts.items()]
+        if shown != names:
+            self.part.clear()
+            for part, name in names:
+                self.part.addItem(name, part)
+        self.part.setCurrentIndex(self.part.findData(state.part))
+        self.part.setVisible(len(parts) > 0)
+        self.typed.setVisible(state.source is None)
+        self._show_rows()
+        self.bar.show_state()
+        self.note.setText(self._note())
+
+    def _part_name(self, part: SplitName) -> str:
+        names = {
+            "train": self.tr("training"),
+            "validation": self.tr("validation"),
+            "test": self.tr("test"),
+        }
+        return names[part]
+
+    def _show_rows(self) -> None:
+        state, header = self._state, self.table.horizontalHeader()
+        self._is_sorting = True
+        if self._rows is not state.rows:
+            self._rows, self._known = state.rows, 0
+            self.rows.reset()
+            header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+            self._size_columns()
+        elif self._known and not state.scores:
+            self._known = 0
+            header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+            self._size_columns()
+        if len(state.scores) != self._known:
+            first, self._known = not self._known, len(state.scores)
+            if first and np.isfinite(state.losses).any():
+                header.setSortIndicator(LOSS, Qt.SortOrder.DescendingOrder)
+            self.rows.sort(header.sortIndicatorSection(), header.sortIndicatorOrder())
+            if first:
+                self._size_columns()
+        self._follow()
+        self._is_sorting = False
+        self.keep.refresh()
+
+    def _follow(self) -> None:
+        """Select the rows that another panel chose."""
+        model = self.table.selectionModel()
+        shown = sorted(self.rows.order[index.row()] for index in model.selectedRows())
+        if tuple(shown) == self._state.selected:
+            return
+        places = {text: row for row, text in enumerate(self.rows.order)}
+        wanted = QItemSelection()
+        for text in self._state.selected:
+            index = self.rows.index(places[text], 0)
+            wanted.select(index, index)
+        flag = QItemSelectionModel.SelectionFlag
+        model.select(wanted, flag.ClearAndSelect | flag.Rows)
+
+    def _size_columns(self) -> None:
+        state, table = self._state, self.table
+        table.setColumnHidden(PAIR, not any(pair for _, pair in state.rows))
+        scored = bool(state.scores)
+        has_labels = bool(state.labels) or any(one.label for one in state.scores)
+        table.setColumnHidden(LABEL, not has_labels)
+        said = scored and state.loss == "task"
+        table.setColumnHidden(PREDICTION, not said)
+        has_shares = any(one.probability is not None for one in state.scores)
+        table.setColumnHidden(PROBABILITY, not has_shares)
+        header = table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        for column in (TEXT, PAIR):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        header.setMaximumSectionSize(100 * SPACE)
+        for column in (LABEL, PREDICTION):  # may be tags of all words, and can be made wider
+            wanted = max(table.sizeHintForColumn(column), header.sectionSizeHint(column))
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
+            header.resizeSection(column, min(max(wanted, LEAST_LABEL), table.width() // 4))
+
+    def _note(self) -> str:
+        state = self._state
+        if state.problem:
+            return state.problem
+        if state.is_reading:
+            return self.tr("Reading …")
+        if not state.rows:
+            return self.tr("Type or paste texts, or choose a data set.")
+        parts = [*self._found()]
+        if state.is_cut:
+            most = MAX_TYPED if state.source is None else MAX_TEXTS
+            parts.append(self.tr("Only the first {0} texts are used.").format(count(most)))
+        if state.selected:
+            parts.append(
+                self.tr("Other panels work on the %Ln selected text(s).", "", len(state.selected))
+            )
+        else:
+            parts.append(self.tr("Enter shows a text above; select rows to work on these alone."))
+        return " ".join(parts)
+
+    def _found(self) -> list[str]:
+        """What is known of all texts together."""
+        state = self._state
+        if not state.scores:
+            return []
+        if state.loss == "none":
+            return [self.tr("This model has neither a task head nor an MLM head, so no loss.")]
+        losses = state.losses[np.isfinite(state.losses)]
+        if not len(losses):
+            return [self.tr("Without labels there is no loss.")]
+        mean = decimal(float(losses.mean()), 3)
+        said = [self.tr("Mean loss of %Ln text(s): {0}.", "", len(losses)).format(mean)]
+        if state.loss == "pseudo":
+            said = [
+                self.tr(
+                    "Mean pseudo-loss of %Ln text(s): {0}; each token is masked in turn.",
+                    "",
+                    len(losses),
+                ).format(mean)
+            ]
+        right = [one.right for one in state.scores if one.right is not None]
+        if right:
+            said.append(self.tr("{0} are right.").format(percent(sum(right) / len(right))))
+        return said

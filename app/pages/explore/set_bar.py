@@ -1,0 +1,79 @@
+"""The line of a panel that works on many texts: on which, the button that starts it, how far."""
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from app.pages.explore.set_work import ChosenTexts, SetWork
+from app.pages.explore.study import Study
+from app.theme import SPACE
+from app.translation import translated
+from app.widgets import buttons
+from app.widgets.numbers import count
+from app.widgets.progress import ProgressLine
+from app.widgets.text import OneLine, Text
+
+
+class SetBar(QWidget):
+    """`start` is called by the button; `why_not` says why it cannot be, or “”."""
+
+    def __init__(
+        self,
+        work: SetWork,
+        study: Study,
+        text: str,
+        start: Callable[[], object],
+        why_not: Callable[[], str] = lambda: "",
+        every: Callable[[], ChosenTexts | None] | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        """`every` gives the texts, where they are not the chosen ones."""
+        super().__init__(parent)
+        self._texts = every or (lambda: study.chosen)
+        self._work, self._text, self._why_not = work, text, why_not
+        self.which = OneLine("", "muted")
+        self.run = buttons.primary(text, start, "play")
+        self.progress = ProgressLine(text.replace("&", ""))
+        self.progress.cancelled.connect(work.cancel)
+        self.problem = Text("", "warn")
+        self.line = QHBoxLayout()
+        self.line.setSpacing(2 * SPACE)
+        self.line.addWidget(self.run)
+        self.line.addWidget(self.which, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addLayout(self.line)
+        column.addWidget(self.progress)
+        column.addWidget(self.problem)
+        work.changed.connect(self.show_state)
+        study.chosen_changed.connect(self.show_state)
+        study.model_changed.connect(self.show_state)
+        self.show_state()
+
+    def show_state(self) -> None:
+        work, chosen = self._work, self._texts()
+        why_not = self._why_not() if chosen is not None else ""
+        self.run.setEnabled(chosen is not None and not why_not and not work.is_running)
+        self.run.setVisible(not work.is_running)
+        buttons.set_text(self.run, self.tr("Conti&nue") if work.is_cut else self._text)
+        self.which.setVisible(not work.is_running)
+        self.which.setText(self._said())
+        if work.is_running:
+            self.progress.tell(work.done, work.total, translated(work.stage) or self._said())
+        else:
+            self.progress.end()
+        self.problem.setText(work.problem or why_not)
+        self.problem.setVisible(bool(self.problem.text()))
+
+    def _said(self) -> str:
+        chosen = self._texts()
+        if chosen is None:
+            return self.tr("Type texts or choose a data set in the panel Texts.")
+        text = self.tr("%Ln text(s) of {0}", "", chosen.count).format(chosen.name)
+        if self._work.is_cut:
+            done = self.tr("{0} of {1} done").format(
+                count(self._work.done), count(self._work.total)
+            )
+            return f"{text} · {done}"
+        return text

@@ -1,0 +1,113 @@
+"""Work on many texts at once: which texts, and the process that computes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from app.explorer import OneTimeWorker
+from engine.messages.explore.text_set import SetAnswer, SetQuestion, TextSet
+from engine.messages.question import Answer, Question, Refused, Working
+from engine.phrases import Phrase
+
+
+@dataclass(frozen=True)
+class ChosenTexts:
+    """The texts that are worked on together, and how they are called."""
+
+    texts: TextSet
+    name: str
+    count: int
+
+
+class StartWorker(Protocol):
+    """Asks one question in a process of its own, as `Studio.one_time_worker` does."""
+
+    def __call__(
+        self,
+        question: Question,
+        done: Callable[[Answer], object],
+        refused: Callable[[Refused], object],
+        working: Callable[[Working], object] | None = None,
+        owner: QObject | None = None,
+        partly: Callable[[Answer], object] = ...,
+    ) -> OneTimeWorker: ...
+
+
+class SetWork(QObject):
+    """One question about many texts at a time; what is kept of a cancelled one counts.
+
+    Signals:
+        changed: whether it runs, how far it is, or why it cannot be done.
+        told: a SetAnswer, which says what is known by now.
+    """
+
+    changed = Signal()
+    told = Signal(object)
+
+    def __init__(self, start_worker: StartWorker, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._start_worker = start_worker
+        self._worker: OneTimeWorker | None = None
+        self.question: SetQuestion | None = None  # the newest
+        self.problem = ""
+        self.stage = ""  # what is computed, where it is not the question itself
+        self.done = self.total = 0
+        program = QCoreApplication.instance()
+        assert program is not None
+        program.aboutToQuit.connect(self._end)
+
+    @property
+    def is_running(self) -> bool:
+        return self._worker is not None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it was cancelled before all was known."""
+        return not self.is_running and 0 < self.done < self.total
+
+    def start(self, question: SetQuestion) -> None:
+        self._end()
+        self.question, self.problem, self.stage, self.done, self.total = question, "", "", 0, 0
+        self._worker = self._start_worker(
+            question, self._on_done, self._on_refused, self._on_working, self, self._on_part
+        )
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """End the process at once; what is known stays."""
+        self._end()
+        self.changed.emit()
+
+    def forget(self) -> None:
+        """The model or the texts are others now."""
+        self._end()
+        self.question, self.problem, self.done, self.total = None, "", 0, 0
+        self.changed.emit()
+
+    def _end(self) -> None:
+        if self._worker is not None:
+            self._worker.cancel()
+            self._worker = None
+
+    def _on_working(self, working: Working) -> None:
+        self.stage, self.done, self.total = working.stage, working.done, working.total
+        self.changed.emit()
+
+    def _on_part(self, answer: Answer) -> None:
+        if isinstance(answer, SetAnswer):
+            self.stage = ""
+            self.done, self.total = answer.done, answer.total
+            self.told.emit(answer)
+            self.changed.emit()
+
+    def _on_done(self, answer: Answer) -> None:
+        self._worker = None
+        self._on_part(answer)
+
+    def _on_refused(self, refusal: Refused) -> None:
+        self._worker = None
+        phrase: Phrase = refusal.phrase
+        self.problem = phrase
+        self.changed.emit()

@@ -1,0 +1,1 @@
+"""Several runs side by side: curves, settings, scores, and pictures of any columns."""

@@ -1,0 +1,287 @@
+"""The curves of several runs over one another: by steps, epochs, tokens or time; smoothed; as means
+of groups with the interval of these means."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+
+from app.pages.runs.columns import column_of
+from app.pages.runs.compare.state import CompareState, Curves, along, columns_that_differ
+from app.pages.runs.rows import RunRow
+from app.theme import SPACE, colour
+from app.translation import tr
+from app.widgets import buttons, numbers, run_texts
+from app.widgets.figure import Figure
+from app.widgets.figure_menu import FigureButton
+from app.widgets.legend import Legend
+from app.widgets.lines import Line, LineChart, LinesView, figure_of_lines, pen_of
+from app.widgets.page import Card
+from app.widgets.series import Series
+from app.widgets.switch import Switch
+from app.widgets.text import OneLine, Text
+from engine.results.significance import t_limit
+from engine.runs.pace import Pace
+
+Floats = NDArray[np.float64]
+SMOOTHINGS = (1, 9, 49, 249)  # points; 1 is off
+GRID = 400  # places at which the curves of a group are averaged
+FIRST_SHOWN = ("validation_f1", "validation_accuracy", "validation_loss", "loss")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How runs are told apart: by the columns that give the colour and the dashes."""
+
+    colour: str  # the key of a column, or "" for each run by itself
+    dash: str = ""
+    together: bool = False  # a mean and its 95 % interval for each group, in place of the runs
+
+
+class CurvesTab(QWidget):
+    """A drawing with its choices above and the names of its lines below."""
+
+    def __init__(self, state: CompareState) -> None:
+        super().__init__()
+        self._state = state
+        self._curves: Curves | None = None
+        self.metric_box, self.axis_box = _choice(tr("Metric")), _choice(tr("Horizontal axis"))
+        self.colour_box, self.dash_box = _choice(tr("Colour by")), _choice(tr("Dashes by"))
+        self.smoothing = buttons.Segments(
+            [tr("off"), *map(numbers.count, SMOOTHINGS[1:])], tr("Smoothing (points)")
+        )
+        self.smoothing.choose(0)
+        self.log = Switch(tr("Log scale"))
+        self.together = Switch(tr("Mean and 95 % band"))
+        self.view = LinesView(tr("Curves of the compared runs"))
+        self.legend = Legend()
+        self.readout = OneLine("", "muted")
+        self.note = Text("", "muted")
+        self.keep = FigureButton(self.figure, state.studio.notices)
+        self.keep.offer_on(self.view)
+        for title, key in ((tr("Step"), "step"), (tr("Epoch"), "epoch")):
+            self.axis_box.addItem(title, key)
+        self.axis_box.addItem(tr("Tokens seen"), "tokens")
+        self.axis_box.addItem(tr("Training time"), "time")
+        self._fill_columns()
+        self._lay_out()
+        state.named.connect(self._on_named)
+        state.read.connect(self._on_read)
+        state.paced.connect(self.draw)
+        state.changed.connect(self._on_changed)
+        self.metric_box.activated.connect(self._ask)
+        self.axis_box.activated.connect(self.draw)
+        self.colour_box.activated.connect(self.draw)
+        self.dash_box.activated.connect(self.draw)
+        self.smoothing.chosen.connect(lambda _: self.draw())
+        self.log.toggled.connect(self.draw)
+        self.together.toggled.connect(self.draw)
+        self.view.pointed.connect(lambda _, said: self.readout.setText(said))
+        state.find_names()
+
+    def _lay_out(self) -> None:
+        first, second = QHBoxLayout(), QHBoxLayout()
+        for row, parts in (
+            (first, ((tr("Metric"), self.metric_box), (tr("over"), self.axis_box))),
+            (second, ((tr("Colour by"), self.colour_box), (tr("Dashes by"), self.dash_box))),
+        ):
+            row.setSpacing(2 * SPACE)
+            for name, control in parts:
+                row.addWidget(Text(name, "muted", wraps=False))
+                row.addWidget(control)
+        first.addWidget(Text(tr("Smoothing"), "muted", wraps=False))
+        first.addWidget(self.smoothing)
+        first.addStretch()
+        first.addWidget(self.keep)
+        for switch in (self.together, self.log):
+            second.addWidget(switch)
+            second.addWidget(Text(switch.accessibleName(), wraps=False))
+        second.addStretch()
+        card = Card(padding=3 * SPACE)
+        card.body.addWidget(self.view, 1)
+        card.body.addWidget(self.readout)
+        card.body.addWidget(self.legend)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        for row in (first, second):
+            column.addLayout(row)
+        column.addWidget(card, 1)
+        column.addWidget(self.note)
+
+    def _fill_columns(self) -> None:
+        keys = columns_that_differ(self._state.rows)
+        self.colour_box.addItem(tr("Run"), "")
+        self.dash_box.addItem(tr("Nothing"), "")
+        for key in keys:
+            facts = column_of(key)
+            if facts is not None:
+                self.colour_box.addItem(facts.title(), key)
+                self.dash_box.addItem(facts.title(), key)
+
+    def _on_named(self, counts: Mapping[str, int]) -> None:
+        """Show the metric that was shown, or of the usual ones the first that most runs have."""
+        before = self.metric_box.currentData()
+        self.metric_box.clear()
+        for name in counts:
+            self.metric_box.addItem(run_texts.metric_heading(name), name)
+        usual = [name for name in FIRST_SHOWN if name in counts]
+        first = max(usual, key=lambda name: counts[name], default="")
+        wanted = before if before in counts else first
+        self.metric_box.setCurrentIndex(max(0, self.metric_box.findData(wanted)))
+        self._ask()
+
+    def _ask(self) -> None:
+        if self.metric_box.currentData():
+            self._state.read_curves(self.metric_box.currentData())
+        else:
+            self.note.setText(tr("None of these runs has measured anything yet."))
+
+    def _on_read(self, curves: Curves) -> None:
+        self._curves = curves
+        self.draw()
+
+    def _on_changed(self) -> None:
+        """A run that trains has new points."""
+        self._state.forget_paces()
+        self._ask()
+
+    def draw(self) -> None:
+        """Draw what was read as the choices say."""
+        axis = self.axis_box.currentData()
+        if axis in ("tokens", "time") and self._state.paces is None:
+            self._state.read_paces()
+            self.note.setText(tr("Reading the events of the runs…"))
+            return
+        if self._curves is None:
+            return
+        chart, missing = self.chart()
+        self.view.show_chart(chart)
+        pens = {line.name: pen_of(line, colour, len(chart.lines)) for line in chart.lines[:12]}
+        rest = len(chart.lines) - len(pens)
+        self.legend.show_series(pens, tr("and %Ln more", rest) if rest > 0 else "")
+        self.note.setText(_missing_text(missing))
+
+    def chart(self) -> tuple[LineChart, int]:
+        """What is drawn, and how many runs say nothing of it."""
+        assert self._curves is not None
+        look = Look(
+            self.colour_box.currentData() or "",
+            self.dash_box.currentData() or "",
+            self.together.isChecked(),
+        )
+        rows, curves = self._state.rows, self._curves
+        smoothing = SMOOTHINGS[max(0, self.smoothing.choice())]
+        axis, paces = self.axis_box.currentData(), self._state.paces
+        lines = lines_of(rows, curves, axis, smoothing, look, paces)
+        drawn = len(lines_of(rows, curves, axis, 1, Look(""), paces))
+        name = curves.name
+        heading = run_texts.metric_heading(name)
+        chart = LineChart(
+            heading,
+            self.axis_box.currentText() if self.axis_box.currentData() != "time" else tr("Minutes"),
+            heading,
+            tuple(lines),
+            self.log.isChecked(),
+            self.axis_box.currentData() == "step",
+            say=lambda value: run_texts.metric_value(name, value),
+        )
+        return chart, len(rows) - drawn
+
+    def figure(self) -> Figure | None:
+        """The drawing as it stands, to be kept."""
+        if self._curves is None or self.view.chart is None or not self.view.chart.lines:
+            return None
+        said = [tr("%Ln run(s)", len(self._state.rows))]
+        smoothing = SMOOTHINGS[max(0, self.smoothing.choice())]
+        if smoothing > 1:
+            said.append(tr("smoothed over {0} points").format(smoothing))
+        if self.together.isChecked():
+            said.append(tr("mean of each group with the 95 % interval of the mean (t)"))
+        if self.axis_box.currentData() == "tokens":
+            said.append(tr("tokens from speed and time"))
+        caption = f"{', '.join(said)}."
+        name = f"compare-{self._curves.name}".replace("_", "-")
+        return figure_of_lines(name, caption, self.view.chart, self.view.span)
+
+
+def lines_of(
+    rows: Sequence[RunRow],
+    curves: Curves,
+    axis: str,
+    smoothing: int,
+    look: Look,
+    paces: dict[str, Pace] | None = None,
+) -> list[Line]:
+    """A line for each run that has the metric, or one for each group of them."""
+    found: list[tuple[RunRow, Floats, Floats]] = []
+    for row in rows:
+        if row.id not in curves.points:
+            continue
+        steps, values = curves.points[row.id]
+        x = along(axis, row, steps, (paces or {}).get(row.id))
+        if x is None:
+            continue
+        y = Series(x.tolist(), values.tolist()).smoothed(smoothing) if smoothing > 1 else values
+        found.append((row, x / 60 if axis == "time" else x, y))
+    colours = _numbers(rows, look.colour)
+    dashes = _numbers(rows, look.dash) if look.dash else {row.id: 0 for row in rows}
+    if not look.together:
+        return [
+            Line(row.name, x, y, colours[row.id], dashes[row.id], key=row.id) for row, x, y in found
+        ]
+    groups: dict[tuple[int, int], list[tuple[RunRow, Floats, Floats]]] = {}
+    for one in found:
+        groups.setdefault((colours[one[0].id], dashes[one[0].id]), []).append(one)
+    return [_mean(members, look, *place) for place, members in groups.items()]
+
+
+def _numbers(rows: Sequence[RunRow], key: str) -> dict[str, int]:
+    """A number for each run: its own without a key, or that of what it says in a column."""
+    facts = column_of(key)
+    if facts is None:
+        return {row.id: number for number, row in enumerate(rows)}
+    said: dict[str, int] = {}
+    return {row.id: said.setdefault(repr(facts.value_of(row)), len(said)) for row in rows}
+
+
+def _mean(
+    members: Sequence[tuple[RunRow, Floats, Floats]], look: Look, colour_: int, dash: int
+) -> Line:
+    """The mean of curves where all of them have points, with its 95 % interval (Student's t)."""
+    first = max(float(x[0]) for _, x, _ in members)
+    last = min(float(x[-1]) for _, x, _ in members)
+    own = np.unique(np.concatenate([x for _, x, _ in members]))
+    own = own[(own >= first) & (own <= last)]
+    grid = own if len(own) <= GRID else np.linspace(first, last, GRID)
+    values = np.stack([np.interp(grid, x, y) for _, x, y in members])  # [runs, places]
+    n = len(members)
+    mean = values.mean(axis=0)
+    name = _group_name(members[0][0], look, n)
+    if n < 2:
+        return Line(name, grid, mean, colour_, dash)
+    half = t_limit(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
+    return Line(name, grid, mean, colour_, dash, mean - half, mean + half)
+
+
+def _group_name(row: RunRow, look: Look, runs: int) -> str:
+    said = []
+    for key in dict.fromkeys(key for key in (look.colour, look.dash) if key):
+        facts = column_of(key)
+        if facts is not None:
+            said.append(f"{facts.title()} {facts.text(row, ()) or tr('none')}")
+    return f"{' · '.join(said) or row.name} (n = {runs})"
+
+
+def _missing_text(missing: int) -> str:
+    return tr("%Ln run(s) without this metric.", missing) if missing > 0 else ""
+
+
+def _choice(name: str) -> QComboBox:
+    box = QComboBox()
+    box.setAccessibleName(name)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    box.setMaximumWidth(64 * SPACE)
+    return box

@@ -1,0 +1,309 @@
+"""Parallel coordinates: an axis for each column, a line for each run; a stretch of an axis chooses.
+
+Inselberg 1985. An axis of texts has a place for each text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app import theme
+from app.pages.runs.columns import column_of
+from app.pages.runs.job_fields import Value
+from app.pages.runs.rows import RunRow
+from app.theme import CHART, SPACE, Role
+from app.translation import tr
+from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.keys import sideways
+from app.widgets.lines import Colours, ticks
+from app.widgets.number_field import written
+from app.widgets.text import font, visible
+
+TOP, BOTTOM, SIDE = 44, 16, 70  # px
+MOST_TEXTS = 14  # texts that an axis names
+PAPER = QSize(760, 420)  # px
+ROOM = 0.04  # of an axis, beyond its lowest and its highest number
+BRUSH = 7  # px to either side of an axis in which it is grasped
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A column of the runs. `places` has a share of its height, from 0 to 1, for each run that
+    says something.
+    """
+
+    key: str
+    title: str
+    places: dict[str, float]
+    labels: tuple[tuple[float, str], ...]  # where on the axis what stands
+
+
+@dataclass
+class Parallel:
+    """What is drawn; `brushes` has the stretch that is chosen on an axis, by its key."""
+
+    rows: Sequence[RunRow]
+    axes: list[Axis]
+    brushes: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def chosen(self) -> list[RunRow]:
+        """The runs whose lines pass through every stretch that is chosen."""
+        return [row for row in self.rows if self._passes(row)]
+
+    def _passes(self, row: RunRow) -> bool:
+        for axis in self.axes:
+            if (ends := self.brushes.get(axis.key)) is None:
+                continue
+            place = axis.places.get(row.id)
+            if place is None or not ends[0] <= place <= ends[1]:
+                return False
+        return True
+
+
+def axis_of(key: str, rows: Sequence[RunRow]) -> Axis | None:
+    """The axis of a column; None where no run says anything of it."""
+    facts = column_of(key)
+    if facts is None:
+        return None
+    said = {row.id: value for row in rows if (value := facts.value_of(row)) is not None}
+    if not said:
+        return None
+    by_text = {row.id: facts.text(row, ()) or str(said.get(row.id)) for row in rows}
+    if all(_is_number(value) for value in said.values()):
+        return _numbers(key, facts.title(), {run: float(v) for run, v in said.items()})
+    names = sorted({by_text[run] for run in said}, key=str.casefold)
+    at = {name: (n + 0.5) / len(names) for n, name in enumerate(names)}
+    labels = tuple((at[name], visible(name)) for name in names[:MOST_TEXTS])
+    return Axis(key, facts.title(), {run: at[by_text[run]] for run in said}, labels)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _numbers(key: str, title: str, values: dict[str, float]) -> Axis:
+    low, high = min(values.values()), max(values.values())
+    reach = (high - low) or 1.0
+
+    def share(value: float) -> float:
+        return ROOM + (1 - 2 * ROOM) * (value - low) / reach
+
+    few = sorted(set(values.values()))
+    at = few if len(few) <= 8 else [v for v in ticks(low, high) if low <= v <= high]
+    labels = tuple((share(value), written(float(f"{value:.4g}"))) for value in at)
+    return Axis(key, title, {run: share(value) for run, value in values.items()}, labels)
+
+
+# ── drawing ──────────────────────────────────────────────────────────────────────────────────
+
+
+def axis_x(number: int, axes: int, width: float) -> float:
+    """Where an axis stands."""
+    return SIDE + number * (width - 2 * SIDE) / max(1, axes - 1)
+
+
+def paint_parallel(
+    painter: QPainter, size: QSizeF, shown: Parallel, colours: Colours, letters: QFont, current: int
+) -> None:
+    """All of it; what is not chosen is faint, and the axis with the keyboard is thick."""
+    high = size.height() - TOP - BOTTOM
+    chosen = {row.id for row in shown.chosen()}
+    painter.setFont(letters)
+    for faint in (True, False):
+        for number, row in enumerate(shown.rows):
+            if (row.id in chosen) != faint:
+                role, opacity = CHART[number % len(CHART)], 0.12 if faint else 0.9
+                painter.setPen(QPen(colours(role, opacity), 1.2 if faint else 1.8))
+                _paint_run(painter, size.width(), high, shown, row)
+    for number, axis in enumerate(shown.axes):
+        x = axis_x(number, len(shown.axes), size.width())
+        painter.setPen(QPen(colours(Role.TEXT, 1.0), 2.5 if number == current else 1))
+        painter.drawLine(QPointF(x, TOP), QPointF(x, TOP + high))
+        _paint_names(painter, x, high, axis, shown, size.width(), colours)
+        if axis.key in shown.brushes:
+            low, top = shown.brushes[axis.key]
+            stretch = QRectF(x - BRUSH, TOP + (1 - top) * high, 2 * BRUSH, (top - low) * high)
+            painter.fillRect(stretch, colours(Role.ACCENT, 0.25))
+            painter.setPen(QPen(colours(Role.ACCENT, 1.0), 1))
+            painter.drawRect(stretch)
+
+
+def _paint_run(painter: QPainter, width: float, high: float, shown: Parallel, row: RunRow) -> None:
+    """A line from axis to axis, with a gap where the run says nothing."""
+    before: QPointF | None = None
+    for number, axis in enumerate(shown.axes):
+        place = axis.places.get(row.id)
+        x = axis_x(number, len(shown.axes), width)
+        here = QPointF(x, TOP + (1 - place) * high) if place is not None else None
+        if before is not None and here is not None:
+            painter.drawLine(before, here)
+        before = here
+
+
+def _paint_names(
+    painter: QPainter,
+    x: float,
+    high: float,
+    axis: Axis,
+    shown: Parallel,
+    width: float,
+    colours: Colours,
+) -> None:
+    metrics = QFontMetricsF(painter.font())
+    room = (width - 2 * SIDE) / max(1, len(shown.axes) - 1) - 12 if len(shown.axes) > 1 else width
+    title = metrics.elidedText(axis.title, Qt.TextElideMode.ElideRight, max(60.0, room))
+    painter.setPen(colours(Role.TEXT, 1.0))
+    wide = metrics.horizontalAdvance(title) + 4
+    left = min(max(2.0, x - wide / 2), width - wide - 2)
+    painter.drawText(QRectF(left, 8, wide, 24), Qt.AlignmentFlag.AlignCenter, title)
+    painter.setPen(colours(Role.MUTED, 1.0))
+    middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+    for place, label in axis.labels:
+        said = metrics.elidedText(label, Qt.TextElideMode.ElideRight, min(room, 64.0))
+        y = TOP + (1 - place) * high
+        painter.drawText(QRectF(x + BRUSH + 2, y - 9, 70, 18), middle, said)
+
+
+class ParallelView(QWidget):
+    """Drag along an axis to choose a stretch of it; a click frees it. By keys: left and right for
+    the axis, up and down for the stretch, Escape for all.
+
+    Signals:
+        brushed: other runs are chosen now.
+    """
+
+    brushed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown = Parallel((), [])
+        self.current = 0
+        self._pressed: tuple[int, float] | None = None
+        self.setAccessibleName(tr("Parallel coordinates"))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def sizeHint(self) -> QSize:
+        return QSize(140 * SPACE, 80 * SPACE)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80 * SPACE, 50 * SPACE)
+
+    def show_axes(self, rows: Sequence[RunRow], keys: Sequence[str]) -> None:
+        """An axis for each of these columns; stretches of axes that stay are kept."""
+        axes = [axis for key in keys if (axis := axis_of(key, rows)) is not None]
+        there = {axis.key for axis in axes}
+        kept = {key: ends for key, ends in self.shown.brushes.items() if key in there}
+        self.shown = Parallel(tuple(rows), axes, kept)
+        self.current = min(self.current, max(0, len(axes) - 1))
+        self._tell()
+
+    def brush(self, key: str, ends: tuple[float, float] | None) -> None:
+        """Choose a stretch of an axis, as shares of its height; None frees it."""
+        if ends is None:
+            self.shown.brushes.pop(key, None)
+        else:
+            self.shown.brushes[key] = (max(0.0, ends[0]), min(1.0, ends[1]))
+        self._tell()
+
+    def _tell(self) -> None:
+        chosen = self.shown.chosen()
+        names = ", ".join(visible(row.name) for row in chosen[:12])
+        template = tr("{0} of {1} runs chosen: {2}")
+        self.setAccessibleDescription(template.format(len(chosen), len(self.shown.rows), names))
+        self.update()
+        self.brushed.emit()
+
+    def _axis_at(self, x: float) -> int:
+        places = [
+            axis_x(n, len(self.shown.axes), self.width()) for n in range(len(self.shown.axes))
+        ]
+        return min(range(len(places)), key=lambda n: abs(places[n] - x), default=-1)
+
+    def _share_at(self, y: float) -> float:
+        high = max(1.0, self.height() - TOP - BOTTOM)
+        return min(1.0, max(0.0, 1 - (y - TOP) / high))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        axis = self._axis_at(event.position().x())
+        if event.button() == Qt.MouseButton.LeftButton and axis >= 0:
+            self.current = axis
+            self._pressed = axis, self._share_at(event.position().y())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._pressed is not None:
+            axis, start = self._pressed
+            low, high = sorted((start, self._share_at(event.position().y())))
+            if high - low > 0.01:
+                self.brush(self.shown.axes[axis].key, (low, high))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._pressed is None:
+            return
+        axis, start = self._pressed
+        self._pressed = None
+        if abs(self._share_at(event.position().y()) - start) <= 0.01:
+            self.brush(self.shown.axes[axis].key, None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        axes = self.shown.axes
+        moves = {Qt.Key.Key_Up: 0.1, Qt.Key.Key_Down: -0.1}
+        if axes and (step := sideways(event)):
+            self.current = (self.current + (1 if step > 0 else -1)) % len(axes)
+            self.update()
+        elif axes and event.key() in moves:
+            move = moves[Qt.Key(event.key())]
+            key = axes[self.current].key
+            low, high = self.shown.brushes.get(key, (0.0, 0.3) if move > 0 else (0.7, 1.0))
+            if key in self.shown.brushes:
+                low, high = low + move, high + move
+            if low + 1e-9 >= 0 and high - 1e-9 <= 1:
+                self.brush(key, (low, high))
+        elif event.key() == Qt.Key.Key_Escape and self.shown.brushes:
+            self.shown.brushes.clear()
+            self._tell()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        current = self.current if self.hasFocus() else -1
+        size = QSizeF(self.size())
+        paint_parallel(painter, size, self.shown, theme.colour, font("small"), current)
+        painter.end()
+
+    def figure(self) -> Figure | None:
+        """As it stands, with what each run says as a table."""
+        if not self.shown.axes:
+            return None
+        shown = Parallel(self.shown.rows, list(self.shown.axes), dict(self.shown.brushes))
+
+        def draw(painter: QPainter, size: QSizeF) -> None:
+            paint_parallel(painter, size, shown, ink, paper_font(11), -1)
+
+        caption = tr("{0} of {1} runs are chosen.").format(len(shown.chosen()), len(shown.rows))
+        return Figure(
+            "compare-parallel",
+            tr("Parallel coordinates"),
+            caption,
+            PAPER,
+            draw,
+            table=lambda: table_of(shown.rows, [axis.key for axis in shown.axes]),
+        )
+
+
+def table_of(rows: Sequence[RunRow], keys: Sequence[str]) -> Table:
+    """What runs say in columns, with the name of each run first."""
+    facts = [one for key in keys if (one := column_of(key)) is not None]
+    header = (tr("Run"), *(one.title() for one in facts))
+    return Table(
+        header, [(row.name, *map(_cell, (f.value_of(row) for f in facts))) for row in rows]
+    )
+
+
+def _cell(value: Value) -> object:
+    return "" if value is None else value

@@ -1,0 +1,189 @@
+"""Any columns of the compared runs as a picture: parallel coordinates, or two of them as points."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QToolButton, QVBoxLayout, QWidget
+
+from app import resources
+from app.pages.runs.columns import Column, column_of
+from app.pages.runs.compare.parallel import ParallelView
+from app.pages.runs.compare.scatter import ScatterView, scatter_of
+from app.pages.runs.compare.state import (
+    CompareState,
+    columns_that_differ,
+    measured_here,
+    numeric_columns,
+)
+from app.theme import SPACE, Role
+from app.translation import tr
+from app.widgets.figure_menu import FigureButton
+from app.widgets.page import Card
+from app.widgets.text import OneLine, Text, plain_menu_text, visible
+
+MOST_AXES = 6  # to begin with
+NOT_AXES = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")
+
+
+class ParallelTab(QWidget):
+    """The axes are chosen in a menu; the runs that are chosen are named below."""
+
+    def __init__(self, state: CompareState) -> None:
+        super().__init__()
+        self._state = state
+        self.keys: list[str] = []
+        self.view = ParallelView()
+        self.view.brushed.connect(self._tell)
+        self.said = Text("", "muted")
+        self.keep = FigureButton(self.view.figure, state.studio.notices)
+        self.keep.offer_on(self.view)
+        self.axes = QToolButton()
+        self.axes.setText(tr("&Axes"))
+        self.axes.setAccessibleName(tr("Axes"))
+        self.axes.setIcon(resources.icon("columns-2", Role.ACCENT))
+        self.axes.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.axes.setMenu(QMenu(self.axes))
+        self.axes.menu().aboutToShow.connect(self._fill)
+        row = QHBoxLayout()
+        hint = tr("Drag along an axis to choose runs, click it to free it.")
+        row.addWidget(Text(hint, "muted"), 1)
+        row.addWidget(self.axes)
+        row.addWidget(self.keep)
+        card = Card(padding=3 * SPACE)
+        card.body.addWidget(self.view, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(row)
+        column.addWidget(card, 1)
+        column.addWidget(self.said)
+        state.want([one.key for one in measured_here(state.rows)])
+        state.runs.measured.connect(self._show)
+        state.changed.connect(self._show)
+        self._show()
+
+    def set_axes(self, keys: Sequence[str]) -> None:
+        """Show these columns as axes."""
+        self.keys = list(keys)
+        self._state.want(self.keys)
+        self._show()
+
+    def _offered(self) -> list[str]:
+        rows = self._state.rows
+        differ = [key for key in columns_that_differ(rows) if key not in NOT_AXES]
+        metrics = [one.key for one in measured_here(rows)]
+        return list(dict.fromkeys([*differ, *(k for k in numeric_columns(rows) if k in metrics)]))
+
+    def _show(self) -> None:
+        if not self.keys or len(self.keys) < 2:
+            offered = self._offered()
+            last = [str(Column.BEST)] if Column.BEST in offered else []
+            first = [key for key in offered if key not in last]
+            settings = [key for key in first if "." in key]
+            rest = [key for key in first if key not in settings]
+            self.keys = [*[*settings, *rest][: MOST_AXES - len(last)], *last]
+        self.view.show_axes(self._state.rows, self.keys)
+
+    def _fill(self) -> None:
+        menu = self.axes.menu()
+        menu.clear()
+        for key in dict.fromkeys([*self.keys, *self._offered()]):
+            facts = column_of(key)
+            if facts is None:
+                continue
+            action = menu.addAction(plain_menu_text(facts.title()))
+            action.setCheckable(True)
+            action.setChecked(key in self.keys)
+            action.triggered.connect(partial(self._toggle, key))
+
+    def _toggle(self, key: str, _checked: bool = False) -> None:
+        left = [one for one in self.keys if one != key]
+        self.set_axes(left if key in self.keys else [*self.keys, key])
+
+    def _tell(self) -> None:
+        chosen = self.view.shown.chosen()
+        if len(chosen) == len(self.view.shown.rows):
+            self.said.setText("")
+            return
+        names = ", ".join(visible(row.name) for row in chosen[:8])
+        more = " …" if len(chosen) > 8 else ""
+        template = tr("{0} of {1} runs: {2}")
+        self.said.setText(template.format(len(chosen), len(self.view.shown.rows), names + more))
+
+
+class ScatterTab(QWidget):
+    """Signals:
+    opened: the id of a run that the user wants to see.
+    """
+
+    opened = Signal(str)
+
+    def __init__(self, state: CompareState) -> None:
+        super().__init__()
+        self._state = state
+        self.x_box, self.y_box, self.colour_box = QComboBox(), QComboBox(), QComboBox()
+        self.view = ScatterView()
+        self.view.opened.connect(self.opened)
+        self.readout = OneLine("", "muted")
+        self.view.pointed.connect(self.readout.setText)
+        self.note = Text("", "muted")
+        self.keep = FigureButton(self.view.figure, state.studio.notices)
+        self.keep.offer_on(self.view)
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        for name, box in (
+            (tr("Vertical"), self.y_box),
+            (tr("Horizontal"), self.x_box),
+            (tr("Colour by"), self.colour_box),
+        ):
+            box.setAccessibleName(name)
+            box.setMaximumWidth(60 * SPACE)
+            box.activated.connect(self._show)
+            row.addWidget(Text(name, "muted", wraps=False))
+            row.addWidget(box)
+        row.addStretch()
+        row.addWidget(self.keep)
+        card = Card(padding=3 * SPACE)
+        card.body.addWidget(self.view, 1)
+        card.body.addWidget(self.readout)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(row)
+        column.addWidget(card, 1)
+        column.addWidget(self.note)
+        state.want([one.key for one in measured_here(state.rows)])
+        state.runs.measured.connect(self._fill)
+        state.changed.connect(self._fill)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Offer what these runs say; what was chosen stays."""
+        rows = self._state.rows
+        numeric = numeric_columns(rows)
+        usual = [key for key in numeric if "." in key] + [str(Column.TIME)]
+        first = {self.y_box: [str(Column.BEST)], self.x_box: usual}
+        for box in (self.x_box, self.y_box):
+            self._offer(box, numeric, first[box])
+        self._offer(self.colour_box, ["", *columns_that_differ(rows)], [""])
+        self._show()
+
+    def _offer(self, box: QComboBox, keys: Sequence[str], usual: Sequence[str]) -> None:
+        before = box.currentData()
+        box.clear()
+        for key in keys:
+            facts = column_of(key)
+            box.addItem(facts.title() if facts is not None else tr("Nothing"), key)
+        wanted = [key for key in (before, *usual) if key is not None and box.findData(key) >= 0]
+        box.setCurrentIndex(box.findData(wanted[0]) if wanted else 0)
+
+    def _show(self) -> None:
+        x, y = self.x_box.currentData(), self.y_box.currentData()
+        if not x or not y:
+            self.note.setText(tr("These runs say the same numbers everywhere."))
+            return
+        scatter = scatter_of(self._state.rows, x, y, self.colour_box.currentData() or "")
+        self.view.show_scatter(scatter)
+        said = tr("%Ln run(s) of these do not say both.", scatter.missing)
+        self.note.setText(said if scatter.missing else "")

@@ -1,0 +1,210 @@
+"""The scores of several runs on the same rows: intervals, tests, and the rows that flipped."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
+
+from app import background
+from app.pages.runs.compare.state import CompareState
+from app.theme import SPACE
+from app.translation import tr, translated
+from app.widgets import buttons, numbers
+from app.widgets.data_texts import split_title
+from app.widgets.progress import ProgressLine
+from app.widgets.results.intervals import ends_text
+from app.widgets.run_texts import VALIDATION, metric_value
+from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.text import Text, tooltip, visible
+from engine.results.intervals import Interval
+from engine.results.several import Scored, parts_of, scored
+from engine.spec.dataset import SplitName
+from engine.spreadsheet import table_text
+
+
+class ScoresTable(QAbstractTableModel):
+    """A row for each run; the first one is what the others are compared with."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.found: list[Scored] = []
+
+    def show_scores(self, found: Sequence[Scored]) -> None:
+        self.beginResetModel()
+        self.found = list(found)
+        self.endResetModel()
+
+    def titles(self) -> tuple[str, ...]:
+        return (
+            tr("Run"),
+            tr("Score"),
+            tr("95 % interval"),
+            tr("Difference"),
+            tr("95 % interval of it"),
+            tr("McNemar p"),
+            tr("Better"),
+            tr("Worse"),
+        )
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.found)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.titles())
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self.titles()[section] if 0 <= section < len(self.titles()) else None
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        one = self.found[index.row()]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            said = translated(one.problem or one.claim) or visible(one.run.name)
+            return tooltip(said)
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.cells(one)[index.column()]
+        return None
+
+    def cells(self, one: Scored) -> tuple[str, ...]:
+        """What the table says of a run."""
+        name = f"{VALIDATION}{one.metric}"
+        first = visible(one.run.name).replace("\n", " ")
+        score = (metric_value(name, one.score.value), interval_text(name, one.score))
+        if one.difference is None:
+            said = translated(one.problem) if one.problem else tr("the first")
+            return (first, *score, said, "", "", "", "")
+        return (
+            first,
+            *score,
+            _signed(name, one.difference.value),
+            interval_text(name, one.difference),
+            "" if one.p is None else f"{one.p:.2g}",
+            numbers.count(one.better),
+            numbers.count(one.worse),
+        )
+
+
+class ScoresTab(QWidget):
+    """Signals:
+    flips_wanted: a Scored whose rows should be shown beside those of the first, another Scored.
+    """
+
+    flips_wanted = Signal(object, object)
+
+    def __init__(self, state: CompareState) -> None:
+        super().__init__()
+        self._state = state
+        self._job: background.Job | None = None
+        self.part = QComboBox()
+        self.part.setAccessibleName(tr("Scores of which rows"))
+        self.part.activated.connect(self.measure)
+        self.model = ScoresTable(self)
+        self.table = QTableView()
+        self.table.setModel(self.model)
+        dress(self.table, tr("Scores of the compared runs"))
+        self.table.verticalHeader().hide()
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.flips = buttons.plain(tr("Show the rows that &flipped"), self._on_flips)
+        self.table.selectionModel().selectionChanged.connect(self._enable)
+        self.table.activated.connect(self._on_flips)
+        self.progress = ProgressLine(tr("Comparing the results"))
+        self.progress.cancelled.connect(self._cancel)
+        self.note = Text("", "muted")
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.part)
+        row.addStretch()
+        row.addWidget(self.flips)
+        row.addWidget(buttons.plain(tr("Co&py as a table"), self.copy, "copy"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(row)
+        column.addWidget(self.progress)
+        column.addWidget(self.table, 1)
+        column.addWidget(self.note)
+        self._enable()
+        runs = state.candidates()
+        background.run(self, lambda: parts_of(runs), self._on_parts, state.studio.notices.show)
+
+    def _on_parts(self, parts: Sequence[SplitName]) -> None:
+        for part in parts:
+            self.part.addItem(split_title(part), part)
+        self.part.setVisible(len(parts) > 1)
+        if parts:
+            self.measure()
+        else:
+            self.note.setText(tr("None of these runs has predictions for labelled rows yet."))
+
+    def measure(self) -> None:
+        """Score the runs and compare them, in the background."""
+        self._cancel()
+        runs, part = self._state.candidates(), self.part.currentData()
+        self.progress.begin(tr("Comparing the results"))
+        self._job = background.run(
+            self,
+            lambda progress: scored(runs, part, progress, progress.cancelled),
+            self._on_scored,
+            self._on_failed,
+            progress=self.progress.tell,
+        )
+
+    def _cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+        self.progress.end()
+
+    def _on_scored(self, found: list[Scored]) -> None:
+        self.progress.end()
+        self.model.show_scores(found)
+        missing = len(self._state.rows) - len(found)
+        said = [
+            tr("All are compared with the first run of the table, row by row."),
+            tr("p of several runs is corrected (Benjamini and Hochberg)."),
+        ]
+        if missing:
+            said.append(tr("%Ln run(s) have no predictions for these rows.", missing))
+        self.note.setText(" ".join(said))
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.progress.end()
+        self._state.studio.notices.show(error)
+
+    def _enable(self, *_: object) -> None:
+        chosen = self._chosen()
+        self.flips.setEnabled(chosen is not None and chosen.difference is not None)
+
+    def _chosen(self) -> Scored | None:
+        rows = self.table.selectionModel().selectedRows()
+        return self.model.found[rows[0].row()] if rows else None
+
+    def _on_flips(self, _: QModelIndex | None = None) -> None:
+        chosen = self._chosen()
+        if chosen is not None and chosen.difference is not None:
+            self.flips_wanted.emit(chosen, self.model.found[0])
+
+    def copy(self) -> None:
+        """The table for a spreadsheet."""
+        rows = [self.model.cells(one) for one in self.model.found]
+        QGuiApplication.clipboard().setText(table_text(self.model.titles(), rows, "\t"))
+        self._state.studio.notices.say(tr("Scores copied to the clipboard as a table."))
+
+
+def interval_text(metric: str, found: Interval) -> str:
+    """“81.0 % to 84.2 %”; empty where it is not known."""
+    return ends_text(found, partial(metric_value, metric))
+
+
+def _signed(metric: str, value: float) -> str:
+    said = metric_value(metric, abs(value))
+    return f"{'−' if value < 0 else '+'}{said}" if value else said

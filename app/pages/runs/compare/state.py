@@ -1,0 +1,192 @@
+"""The runs that are compared, and what was read of them. No widgets."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.pages.runs.columns import ColumnFacts, all_columns, all_measures, column_of
+from app.pages.runs.rows import Measure, RunRow
+from app.pages.runs.state import RunsState
+from app.studio import Studio
+from engine.record.metrics import names_of, points_of
+from engine.record.opening import Record
+from engine.results.several import Candidate
+from engine.runs.folder import RunFolder
+from engine.runs.pace import Pace, pace_of
+from engine.spec.tasks import TASKS
+
+Floats = NDArray[np.float64]
+MOST_RUNS = 50
+AXES = ("step", "epoch", "tokens", "time")
+
+
+@dataclass(frozen=True)
+class Curves:
+    """One metric of several runs by their ids: steps, int64 [N], and values, float64 [N]."""
+
+    name: str
+    points: dict[str, tuple[NDArray[np.int64], Floats]]
+
+
+class CompareState(QObject):
+    """Signals:
+    named: how many of these runs have a curve, by its name.
+    read: the Curves of a metric that was asked for.
+    paced: `paces` has the time and the tokens of each run.
+    changed: a run is another now, or is gone.
+    """
+
+    named = Signal(object)
+    read = Signal(object)
+    paced = Signal()
+    changed = Signal()
+
+    def __init__(self, studio: Studio, runs: RunsState, rows: Sequence[RunRow]) -> None:
+        super().__init__(runs)
+        self.studio, self.runs = studio, runs
+        self.ids = tuple(row.id for row in rows[:MOST_RUNS])
+        self.paces: dict[str, Pace] | None = None
+        self._pacing = False
+        self._wanted = ""
+        runs.changed.connect(self._on_changed)
+        runs.removed.connect(self._on_removed)
+
+    @property
+    def rows(self) -> list[RunRow]:
+        """Those that are still there, in the order in which they were chosen."""
+        return [self.runs.rows[run] for run in self.ids if run in self.runs.rows]
+
+    def candidates(self) -> list[Candidate]:
+        """The same for what reads their folders."""
+        return [Candidate(row.id, row.name, row.folder) for row in self.rows]
+
+    def find_names(self) -> None:
+        """Ask for the names of curves."""
+        record, ids = self.studio.record, self.ids
+
+        def work() -> dict[str, int]:
+            with record.read() as session:
+                counts = Counter(name for run in ids for name in names_of(session, run))
+            return dict(sorted(counts.items()))
+
+        background.run(self, work, self.named.emit)
+
+    def read_curves(self, name: str) -> None:
+        """Ask for a metric of all runs; of several that were asked for the last one comes."""
+        record, ids = self.studio.record, self.ids
+        self._wanted = name
+
+        def done(found: Curves) -> None:
+            if found.name == self._wanted:
+                self.read.emit(found)
+
+        background.run(self, lambda: curves_of(record, ids, name), done)
+
+    def read_paces(self) -> None:
+        """Ask for the time and the tokens of each run, from its folder."""
+        if self._pacing or self.paces is not None:
+            return
+        self._pacing = True
+        folders = {row.id: row.folder for row in self.rows}
+
+        def work() -> dict[str, Pace]:
+            return {run: pace_of(RunFolder(folder)) for run, folder in folders.items()}
+
+        def done(found: dict[str, Pace]) -> None:
+            self.paces, self._pacing = found, False
+            self.paced.emit()
+
+        background.run(self, work, done, self.studio.notices.show)
+
+    def forget_paces(self) -> None:
+        """Read them anew when they are wanted: a run has taken more steps."""
+        self.paces = None
+
+    def want(self, keys: Sequence[str]) -> None:
+        """Read the metrics of these columns."""
+        facts = [column_of(key) for key in keys]
+        self.runs.want(one.measure for one in facts if one is not None and one.measure)
+
+    def _on_changed(self, row: RunRow) -> None:
+        if row.id in self.ids:
+            self.changed.emit()
+
+    def _on_removed(self, run_id: str) -> None:
+        if run_id in self.ids:
+            self.changed.emit()
+
+
+def curves_of(record: Record, run_ids: Sequence[str], name: str) -> Curves:
+    """One metric of these runs; those that have not measured it are left out."""
+    with record.read() as session:
+        found = {run: points_of(session, run, name) for run in run_ids}
+    return Curves(name, {run: points for run, points in found.items() if len(points[0])})
+
+
+def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -> Floats | None:
+    """The steps of a curve on another axis; None where the run does not say it."""
+    match axis:
+        case "epoch":
+            batch = row.fields.get("training.batch_size")
+            if not row.examples or not isinstance(batch, int | float):
+                return None
+            return np.asarray(steps * (batch / row.examples), dtype=np.float64)
+        case "tokens" | "time":
+            if pace is None or not len(pace.steps):
+                return None
+            values = pace.tokens if axis == "tokens" else pace.seconds
+            return np.asarray(np.interp(steps, pace.steps, values), dtype=np.float64)
+        case _:
+            return steps.astype(np.float64)
+
+
+def differing(rows: Sequence[RunRow]) -> list[str]:
+    """The paths of settings that are not the same in all of these runs, in the order of jobs."""
+    paths = dict.fromkeys(path for row in rows for path in row.fields.paths())
+    own = [path for path in paths if not path.startswith("group.")]
+    return [path for path in own if len({repr(row.fields.get(path)) for row in rows}) > 1]
+
+
+def columns_that_differ(rows: Sequence[RunRow]) -> list[str]:
+    """The columns in which these runs say different things: by them they are coloured."""
+    return [
+        key
+        for key in all_columns()
+        if (facts := column_of(key)) is not None
+        and facts.measure is None
+        and len({_said(facts, row) for row in rows}) > 1
+    ]
+
+
+def _said(facts: ColumnFacts, row: RunRow) -> str:
+    return repr(facts.value_of(row))
+
+
+def numeric_columns(rows: Sequence[RunRow]) -> list[str]:
+    """The columns of which at least two of these runs say different numbers."""
+    found = []
+    for key in all_columns():
+        facts = column_of(key)
+        if facts is None:
+            continue
+        values = {facts.value_of(row) for row in rows}
+        numbers = {v for v in values if isinstance(v, int | float) and not isinstance(v, bool)}
+        if len(numbers) > 1:
+            found.append(key)
+    return found
+
+
+def measured_here(rows: Sequence[RunRow]) -> list[Measure]:
+    """The metrics at the best checkpoint that the tasks of these runs have."""
+    names = {
+        f"validation_{metric.name}"
+        for row in rows
+        if row.task in TASKS
+        for metric in TASKS[row.task].facts.metrics
+    }
+    return [one for one in all_measures() if one.when == "at best" and one.name in names]

@@ -1,0 +1,144 @@
+"""The line in which runs are searched or filtered: words, or a sentence that is completed."""
+
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QEvent, QStringListModel, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QCompleter, QLineEdit, QVBoxLayout, QWidget
+
+from app import resources
+from app.pages.runs.arranging import Test, has_words
+from app.pages.runs.rows import Measure, RunRow
+from app.pages.runs.sentence import Parsed, is_sentence, offered, parse, quoted
+from app.theme import SPACE
+from app.widgets.text import Text
+
+TYPING_PAUSE_MS = 60
+
+
+class FilterLine(QWidget):
+    """Signals:
+    filtered: a test for runs, and the metrics that must be read for it.
+    """
+
+    filtered = Signal(object, object)
+
+    def __init__(self, rows: Callable[[], Iterable[RunRow]]) -> None:
+        super().__init__()
+        self._rows = rows
+        self.field = QLineEdit()
+        self.field.setPlaceholderText(
+            self.tr("Search, or filter: task is NER and f1 > 0.7 and learning rate = 3e-5")
+        )
+        self.field.setAccessibleName(self.tr("Search the runs"))
+        self.field.setClearButtonEnabled(True)
+        self.field.addAction(resources.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self._options = QStringListModel(self)
+        self.completer = QCompleter(self._options, self)
+        self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        self.completer.setWidget(self.field)
+        self.completer.activated.connect(self._complete)
+        self.wrong = Text("", "bad")
+        self.wrong.hide()
+        self._parsed = Parsed()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.field)
+        column.addWidget(self.wrong)
+        self._pause = QTimer(self)
+        self._pause.setSingleShot(True)
+        self._pause.setInterval(TYPING_PAUSE_MS)
+        self._pause.timeout.connect(self._offer)
+        self.field.textChanged.connect(self._on_text)
+        self.field.textEdited.connect(lambda _: self._pause.start())
+        self.field.installEventFilter(self)
+
+    def text(self) -> str:
+        return self.field.text()
+
+    def set_text(self, text: str) -> None:
+        self.field.setText(text)
+
+    def add(self, comparison: str) -> None:
+        """Narrow the filter by one more comparison."""
+        before = self.field.text().strip()
+        if before and not is_sentence(before):
+            before = f"name contains {quoted(before)}"
+        if before and " or " in before.casefold():
+            before = f"({before})"
+        self.set_text(f"{before} and {comparison}" if before else comparison)
+
+    def _on_text(self, text: str) -> None:
+        """Filter at once; a sentence that is not whole yet leaves the rows as they were."""
+        if not is_sentence(text):
+            self._say("")
+            words = text.replace('"', "").casefold().split()
+            self._parsed = Parsed()
+            self._emit(has_words(words), [])
+            return
+        self._parsed = parse(text)
+        error = self._parsed.error
+        if error is None:
+            self._say("")
+            self._emit(self._parsed.test, self._parsed.measures)
+            return
+        here = text[error.start : error.end].strip()
+        place = self.tr("At “{0}”: {1}").format(here, error.said) if here else error.said
+        self._say("" if error.start >= len(text.rstrip()) and self.field.hasFocus() else place)
+
+    def show_error(self) -> None:
+        """Say what is wrong, also where the sentence only ends too soon."""
+        if self._parsed.error is not None and is_sentence(self.text()):
+            self._say(self._parsed.error.said)
+            self.field.setSelection(
+                self._parsed.error.start, self._parsed.error.end - self._parsed.error.start
+            )
+
+    def _emit(self, test: Test, measures: list[Measure]) -> None:
+        self.filtered.emit(test, measures)
+
+    def _say(self, wrong: str) -> None:
+        self.wrong.setText(wrong)
+        self.wrong.setVisible(bool(wrong))
+
+    # ── completion ───────────────────────────────────────────────────────────────────────────
+
+    def _offer(self) -> None:
+        """Show how the text may go on, where the cursor stands at its end."""
+        text = self.field.text()
+        if not text or self.field.cursorPosition() != len(text) or not self.field.hasFocus():
+            self._hide_options()
+            return
+        parsed = parse(text)
+        options = offered(parsed, text, self._rows())
+        typed = text[parsed.start :].strip().casefold()
+        if not options or [option.casefold() for option in options] == [typed]:
+            self._hide_options()
+            return
+        self._parsed = parsed
+        self._options.setStringList(options)
+        self.completer.complete()
+
+    def _hide_options(self) -> None:
+        popup = self.completer.popup()
+        if popup is not None:
+            popup.hide()
+
+    def _complete(self, chosen: str) -> None:
+        """Put what was chosen in the place of what was begun."""
+        text = self.field.text()
+        parsed = parse(text)
+        value = quoted(chosen) if parsed.expected == "value" else chosen
+        self.field.setText(f"{text[: parsed.start]}{value} ")
+        self._pause.start()
+
+    def eventFilter(self, watched: object, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self.show_error()
+            is_asked = event.key() == Qt.Key.Key_Space
+            if is_asked and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._offer()
+                return True
+        return False

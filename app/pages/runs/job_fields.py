@@ -1,0 +1,79 @@
+"""The settings of a job by their paths, small enough for ten thousand jobs, and their titles."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+
+from engine.spec.families.bert import BertSpec
+from engine.spec.features import Features
+from engine.spec.fields import settings_of
+from engine.spec.job import FromScratch
+from engine.spec.tasks import TASKS
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+Value = str | int | float | bool | None
+LEFT_OUT = ("name",)  # a run has a name of its own, which the user may change
+MOST_SHARED = 50_000  # values of jobs that are kept once for all of them
+
+_layouts: dict[tuple[str, ...], dict[str, int]] = {}
+_shared: dict[tuple[type, Value], Value] = {}
+
+
+class JobFields:
+    """What a job says, by paths as in “training.learning_rate”. Jobs of one kind share the paths,
+    and all of them share equal values.
+    """
+
+    __slots__ = ("_layout", "_values")
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        """`job` is a JobSpec of whatever version, as it is in JSON."""
+        pairs = list(_flat(job, ""))
+        paths = tuple(path for path, _ in pairs)
+        self._layout = _layouts.setdefault(paths, {path: n for n, path in enumerate(paths)})
+        self._values = tuple(_once(value) for _, value in pairs)
+
+    def get(self, path: str) -> Value:
+        """The value at `path`; None where the job has none."""
+        place = self._layout.get(path)
+        return None if place is None else self._values[place]
+
+    def paths(self) -> tuple[str, ...]:
+        """All paths, in the order of the job."""
+        return tuple(self._layout)
+
+
+def _flat(job: dict[str, Any], path: str) -> Iterator[tuple[str, Value]]:
+    for name, value in job.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}{name}.")
+        elif isinstance(value, list):
+            yield f"{path}{name}", ", ".join(map(str, value))
+        elif path or name not in LEFT_OUT:
+            yield f"{path}{name}", value if isinstance(value, Value) else str(value)
+
+
+def _once(value: Value) -> Value:
+    if len(_shared) > MOST_SHARED:
+        _shared.clear()
+    return _shared.setdefault((type(value), value), value)
+
+
+@cache
+def job_titles() -> dict[str, str]:
+    """The titles of all settings that a user sets, by their paths; those of training come first."""
+    specs: list[tuple[str, type[BaseModel]]] = [
+        ("training.", TrainingSpec),
+        *(("task.", kind) for kind in TASKS.values()),
+        ("features.", Features),
+        ("base_model.", FromScratch),
+        ("base_model.model.", BertSpec),
+        ("hardware.", HardwareSpec),
+    ]
+    found: dict[str, str] = {}
+    for path, spec in specs:
+        for name, info in settings_of(spec).items():
+            found.setdefault(f"{path}{name}", str(info.title))
+    return found

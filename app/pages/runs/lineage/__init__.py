@@ -1,0 +1,1 @@
+"""What was made from what: one picture that can be walked."""

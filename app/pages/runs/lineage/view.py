@@ -1,0 +1,172 @@
+"""The lineage of one thing: the picture, and beside it what was made from it and what it needs."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QPlainTextEdit,
+    QScrollArea,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.pages.runs.lineage.picture import LineagePicture, arranged
+from app.pages.runs.lineage.state import MOST_SHOWN, LineageState, kind_text
+from app.resources import mono_font
+from app.theme import SPACE
+from app.translation import tr, translated
+from app.widgets import buttons, numbers
+from app.widgets.figure_menu import FigureButton
+from app.widgets.text import OneLine, Text, visible
+from engine.runs.lineage import Edge
+
+KEY = Qt.ItemDataRole.UserRole
+MOST_LISTED = 500  # things in the list of what was made
+SIDE_WIDTH = 340  # px
+
+
+class LineageView(QWidget):
+    """Signals:
+    left: the user wants to see all runs.
+    """
+
+    left = Signal()
+
+    def __init__(self, state: LineageState) -> None:
+        super().__init__()
+        self.state = state
+        state.setParent(self)
+        self.title = OneLine("", "title")
+        self.picture = LineagePicture()
+        self.picture.selected.connect(state.select)
+        self.picture.opened.connect(state.open)
+        self.keep = FigureButton(self.picture.figure, state.studio.notices)
+        self.keep.offer_on(self.picture)
+        head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
+        head.addWidget(buttons.quiet(tr("All &runs"), self.left.emit, "arrow-left"))
+        head.addWidget(self.title, 1)
+        head.addWidget(self.keep)
+        self.counted = Text("", "muted")
+        self.area = QScrollArea()
+        self.area.setWidget(self.picture)
+        self.area.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.area.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.addWidget(self.area)
+        split.addWidget(self._side())
+        split.setStretchFactor(0, 1)
+        split.setSizes([2 * SIDE_WIDTH, SIDE_WIDTH])
+        split.setChildrenCollapsible(False)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(head)
+        column.addWidget(self.counted)
+        column.addWidget(split, 1)
+        back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
+        back.activated.connect(self.left)
+        state.changed.connect(self._show)
+        state.selected.connect(self._show_current)
+        state.needed.connect(self._show_needed)
+
+    def _side(self) -> QWidget:
+        self.name = OneLine("", "strong")
+        self.kind = Text("", "muted")
+        self.open = buttons.plain(tr("&Open"), lambda: self.state.open(self.state.current))
+        self.centre = buttons.plain(
+            tr("Its &lineage"), lambda: self.state.centre(self.state.current), "git-branch"
+        )
+        row = QHBoxLayout()
+        row.setSpacing(2 * SPACE)
+        row.addWidget(self.open)
+        row.addWidget(self.centre)
+        row.addStretch()
+        self.made_title = Text("", "strong")
+        self.made = QListWidget()
+        self.made.setAccessibleName(tr("Made from it"))
+        self.made.itemActivated.connect(lambda item: self.state.centre(str(item.data(KEY))))
+        self.needed = QPlainTextEdit()
+        self.needed.setReadOnly(True)
+        self.needed.setTabChangesFocus(True)
+        self.needed.setFont(mono_font())
+        self.needed.setAccessibleName(tr("Needed to make it again"))
+        self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
+        self.copy.setAccessibleName(tr("Copy what is needed"))
+        needed_head = QHBoxLayout()
+        needed_head.addWidget(Text(tr("Needed to make it again"), "strong"), 1)
+        needed_head.addWidget(self.copy)
+        side = QWidget()
+        column = QVBoxLayout(side)
+        column.setContentsMargins(2 * SPACE, 0, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.name)
+        column.addWidget(self.kind)
+        column.addLayout(row)
+        column.addWidget(self.made_title)
+        column.addWidget(self.made, 1)
+        column.addLayout(needed_head)
+        column.addWidget(self.needed, 2)
+        side.setMinimumWidth(SIDE_WIDTH - 20 * SPACE)
+        return side
+
+    def _show(self) -> None:
+        state = self.state
+        if not state.is_known:
+            self.title.setText(tr("Lineage"))
+            self.counted.setText(tr("This is no longer there."))
+            return
+        keys, total = state.shown()
+        self.title.setText(tr("Lineage of {0}").format(visible(state.lineage.nodes[keys[0]].title)))
+        said = tr("Left of a thing is what it was made from, right of it what was made from it.")
+        if total > MOST_SHOWN:
+            few = tr("The nearest {0} of {1} are shown.")
+            said = f"{said} {few.format(numbers.count(MOST_SHOWN), numbers.count(total))}"
+        self.counted.setText(said)
+        self.picture.show_drawn(arranged(state.lineage, keys), state.focus, state.current)
+
+    def _show_current(self) -> None:
+        node = self.state.node()
+        if node is None:
+            return
+        self.picture.set_current(node.key)
+        self._reveal(node.key)
+        self.name.setText(visible(node.title))
+        self.kind.setText(kind_text(node))
+        self.open.setEnabled(node.is_there)
+        self.centre.setEnabled(node.key != self.state.focus)
+        edges = {edge.target: edge for edge in self.state.lineage.targets(node.key)}
+        after = self.state.lineage.descendants(node.key)
+        title = tr("Made from it: {0}").format(numbers.count(len(after)))
+        self.made_title.setText(title if after else tr("Nothing was made from it"))
+        self.made.clear()
+        self.made.setVisible(bool(after))
+        for key in after[:MOST_LISTED]:
+            item = QListWidgetItem(self._line(key, edges.get(key)))
+            item.setData(KEY, key)
+            self.made.addItem(item)
+        self.needed.setPlainText(tr("Reading…"))
+        self.copy.setEnabled(False)
+
+    def _line(self, key: str, edge: Edge | None) -> str:
+        node = self.state.lineage.nodes[key]
+        said = f"{visible(node.title)} ({kind_text(node)})"
+        return f"{said}: {translated(edge.how)}" if edge is not None and edge.how else said
+
+    def _reveal(self, key: str) -> None:
+        """Scroll to a box."""
+        if self.picture.drawn is not None and key in self.picture.drawn.boxes:
+            centre = self.picture.drawn.boxes[key].center().toPoint()
+            self.area.ensureVisible(centre.x(), centre.y(), 120, 60)
+
+    def _show_needed(self, lines: list[str]) -> None:
+        self.needed.setPlainText("\n".join(lines))
+        self.copy.setEnabled(bool(lines))
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.needed.toPlainText())
+        self.state.studio.notices.say(tr("Copied."))

@@ -1,0 +1,130 @@
+"""The menus above the table of runs: by what they are grouped, and the views that have a name."""
+
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+
+from app import resources
+from app.pages.runs.columns import DEFAULT, Column, column_of
+from app.pages.runs.layouts import VIEW_NAME, Layout, Views
+from app.pages.runs.rows import RunRow
+from app.pages.runs.table import RunsTable
+from app.theme import Role
+from app.translation import tr
+from app.widgets import buttons
+from app.widgets.dialogs import Choice, ask_for_name
+from app.widgets.text import plain_menu_text
+
+USUAL = (Column.TASK, Column.DATA, Column.BASE_MODEL, Column.STATE, Column.TAGS, Column.JOB)
+MOST_READ = 300  # runs whose settings are compared for the menu
+MOST_SETTINGS = 12  # offered to group by
+NOT_TO_GROUP = (Column.NAME, Column.NOTES, Column.STARTED, Column.LOSS, Column.SEEDS)
+
+
+class _MenuButton(QToolButton):
+    """A word with a menu that is made when it opens."""
+
+    def __init__(self, text: str, icon: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setText(text)
+        self.setIcon(resources.icon(icon, Role.ACCENT))
+        self.setIconSize(buttons.BESIDE_TEXT)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName(text.replace("&", ""))
+        self.setMenu(QMenu(self))
+        self.menu().aboutToShow.connect(self._fill)
+
+    def _fill(self) -> None:
+        raise NotImplementedError
+
+
+class GroupMenu(_MenuButton):
+    """Signals:
+    chosen: the keys of the columns by which the runs are grouped.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, model: RunsTable) -> None:
+        super().__init__(tr("&Group by"), "layers")
+        self._model = model
+
+    def _fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        nothing = menu.addAction(tr("&Nothing"))
+        nothing.triggered.connect(lambda: self.chosen.emit(()))
+        menu.addSeparator()
+        keys = [*USUAL, *varied(self._model.rows()), *self._model.keys, *self._model.group_keys]
+        for key in dict.fromkeys(str(key) for key in keys):
+            facts = column_of(key)
+            if facts is None or (key in NOT_TO_GROUP and key not in self._model.group_keys):
+                continue
+            action = menu.addAction(plain_menu_text(facts.title()))
+            action.setCheckable(True)
+            action.setChecked(key in self._model.group_keys)
+            action.triggered.connect(lambda _=False, key=key: self._toggle(key))
+
+    def _toggle(self, key: str) -> None:
+        before = self._model.group_keys
+        after = [one for one in before if one != key] + ([key] if key not in before else [])
+        self.chosen.emit(tuple(after))
+
+
+def varied(rows: Iterable[RunRow]) -> list[str]:
+    """The settings in which runs differ, those in which they differ least often first."""
+    found: dict[str, set[object]] = {}
+    for _, row in zip(range(MOST_READ), rows, strict=False):
+        for path in row.fields.paths():
+            if column_of(path) is not None:
+                found.setdefault(path, set()).add(row.fields.get(path))
+    counts = {path: len(values) for path, values in found.items() if len(values) > 1}
+    return sorted(counts, key=lambda path: counts[path])[:MOST_SETTINGS]
+
+
+class ViewMenu(_MenuButton):
+    """Signals:
+    chosen: the layout that is to be shown.
+    """
+
+    chosen = Signal(object)
+
+    def __init__(self, views: Views, present: Callable[[], Layout]) -> None:
+        super().__init__(tr("&View"), "layout-panel-left")
+        self._views, self._present = views, present
+
+    def _fill(self) -> None:
+        menu = self.menu()
+        menu.clear()
+        names = self._views.names()
+        menu.addAction(tr("&Default view")).triggered.connect(
+            lambda: self.chosen.emit(Layout(tuple(map(str, DEFAULT))))
+        )
+        for name in names:
+            menu.addAction(plain_menu_text(name)).triggered.connect(
+                lambda _=False, name=name: self.chosen.emit(self._views.get(name))
+            )
+        menu.addSeparator()
+        menu.addAction(tr("&Save this view…")).triggered.connect(self._ask_name)
+        deleting = menu.addMenu(tr("D&elete a view"))
+        deleting.setEnabled(bool(names))
+        for name in names:
+            deleting.addAction(plain_menu_text(name)).triggered.connect(
+                lambda _=False, name=name: self._views.delete(name)
+            )
+
+    def _ask_name(self) -> None:
+        ask_for_name(
+            self,
+            (
+                tr("Save this view"),
+                tr("Columns, order, groups and filter of the table are kept under a name."),
+            ),
+            "",
+            VIEW_NAME,
+            Choice("save", tr("&Save"), "primary"),
+            lambda name: self._views.save(name, self._present()),
+        )

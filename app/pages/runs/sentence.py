@@ -1,0 +1,418 @@
+"""A filter of runs as a sentence: `task is NER and f1 > 0.7 and learning rate = 3e-5`.
+
+    sentence   = part { "or" part }        part = single { "and" single }
+    single     = "not" single | "(" sentence ")" | field comparison
+    comparison = operator value | "in" "(" value { "," value } ")" | "is empty" | "is not empty"
+
+Fields have the titles of the columns, or their keys; longer names win. A value ends where the next
+“and”, “or” or bracket begins, or stands in quotation marks. Upper and lower case are the same.
+"""
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from app.pages.runs.arranging import Test
+from app.pages.runs.columns import Column, ColumnFacts, all_columns, column_of
+from app.pages.runs.field_names import field_keys, name_of
+from app.pages.runs.job_fields import Value
+from app.pages.runs.rows import Measure, RunRow
+from app.translation import tr
+
+Expected = Literal["field", "operator", "value", "joint"]
+
+TOKEN = re.compile(
+    r'"(?P<q>[^"]*)"?|“(?P<c>[^”]*)”?|<=|>=|!=|<>|==|[=<>≤≥≠(),]|[^\s"“=<>≤≥≠(),!]+|!'
+)
+TO_QUOTE = re.compile(r'["“”<>=≤≥≠(),!]')
+SYMBOLS = {"=": "=", "==": "=", "!=": "≠", "<>": "≠", "≠": "≠", "<": "<", ">": ">"}
+SYMBOLS |= {"<=": "≤", "≤": "≤", ">=": "≥", "≥": "≥"}
+WORDS: dict[tuple[str, ...], str] = {
+    ("is", "not", "empty"): "filled",
+    ("is", "empty"): "empty",
+    ("is", "not"): "≠",
+    ("is",): "=",
+    ("does", "not", "contain"): "lacks",
+    ("contains",): "contains",
+    ("not", "in"): "not in",
+    ("in",): "in",
+    ("has",): "=",
+}
+ORDERS = ("<", ">", "≤", "≥")
+UNITS = {"%": 0.01, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "k": 1e3, "m": 1e6}
+NUMBER = re.compile(
+    r"([+-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(%|s|min|h|d|k|m)?", re.IGNORECASE
+)
+DATE = re.compile(r"\d{4}-\d{2}(-\d{2}( \d{2}:\d{2})?)?")
+TRUTHS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
+CLOSE = 1e-6  # relative difference of two numbers that are written alike
+LONGEST_NAME = 8  # words
+MOST_OFFERED = 200
+
+
+class SentenceError(Exception):
+    """What is wrong, in one sentence, and where: characters from `start` to `end`."""
+
+    def __init__(self, said: str, start: int, end: int) -> None:
+        super().__init__(said)
+        self.said, self.start, self.end = said, start, end
+
+
+@dataclass
+class Parsed:
+    """A test for runs, the metrics that it reads, and what the end of the text is part of.
+
+    `expected` begins at `start`; a value belongs to the column `key`.
+    """
+
+    test: Test = lambda row: True
+    measures: list[Measure] = field(default_factory=list)
+    expected: Expected = "field"
+    start: int = 0
+    key: str = ""
+    error: SentenceError | None = None
+
+
+class _Token(NamedTuple):
+    text: str
+    start: int
+    end: int
+    quoted: bool = False
+
+    @property
+    def word(self) -> str:
+        return "" if self.quoted else self.text.casefold()
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text compares something; otherwise it has words to search for."""
+    tokens = _tokens(text)
+    compared = {"is", "contains", "in", "has"} | set(SYMBOLS)
+    return any(token.word in compared for token in tokens[1:])
+
+
+def parse(text: str) -> Parsed:
+    """Read a sentence. What is wrong with it stands in `error`; then the test lets all through."""
+    reader = _Reader(text)
+    try:
+        if reader.tokens:
+            reader.found.test = reader.sentence()
+            reader.expect_end()
+    except SentenceError as error:
+        reader.found.error = error
+        reader.found.test = lambda row: True
+    return reader.found
+
+
+def quoted(value: str) -> str:
+    """A value as it can stand in a sentence."""
+    plain = value and all(token.word not in _ENDS for token in _tokens(value))
+    is_plain = (
+        plain and TOKEN.sub("", value).strip() == "" and not re.search(r'["“”<>=(),!]', value)
+    )
+    return value if is_plain else f'"{value.replace(chr(34), "")}"'
+
+
+def comparison(key: str, row: RunRow, negated: bool = False) -> str:
+    """The sentence that holds of the runs that say the same as `row` in a column."""
+    facts = column_of(key)
+    name = name_of(key)
+    value = facts.value_of(row) if facts is not None else None
+    if value is None or value == "":
+        return f"{name} {'is not empty' if negated else 'is empty'}"
+    said = _written(value)
+    return f"{name} {'is not' if negated else 'is'} {said}"
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, int | float):
+        return f"{value:.10g}"
+    return quoted(str(value))
+
+
+# ── completion ───────────────────────────────────────────────────────────────────────────────
+
+
+def offered(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
+    """How what is typed at the end of a sentence may go on."""
+    typed = text[parsed.start :].strip().strip('"“').casefold()
+    match parsed.expected:
+        case "field":
+            names = [name_of(key) for key in all_columns()]
+        case "operator":
+            names = ["is", "is not", ">", "<", "≥", "≤", "contains", "is empty", "is not empty"]
+        case "joint":
+            names = ["and", "or"]
+        case _:
+            names = _values(parsed.key, rows)
+    begin = [name for name in names if name.casefold().startswith(typed)]
+    inside = [name for name in names if typed in name.casefold() and name not in begin]
+    return list(dict.fromkeys([*begin, *inside]))[:MOST_OFFERED]
+
+
+def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
+    """What runs say in a column, each once."""
+    facts = column_of(key)
+    if facts is None:
+        return []
+    found: dict[str, None] = {}
+    for row in rows:
+        value = facts.value_of(row)
+        said = row.tags if key == Column.TAGS else (_written(value),)
+        if value is not None:
+            found.update(dict.fromkeys(said))
+        if len(found) >= MOST_OFFERED:
+            break
+    return sorted(found)
+
+
+# ── reading ──────────────────────────────────────────────────────────────────────────────────
+
+_ENDS = ("and", "or", ")", "(", ",")
+
+
+def _tokens(text: str) -> list[_Token]:
+    found = []
+    for match in TOKEN.finditer(text):
+        inner = match["q"] if match["q"] is not None else match["c"]
+        said = match[0] if inner is None else inner
+        found.append(_Token(said, match.start(), match.end(), inner is not None))
+    return found
+
+
+class _Reader:
+    """Reads from left to right and notes what the end of the text is part of."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.tokens, self.place = text, _tokens(text), 0
+        self.found = Parsed()
+
+    def sentence(self) -> Test:
+        tests = [self._part()]
+        while self._takes("or"):
+            tests.append(self._part())
+        return tests[0] if len(tests) == 1 else lambda row: any(test(row) for test in tests)
+
+    def expect_end(self) -> None:
+        if self.place < len(self.tokens):
+            token = self.tokens[self.place]
+            said = tr("“{0}” does not belong here: join two comparisons with “and” or “or”.")
+            raise SentenceError(said.format(token.text), token.start, token.end)
+        if self.text.endswith(" "):
+            self._note("joint", len(self.text))
+
+    def _part(self) -> Test:
+        tests = [self._single()]
+        while self._takes("and"):
+            tests.append(self._single())
+        return tests[0] if len(tests) == 1 else lambda row: all(test(row) for test in tests)
+
+    def _single(self) -> Test:
+        self._note("field", self._at())
+        if self._takes("not"):
+            inner = self._single()
+            return lambda row: not inner(row)
+        if self._takes("("):
+            inside = self.sentence()
+            if not self._takes(")"):
+                said = tr("A bracket is not closed: add “)”.")
+                raise SentenceError(said, len(self.text), len(self.text))
+            return inside
+        key = self._field()
+        facts = column_of(key)
+        assert facts is not None  # it has a name
+        if facts.measure is not None:
+            self.found.measures.append(facts.measure)
+        operator, said = self._operator(key)
+        if operator in ("empty", "filled"):
+            wants = operator == "empty"
+            return lambda row: (facts.value_of(row) in (None, "")) == wants
+        return self._compared(key, facts, operator, said)
+
+    def _field(self) -> str:
+        words = self._words_ahead()
+        for length in range(min(len(words), LONGEST_NAME), 0, -1):
+            name = " ".join(word.text for word in words[:length]).casefold()
+            if name in field_keys():
+                self.place += length
+                return field_keys()[name]
+        if not words:
+            said = tr("A comparison is missing here, as in: learning rate = 3e-5.")
+            raise SentenceError(said, self._at(), len(self.text))
+        return self._unknown(words)
+
+    def _unknown(self, words: Sequence[_Token]) -> str:
+        end = next((n for n, word in enumerate(words) if _begins_operator(words, n)), len(words))
+        meant = words[: max(1, end)]
+        name = " ".join(word.text for word in meant)
+        near = difflib.get_close_matches(name.casefold(), field_keys(), 1, 0.6)
+        said = tr("There is no field “{0}”.").format(name)
+        if near:
+            said = tr("There is no field “{0}”: did you mean “{1}”?").format(name, near[0])
+        raise SentenceError(said, meant[0].start, meant[-1].end)
+
+    def _operator(self, key: str) -> tuple[str, str]:
+        """The operator, and how it was written."""
+        self._note("operator", self._at(), key)
+        here = self.tokens[self.place : self.place + 3]
+        if here and not here[0].quoted and here[0].text in SYMBOLS:
+            self.place += 1
+            return SYMBOLS[here[0].text], here[0].text
+        for words, operator in WORDS.items():
+            if tuple(token.word for token in here[: len(words)]) == words:
+                self.place += len(words)
+                return operator, " ".join(words)
+        name = name_of(key)
+        said = tr("After “{0}” comes a comparison, as in: {0} is …").format(name)
+        raise SentenceError(said, self._at(), max(self._at(), len(self.text)))
+
+    def _compared(self, key: str, facts: ColumnFacts, operator: str, said: str) -> Test:
+        self._note("value", self._at(), key)
+        if operator in ("in", "not in"):
+            wanted = self._listed()
+            tests = [_test(facts, "=", self._checked(facts, "=", one)) for one in wanted]
+            is_in = operator == "in"
+            return lambda row: any(test(row) for test in tests) == is_in
+        token = self._value(f"{name_of(key)} {said}")
+        return _test(facts, operator, self._checked(facts, operator, token))
+
+    def _listed(self) -> list[_Token]:
+        """The values between brackets."""
+        if not self._takes("("):
+            return [self._value("in")]
+        wanted = [self._value("in")]
+        while self._takes(","):
+            wanted.append(self._value(","))
+        if not self._takes(")"):
+            said = tr("A bracket is not closed: add “)”.")
+            raise SentenceError(said, len(self.text), len(self.text))
+        return wanted
+
+    def _value(self, after: str) -> _Token:
+        self._note("value", self._at(), self.found.key)
+        if self.place < len(self.tokens) and self.tokens[self.place].quoted:
+            self.place += 1
+            return self.tokens[self.place - 1]
+        words = self._words_ahead()
+        ends = [n for n, word in enumerate(words) if word.word in ("and", "or")]
+        words = words[: ends[0]] if ends else words
+        if not words:
+            said = tr("After “{0}” comes a value.").format(after)
+            raise SentenceError(said, self._at(), len(self.text))
+        self.place += len(words)
+        start, end = words[0].start, words[-1].end
+        return _Token(self.text[start:end], start, end)
+
+    def _checked(self, facts: ColumnFacts, operator: str, token: _Token) -> str:
+        """A value that fits the field and the operator."""
+        number = as_number(token.text)
+        if facts.is_number and number is None and operator not in ("contains", "lacks"):
+            said = tr("“{0}” is no number, and “{1}” is one.")
+            raise SentenceError(said.format(token.text, facts.title()), token.start, token.end)
+        if operator in ORDERS and number is None and not DATE.fullmatch(token.text):
+            said = tr("“{0}” is no number: compare texts with “is” or “contains”.")
+            raise SentenceError(said.format(token.text), token.start, token.end)
+        return token.text
+
+    # ── tokens ───────────────────────────────────────────────────────────────────────────────
+
+    def _words_ahead(self) -> list[_Token]:
+        """The words up to the next symbol or bracket."""
+        found = []
+        for token in self.tokens[self.place :]:
+            if not token.quoted and (token.text in SYMBOLS or token.text in ("(", ")", ",")):
+                break
+            found.append(token)
+        return found
+
+    def _takes(self, word: str) -> bool:
+        if self.place < len(self.tokens) and self.tokens[self.place].word == word:
+            self.place += 1
+            return True
+        return False
+
+    def _at(self) -> int:
+        if self.place < len(self.tokens):
+            return self.tokens[self.place].start
+        return len(self.text)
+
+    def _note(self, expected: Expected, start: int, key: str = "") -> None:
+        self.found.expected, self.found.start, self.found.key = expected, start, key
+
+
+def _begins_operator(words: Sequence[_Token], place: int) -> bool:
+    return any(tuple(word.word for word in words[place : place + len(one)]) == one for one in WORDS)
+
+
+def as_number(text: str) -> float | None:
+    """A number as people write one, with its unit: 3e-5, 1,000, 70 %, 10 min; None: it is none."""
+    match = NUMBER.fullmatch(text.strip())
+    if match is None:
+        return None
+    try:
+        number = float(match[1].replace(",", ""))
+    except ValueError:
+        return None
+    return number * UNITS[match[2].lower()] if match[2] else number
+
+
+def _test(facts: ColumnFacts, operator: str, wanted: str) -> Test:
+    """Whether what a run says in a column stands so to `wanted`."""
+    number, text = as_number(wanted), wanted.casefold()
+    truth = TRUTHS.get(text)
+    holds = _HOLDS.get(operator)
+
+    known: dict[Value, bool] = {}
+
+    def says(row: RunRow, value: Value) -> bool:
+        """Whether the value, the text of its cell, or another name of it is the wanted one."""
+        if value not in known:
+            names = (str(value or ""), facts.text(row, ()), *facts.names(row))
+            known[value] = any(text == name.casefold() for name in names)
+        return known[value]
+
+    def test(row: RunRow) -> bool:
+        value = facts.value_of(row)
+        if operator in ("contains", "lacks"):
+            said = " ".join((str(value or ""), facts.text(row, ()), *facts.names(row)))
+            return (text in said.casefold()) == (operator == "contains")
+        if isinstance(value, bool) and truth is not None:
+            return (value == truth) == (operator == "=")
+        if isinstance(value, int | float) and not isinstance(value, bool) and number is not None:
+            return holds is not None and holds(float(value), number)
+        if operator in ORDERS:
+            is_dated = isinstance(value, str) and DATE.match(value) is not None
+            return is_dated and holds is not None and _dated(str(value), wanted, operator)
+        return says(row, value) == (operator == "=")
+
+    return test
+
+
+def _dated(value: str, wanted: str, operator: str) -> bool:
+    """Moments as text, of which the wanted one may be a month or a day."""
+    cut = value[: len(wanted)]
+    return {
+        "<": cut < wanted,
+        ">": cut > wanted,
+        "≤": cut <= wanted,
+        "≥": cut >= wanted,
+    }[operator]
+
+
+def _is_close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=1e-12)
+
+
+_HOLDS: dict[str, Callable[[float, float], bool]] = {
+    "=": _is_close,
+    "≠": lambda value, wanted: not _is_close(value, wanted),
+    "<": lambda value, wanted: value < wanted,
+    ">": lambda value, wanted: value > wanted,
+    "≤": lambda value, wanted: value <= wanted,
+    "≥": lambda value, wanted: value >= wanted,
+}

@@ -1,0 +1,94 @@
+"""`bert-studio export-runs` and `import-runs`: runs as one file, out of a home and into one."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from engine.errors import StudioError
+from engine.home import Home
+from engine.phrases import phrase
+from engine.record.opening import Record, open_record
+from engine.record.run_manager import RunManager
+from engine.record.runs import all_runs, said_of, say_again
+from engine.runs.bundle import Checkpoints, pack, unpack
+from engine.runs.copying import copy_run
+from engine.runs.folder import RunFolder
+from engine.terminal import say
+
+
+def export_runs(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or names of runs.")],
+    to: Annotated[Path, typer.Option(help="The file to create; it ends with .zip.")],
+    checkpoints: Annotated[
+        Checkpoints, typer.Option(help="Which checkpoints of each run are in it.")
+    ] = "best",
+) -> None:
+    """Export runs as one file: jobs, curves, logs, results, environments, checksums.
+
+    Another computer opens it by `import-runs`, or when it is dropped on the window.
+    """
+    home = Home()
+    if to.exists():
+        raise StudioError(phrase("{path} already exists.", path=to), phrase("Choose a new file."))
+    record = open_record(home.record, home.backups) if home.record.is_file() else None
+    try:
+        found = [_folder_of(given, home, record) for given in runs]
+        said = _said(record) if record is not None else {}
+    finally:
+        if record is not None:
+            record.close()
+    names = [folder.name for folder in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise StudioError(
+            phrase("Two of the runs have the folder name {name}.", name=twice),
+            phrase("Export each of them into a file of its own."),
+        )
+    pack([RunFolder(folder) for folder in found], to.absolute(), checkpoints, said)
+    say(f"{to.stat().st_size / 1e6:.1f} MB written to {to.absolute()}")
+
+
+def import_runs(
+    file: Annotated[Path, typer.Argument(help="A file that export-runs or the window wrote.")],
+) -> None:
+    """Add the runs of a file to the home, with their names, notes, stars and tags."""
+    home = Home()
+    with tempfile.TemporaryDirectory(prefix="bert-studio-") as place:
+        found = unpack(file, Path(place))
+        home.make()
+        record = open_record(home.record, home.backups)
+        try:
+            manager = RunManager(record, home)
+            for folder, said in found.items():
+                made = copy_run(folder, home.runs)
+                manager.adopt(made)
+                with record.session() as session:
+                    say_again(session, made.path.name, said)
+                say(made.path)
+                shutil.rmtree(folder)
+        finally:
+            record.close()
+
+
+def _folder_of(given: Path, home: Home, record: Record | None) -> Path:
+    """The folder of a run: itself, one of the home, or that of the newest run of this name."""
+    for place in (given.absolute(), home.runs / given):
+        if (place / "spec.json").is_file():
+            return place
+    if record is not None:
+        with record.read() as session:
+            named = next((run for run in all_runs(session) if run.name == str(given)), None)
+        if named is not None:
+            return named.folder
+    raise StudioError(
+        phrase("There is no run {given}.", given=str(given)[-200:]),
+        phrase("Name the folder of a run, or a run as the window calls it."),
+    )
+
+
+def _said(record: Record) -> dict[str, dict[str, Any]]:
+    """What the user said of each run, by the name of its folder."""
+    with record.read() as session:
+        return {run.folder.name: said_of(run) for run in all_runs(session)}

@@ -1,0 +1,166 @@
+"""The nearest rows: which rows are looked among, how far their vectors are, and a table."""
+
+from typing import Any
+
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QProgressBar,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.theme import SPACE
+from app.translation import translated
+from app.using.nearest_state import NearestState
+from app.widgets import buttons, numbers
+from app.widgets.data_texts import split_title
+from app.widgets.help import HelpButton
+from app.widgets.stages import WHOLE
+from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.text import Text, tooltip, visible
+from engine.messages.explore.nearest import NearRow
+
+LEAST_HEIGHT = 60 * SPACE  # of the table
+
+
+class NearestView(QWidget):
+    """Rows of a data set by their similarity to the first text."""
+
+    def __init__(self, state: NearestState) -> None:
+        super().__init__()
+        self.state = state
+        self.data, self.part = QComboBox(), QComboBox()
+        self.data.setAccessibleName(self.tr("Data set"))
+        self.data.setSizeAdjustPolicy(
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.data.setMinimumContentsLength(20)
+        self.part.setAccessibleName(self.tr("Split"))
+        self.data.activated.connect(lambda _: state.choose(self.data.currentData()))
+        self.part.activated.connect(lambda _: state.choose(state.data, self.part.currentData()))
+        self.compute = buttons.plain(self.tr("Compute &vectors"), state.compute, "play")
+        self.stop = buttons.plain(self.tr("&Stop"), state.cancel, "circle-stop")
+        self.bar = QProgressBar()
+        self.bar.setAccessibleName(self.tr("Progress of the vectors"))
+        self.bar.setTextVisible(False)
+        self.said = Text("", "muted")
+        self.model = NearestModel(self)
+        self.table = QTableView()
+        self.table.setModel(self.model)
+        dress(self.table, self.tr("Nearest rows"))
+        self.table.setMinimumHeight(LEAST_HEIGHT)
+        self.table.verticalHeader().hide()
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
+        head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
+        head.addWidget(Text(self.tr("Nearest rows in"), "strong", wraps=False))
+        for part in (self.data, self.part, self.compute, self.stop):
+            head.addWidget(part)
+        head.addStretch(1)
+        head.addWidget(HelpButton("sentence-encoders"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addLayout(head)
+        column.addWidget(self.bar)
+        column.addWidget(self.said)
+        column.addWidget(self.table)
+        state.changed.connect(self.show_state)
+        self.show_state()
+
+    def show_state(self) -> None:
+        """Bring everything in line with the state."""
+        state = self.state
+        self._fill()
+        is_working = state.working is not None
+        self.compute.setVisible(not is_working and not state.has_vectors)
+        self.compute.setEnabled(state.rows > 0)
+        self.stop.setVisible(is_working)
+        self.bar.setVisible(is_working)
+        if state.working is not None:
+            done, total = state.working.done, state.working.total
+            self.bar.setRange(0, WHOLE if total else 0)
+            self.bar.setValue(round(WHOLE * done / total) if total else 0)
+        self.said.setText(self._sentence())
+        self.said.set_style("bad" if state.problem else "muted")
+        self.said.setVisible(bool(self.said.text()))
+        self.model.show_rows(state.found.nearest if state.found else ())
+        self.table.setVisible(state.found is not None)
+
+    def _fill(self) -> None:
+        state = self.state
+        if [self.data.itemData(n) for n in range(self.data.count())] != list(state.datasets):
+            self.data.clear()
+            for entry in state.datasets:
+                self.data.addItem(visible(f"{entry.name} · {entry.version}"), entry)
+        place = state.datasets.index(state.data) if state.data in state.datasets else -1
+        self.data.setCurrentIndex(place)
+        self.part.clear()
+        for part in state.parts:
+            self.part.addItem(split_title(part), part)
+        self.part.setCurrentIndex(self.part.findData(state.part))
+        for box in (self.data, self.part):
+            box.setEnabled(box.count() > 0)
+
+    def _sentence(self) -> str:
+        state = self.state
+        if state.problem is not None:
+            return str(state.problem.phrase)
+        if state.working is not None:
+            return f"{translated(state.working.stage)} …"
+        if state.data is None:
+            return self.tr("Add a data set to find the rows that are nearest to a text.")
+        if not state.has_vectors:
+            return self.tr(
+                "The vectors of %Ln row(s) are computed once; then the nearest follow while you "
+                "type.",
+                "",
+                state.rows,
+            )
+        if not state.text.strip():
+            return self.tr("Type a text; the rows nearest to it follow.")
+        return ""
+
+
+class NearestModel(QAbstractTableModel):
+    """Rows by their cosine, as an item model."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows: tuple[NearRow, ...] = ()
+
+    def show_rows(self, rows: tuple[NearRow, ...]) -> None:
+        if rows != self._rows:
+            self.beginResetModel()
+            self._rows = rows
+            self.endResetModel()
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else 3
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        row = self._rows[index.row()]
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tooltip(row.text)
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        cells = (f"{row.cosine:.3f}", numbers.count(row.number), visible(row.text))
+        return cells[index.column()].replace("\n", " ")
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if role != Qt.ItemDataRole.DisplayRole or orientation == Qt.Orientation.Vertical:
+            return None
+        return (self.tr("Cosine"), self.tr("Row"), self.tr("Text"))[section]

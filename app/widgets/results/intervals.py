@@ -1,0 +1,81 @@
+"""A score with the ends of its 95 % interval, in the one notation: 82.1 (79.0 to 85.0).
+
+No ±: of few rows an interval is not the same on both sides; that of 1 of 18 goes from 1.0 to 25.8.
+"""
+
+import math
+from collections.abc import Callable
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QFontMetrics, QPainter
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from app.theme import SPACE, Role, colour
+from app.translation import tr
+from app.widgets import numbers
+from app.widgets.tables import Index
+from engine.results.intervals import Interval
+
+VALUE, ENDS = Qt.ItemDataRole.UserRole + 20, Qt.ItemDataRole.UserRole + 21  # lines of a cell
+SMALLER = 0.85  # the size of the ends
+
+
+def ends_text(found: Interval, shown: Callable[[float], str]) -> str:
+    """“79.0 to 85.0”; empty where there is no interval."""
+    if math.isnan(found.low):
+        return ""
+    return tr("{0} to {1}").format(shown(found.low), shown(found.high))
+
+
+def with_ends(found: Interval, shown: Callable[[float], str]) -> str:
+    """“82.1 (79.0 to 85.0)”; “–” where there is nothing to compute it from."""
+    if math.isnan(found.value):
+        return "–"
+    ends = ends_text(found, shown)
+    return f"{shown(found.value)} ({ends})" if ends else shown(found.value)
+
+
+def per_cent(share: float) -> str:
+    """0.821 as 82.1, for a column that says that it is in per cent."""
+    return numbers.decimal(100 * share, 1)
+
+
+class IntervalCells(QStyledItemDelegate):
+    """The score above the ends of its interval, so that columns are narrow; VALUE and ENDS."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        value, ends, small = _lines(option, index)
+        width = max(
+            option.fontMetrics.horizontalAdvance(value),
+            QFontMetrics(small).horizontalAdvance(ends),
+        )
+        height = option.fontMetrics.height() + QFontMetrics(small).height()
+        return QSize(width + 4 * SPACE, height + 2 * SPACE)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        cell = QStyleOptionViewItem(option)
+        self.initStyleOption(cell, index)
+        cell.text = ""
+        style = cell.widget.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, cell, painter, cell.widget)
+        value, ends, small = _lines(option, index)
+        box = QRectF(option.rect).adjusted(2 * SPACE, SPACE, -2 * SPACE, -SPACE)
+        right = Qt.AlignmentFlag.AlignRight
+        middle = right | Qt.AlignmentFlag.AlignVCenter
+        painter.save()
+        painter.setPen(colour(Role.TEXT))
+        painter.setFont(option.font)
+        painter.drawText(box, right | Qt.AlignmentFlag.AlignTop if ends else middle, value)
+        painter.setPen(colour(Role.MUTED))
+        painter.setFont(small)
+        painter.drawText(box, right | Qt.AlignmentFlag.AlignBottom, ends)
+        painter.restore()
+
+
+def _lines(option: QStyleOptionViewItem, index: Index) -> tuple[str, str, QFont]:
+    small = QFont(option.font)
+    if small.pixelSize() > 0:
+        small.setPixelSize(round(SMALLER * small.pixelSize()))
+    else:
+        small.setPointSizeF(SMALLER * small.pointSizeF())
+    return str(index.data(VALUE) or ""), str(index.data(ENDS) or ""), small

@@ -1,0 +1,172 @@
+"""A “+” beside a control: several values for its field, each of which is tried in a run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic.fields import FieldInfo
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+
+from app import resources
+from app.theme import SPACE, Role
+from app.translation import tr
+from app.widgets import buttons
+from app.widgets.field import Field
+from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
+from app.widgets.number_field import parse, written
+from app.widgets.spec_texts import value_text
+from app.widgets.text import tooltip
+from engine.spec.fields import ticks_of
+from engine.spec.search import Range
+
+LONGEST_LINE = 1_000  # characters of several values
+LINE_WIDTH = 320  # px
+UP_TO = ".."  # between the ends of a range
+
+
+def can_vary(field: Field) -> bool:
+    """Whether several values make sense for a control: for numbers, and for a choice of words."""
+    if isinstance(field, Optional):
+        return can_vary(field.inner)
+    return isinstance(field, NumberOf | OneOf | YesNo)
+
+
+def ends_of(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values themselves; of a range its ends."""
+    return tuple(values[0]) if len(values) == 1 and isinstance(values[0], Range) else tuple(values)
+
+
+class SeveralValues(QWidget):
+    """The control of a field, or the editor of several values for it, with the button between.
+
+    Signals:
+        changed: other values, or none any more.
+    """
+
+    changed = Signal()
+
+    def __init__(self, field: Field, info: FieldInfo, title: str) -> None:
+        super().__init__()
+        self.field, self._info, self._title = field, info, title
+        self._inner = field.inner if isinstance(field, Optional) else field
+        self.line: QLineEdit | None = None
+        self.boxes: dict[object, QCheckBox] = {}
+        self.editor = self._editor()
+        self.editor.hide()
+        self.button = buttons.icon_button("plus", tr("Several values: {0}").format(title))
+        self.button.setCheckable(True)
+        self.button.toggled.connect(self._on_toggled)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2 * SPACE)
+        row.addWidget(field)
+        row.addWidget(self.editor)
+        row.addWidget(self.button)
+        row.addStretch()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the field has several values."""
+        return self.button.isChecked()
+
+    def values(self) -> tuple[Any, ...]:
+        """The values in their order, or one Range; a text where a number was meant and none is."""
+        if self.line is None:
+            return tuple(value for value, box in self.boxes.items() if box.isChecked())
+        text = self.line.text()
+        parts = [part.strip() for part in text.split(";" if ";" in text else ",")]
+        return tuple(self._parsed(part) for part in parts if part)
+
+    def put(self, values: Sequence[object]) -> None:
+        """Show these values; fewer than two: the control alone."""
+        if not values:
+            self.button.setChecked(False)
+            return
+        if tuple(values) != self.values():
+            if self.line is not None:
+                self.line.setText(", ".join(self._written(value) for value in values))
+            for value, box in self.boxes.items():
+                box.setChecked(value in values)
+        self.button.setChecked(True)
+
+    def problem(self) -> str:
+        """Why these values cannot be; empty where they can."""
+        values = self.values()
+        if not self.is_open:
+            return ""
+        ranges = [value for value in values if isinstance(value, Range)]
+        if ranges and len(values) > 1:
+            return tr("Give values or one range, as in 1e-5..1e-3.")
+        if ranges:
+            low, high = ranges[0]
+            return (
+                "" if low < high else tr("The range must go from the lower to the higher number.")
+            )
+        if len(values) < 2:
+            return tr("Give at least two values with commas between them, or a range.")
+        if any(isinstance(value, str) for value in values) and self.line is not None:
+            return tr("Each value must be a number.")
+        if len({repr(value) for value in values}) < len(values):
+            return tr("The same value is given twice.")
+        return ""
+
+    def _parsed(self, part: str) -> Any:
+        assert isinstance(self._inner, NumberOf)
+        ends = [parse(end, self._inner.number.whole) for end in part.split(UP_TO)]
+        if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
+            return Range(ends[0], ends[1])
+        return part if len(ends) > 1 or ends[0] is None else ends[0]
+
+    def _written(self, value: object) -> str:
+        if isinstance(value, Range):
+            return f"{written(value.low)}{UP_TO}{written(value.high)}"
+        return written(value) if isinstance(value, int | float) else str(value)
+
+    def _editor(self) -> QWidget:
+        if isinstance(self._inner, NumberOf):
+            self.line = QLineEdit()
+            self.line.setMaxLength(LONGEST_LINE)
+            self.line.setMinimumWidth(LINE_WIDTH)
+            self.line.setAccessibleName(tr("Values of {0}").format(self._title))
+            self.line.setPlaceholderText(tr("Values with commas between them, or 1e-5..1e-3"))
+            self.line.textChanged.connect(lambda _: self._on_edited())
+            return self.line
+        whole = QWidget()
+        row = QVBoxLayout(whole)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SPACE)
+        choices = self._inner.values if isinstance(self._inner, OneOf) else (False, True)
+        for value in choices:
+            box = QCheckBox(value_text(value))
+            box.setAccessibleName(f"{self._title}: {value_text(value)}")
+            box.toggled.connect(lambda _: self._on_edited())
+            self.boxes[value] = box
+            row.addWidget(box)
+        return whole
+
+    def _on_edited(self) -> None:
+        if self.is_open:
+            self.changed.emit()
+
+    def _on_toggled(self, opened: bool) -> None:
+        """Begin with the value that the field has, and its usual ones."""
+        name = tr("One value: {0}") if opened else tr("Several values: {0}")
+        self.button.setIcon(resources.icon("x" if opened else "plus", Role.MUTED, Role.ACCENT))
+        self.button.setToolTip(tooltip(name.format(self._title)))
+        self.button.setAccessibleName(name.format(self._title))
+        if opened and not self.values():
+            self._begin()
+        self.field.setVisible(not opened)
+        self.editor.setVisible(opened)
+        if opened and self.line is not None:
+            self.line.setFocus()
+        self.changed.emit()
+
+    def _begin(self) -> None:
+        value = self._inner.get()
+        if self.line is not None:
+            usual = [tick for tick in ticks_of(self._info) if tick != value]
+            first = [value] if isinstance(value, int | float) else []
+            self.line.setText(", ".join(self._written(one) for one in (*first, *usual)))
+        for one, box in self.boxes.items():
+            box.setChecked(one == value or isinstance(self._inner, YesNo))

@@ -1,0 +1,74 @@
+"""The rows of `benchmarks/explore.py` over many texts: asked by `--texts`, for it takes minutes."""
+
+import random
+import time
+from typing import Any
+
+from engine.shipped import sample_data
+
+ROWS, IMPORTANT, PLACED, TSNE = 872, 128, 2_000, 1_000
+WORDS = 23  # of a text: 25 tokens with the special ones
+
+
+def over_texts(bench: Any) -> None:
+    """Heads, their importance, and the map; each from Count to all numbers on the screen."""
+    heads, place = bench.page.panels["heads"], bench.page.panels["map"]
+    sentences = made_sentences(PLACED)
+    bench.page.bench.show_panel("heads")
+    choose(bench, sentences[:ROWS])
+    heads._state.choose_method("patterns")
+    first, whole = timed(bench, heads._state, heads._state.count)
+    bench.row(f"heads in {ROWS} texts, 25 tokens: all", f"{whole:.1f} s", "≤ 60 s")
+    bench.row("… first numbers", f"{first:.1f} s", "≤ 5 s")
+    choose(bench, sentences[:IMPORTANT])
+    heads._state.choose_method("importance")
+    whole = timed(bench, heads._state, heads._state.count)[1]
+    bench.row(f"importance of all heads, {IMPORTANT} texts", f"{whole:.1f} s", "≤ 20 s")
+    heads._state.choose_method("each")
+    whole = timed(bench, heads._state, heads._state.count)[1]
+    bench.row(f"each head off, {IMPORTANT} texts", f"{whole / 60:.1f} min", "≤ 8 min")
+    bench.page.bench.show_panel("map")
+    choose(bench, sentences)
+    whole = timed(bench, place._state, place._state.place)[1]
+    bench.row(f"vectors of {PLACED} texts at all heights", f"{whole:.1f} s", "≤ 90 s")
+    whole = timed(bench, place._state, lambda: place._state.set(height=6))[1]
+    bench.row("… PCA at another height, with the start of its process", f"{whole:.1f} s", "–")
+    choose(bench, sentences[:TSNE])
+    timed(bench, place._state, place._state.place)
+    whole = timed(bench, place._state, lambda: place._state.set(method="tsne"))[1]
+    bench.row(f"t-SNE of {TSNE} texts, with the start of its process", f"{whole:.1f} s", "≤ 20 s")
+
+
+def made_sentences(count: int) -> list[str]:
+    """Texts of equal length from the words of the sample."""
+    words = sorted(set(sample_data().read_text(encoding="utf-8").lower().split()))
+    plain = [word for word in words if word.isalpha()]
+    rng = random.Random(7)
+    return [" ".join(rng.choices(plain, k=WORDS)) for _ in range(count)]
+
+
+def choose(bench: Any, sentences: list[str]) -> None:
+    """Type these texts."""
+    bench.page.panels["texts"].typed.setPlainText("\n".join(sentences))
+    study = bench.page.study
+    bench.until(
+        lambda: (
+            study.chosen is not None and [one.text for one in study.chosen.texts.typed] == sentences
+        )
+    )
+
+
+def timed(bench: Any, state: Any, start: Any) -> tuple[float, float]:
+    """s until the first numbers, and until all of them."""
+    first: list[float] = []
+    began = time.perf_counter()
+    known = state.work.told.connect(lambda _: first.append(time.perf_counter() - began))
+    start()
+    end = began + 3600
+    while state.work.is_running and time.perf_counter() < end:
+        bench.app.processEvents()
+        time.sleep(0.005)
+    state.work.told.disconnect(known)
+    if state.work.problem or not first:
+        raise SystemExit(state.work.problem or "No numbers came.")
+    return first[0], time.perf_counter() - began

@@ -1,0 +1,48 @@
+"""The curves of runs for TensorBoard and MLflow, once or while they train."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from engine.runs.curve_files import CurveFiles
+from engine.runs.folder import RunFolder
+from engine.runs.mlflow import MLflowFiles
+from engine.runs.tensorboard import TensorBoardFiles
+from engine.terminal import say
+
+FORMS: dict[str, type[CurveFiles]] = {"tensorboard": TensorBoardFiles, "mlflow": MLflowFiles}
+FOLLOW_SECONDS = 2.0  # s between two looks
+
+
+def export_curves(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
+    to: Annotated[Path, typer.Option(help="The folder for TensorBoard or MLflow.")],
+    form: Annotated[
+        Literal["tensorboard", "mlflow"], typer.Option("--format", help="Who reads the curves.")
+    ] = "tensorboard",
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Add to them until the runs have ended.")
+    ] = False,
+) -> None:
+    """Write the curves of runs as TensorBoard files or MLflow runs.
+
+    With --follow, points are added while a run trains, also after it was resumed.
+    """
+    folders = [RunFolder(folder.absolute()) for folder in runs]
+    for run in folders:
+        run.job()
+    written = [FORMS[form](run, to.absolute()) for run in folders]
+    if not follow:
+        for files in written:
+            files.write_all()
+    while follow:
+        over = [not files.run.has_worker() for files in written]  # before the last lines are read
+        for files, is_over in zip(written, over, strict=True):
+            files.catch_up(is_over)
+        if all(over):
+            break
+        time.sleep(FOLLOW_SECONDS)
+    for files in written:
+        say(files.folder)

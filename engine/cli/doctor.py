@@ -1,0 +1,77 @@
+"""Check all that is computed on a device of this machine, and print a report of it."""
+
+import platform
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from engine.phrases import phrase
+from engine.terminal import remark, say, say_json_text
+
+FAILED = 1  # exit code
+
+
+def doctor(
+    device: Annotated[
+        Literal["cpu", "cuda", "mps"], typer.Option(help="The device to check.")
+    ] = "cpu",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Check training, evaluation, prediction and Explore on a device; takes about two minutes.
+
+    Every task is trained for a few steps and compared with the processor. The report can be sent:
+    it holds versions, names of devices and figures, and nothing of your data.
+    """
+    from engine.doctor.bench import bench
+    from engine.doctor.checks import CHECKS, carry_out
+    from engine.doctor.report import Report, head, lines
+
+    with tempfile.TemporaryDirectory(prefix="bert-studio-", ignore_cleanup_errors=True) as scratch:
+        found = bench(Path(scratch), device)
+        report = Report(
+            device=device,
+            environment=_environment()
+            | {"Device": found.name, "Precision": found.machine.precision_name},
+        )
+        if not as_json:
+            say(*head(report))
+        for name in CHECKS:
+            check = carry_out(name, found)
+            report = report.model_copy(update={"checks": (*report.checks, check)})
+            if not as_json:
+                say(*lines(check))
+    if as_json:
+        say_json_text(report.model_dump_json(indent=1))
+    if report.passed:
+        return 0
+    remark(
+        phrase(
+            "bert-studio: {count} of {total} checks of “{device}” failed ({names}). Please report "
+            "this with the lines above.",
+            count=len(report.failed),
+            total=len(report.checks),
+            device=device,
+            names=", ".join(report.failed),
+        )
+    )
+    return FAILED
+
+
+def _environment() -> dict[str, str]:
+    """Names and versions, by what they are of."""
+    import torch
+
+    from engine import cores
+    from engine.training.environment import version_of
+
+    return {
+        "BERT Studio": version_of("bert-studio"),
+        "torch": f"{torch.__version__}, CUDA {torch.version.cuda or 'none'}",
+        "numpy": version_of("numpy"),
+        "tokenizers": version_of("tokenizers"),
+        "Python": platform.python_version(),
+        "System": platform.platform(),
+        "Processor": f"{cores.processor_and_cores()}, {torch.backends.cpu.get_cpu_capability()}",
+    }

@@ -1,0 +1,387 @@
+"""What attention heads do in many texts, which of them a model needs, its copy without others."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from engine.cli.loading import remark_loading
+from engine.cli.options import Encoding, with_options
+from engine.cli.progress import ProgressLine
+from engine.cli.rows import COLUMNS, needed_mapping
+from engine.cli.stored import needed_dataset
+from engine.data.formats.reading import recognise
+from engine.errors import StudioError
+from engine.home import Home
+from engine.messages.explore.text_set import (
+    MAX_TEXTS,
+    CountHeads,
+    HeadsCounted,
+    HeadsPruned,
+    HeadsWeighed,
+    PruneHeads,
+    RemoveHeads,
+    Replacement,
+    SetAnswer,
+    TextSet,
+    WeighHeads,
+)
+from engine.messages.question import Answer, Working
+from engine.phrases import phrase
+from engine.regular_file import regular
+from engine.spec.dataset import FileData, Split, SplitName, StoredData
+from engine.table_files import TABLE_WRITERS, known_suffix, write_table
+from engine.terminal import remark, say, say_json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from engine.models.checkpoint import Checkpoint
+
+Method = Literal["patterns", "importance", "each", "pruning"]
+ENDS = ("", " low", " high")  # of the names of columns: the mean, and its 95 % interval
+TEXT_COLUMNS = COLUMNS
+
+
+class Measured(NamedTuple):
+    """What is known of every head."""
+
+    columns: tuple[str, ...]
+    values: "np.ndarray"  # float64 [3, L, H, C]: mean, and both ends of its interval
+    facts: dict[str, object]  # of all texts together
+
+
+def heads(
+    model: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
+    texts: Annotated[
+        Path | None,
+        typer.Option(help="A file with a column of texts, and of labels where a loss is needed."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A stored data set by name or folder, in place of a file.")
+    ] = None,
+    part: Annotated[SplitName, typer.Option(help="Which rows of --data.")] = "validation",
+    method: Annotated[
+        Method,
+        typer.Option(
+            help=(
+                "patterns: what each head attends to. importance: by the gradient of the loss. "
+                "each: also the loss without each head (slow). pruning: a tenth of the heads goes "
+                "in each round until the score falls (slow)."
+            )
+        ),
+    ] = "patterns",
+    replacement: Annotated[
+        Replacement,
+        typer.Option(help="With --method each: what is in the place of a head."),
+    ] = "zero",
+    max_fall: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help=(
+                "With --method pruning: by how much the score may fall; without it 0.01, which is "
+                "one point."
+            ),
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --method pruning: a new folder for the model without the pruned heads."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write all heads with 95 % intervals: .csv, .tsv, .jsonl, .parquet or .xlsx."
+        ),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=1, help="How many heads are printed, by importance.")
+    ] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    encoding: Encoding = None,
+    **given: Any,
+) -> None:
+    """Measure what every attention head does in many texts, and which heads the model needs.
+
+    Layers and heads are counted from 1. Of more than 5,000 texts the first ones are read. What is
+    computed of a stored data set is kept, and is not computed again.
+    """
+    from engine.models import checkpoint
+
+    _check(method, replacement, max_fall, save, out)
+    with _text_set(texts, data, part, encoding, TEXT_COLUMNS.given(given)) as chosen:
+        loaded = checkpoint.load(model)
+        remark_loading(loaded.report)
+        asked: dict[str, Any] = {
+            "checkpoint": model.absolute(),
+            "texts": chosen,
+            "kept": Home().cache / "texts" if data is not None else None,
+        }
+        if method == "pruning":
+            asked |= {} if max_fall is None else {"max_fall": max_fall}
+            question = PruneHeads(**asked)
+            _prune(loaded, question, save, out, as_json)
+            return
+        found = _measured(loaded, asked, method, replacement)
+    if out is not None:
+        _write(out, found)
+    if as_json:
+        say_json({"method": method, **found.facts, "heads": list(_records(found))})
+        return
+    say(*_lines(found, method, top))
+    if out is not None:
+        say(f"{found.values.shape[1] * found.values.shape[2]} heads written to {out}")
+
+
+heads_command = with_options(heads, TEXT_COLUMNS.parameters())
+
+
+def _check(
+    method: Method,
+    replacement: Replacement,
+    max_fall: float | None,
+    save: Path | None,
+    out: Path | None,
+) -> None:
+    """Raise StudioError where an option has no effect, or a file cannot be what it is asked to."""
+    if out is not None:
+        known_suffix(out, TABLE_WRITERS)
+    if replacement != "zero" and method != "each":
+        raise StudioError(
+            phrase("--replacement is of heads that are switched off one by one."),
+            phrase("Add --method each, or leave it out."),
+        )
+    if max_fall is not None and method != "pruning":
+        raise StudioError(
+            phrase("--max-fall is of pruning."),
+            phrase("Add --method pruning, or leave it out."),
+        )
+    if save is not None and method != "pruning":
+        raise StudioError(
+            phrase("Only a model whose heads were pruned can be saved."),
+            phrase("Add --method pruning, or leave out --save."),
+        )
+    if save is not None and (save.exists() or save.is_symlink()):
+        raise StudioError(phrase("{into} already exists.", into=save), phrase("Choose a new name."))
+
+
+@contextmanager
+def _text_set(
+    file: Path | None,
+    data: Path | None,
+    part: SplitName,
+    encoding: str | None,
+    named: dict[str, Any],
+) -> Iterator[TextSet]:
+    """The texts that are meant; those of a file are kept aside meanwhile.
+
+    Raises StudioError unless one of a file and a data set is named, and where it has no rows.
+    """
+    from engine.data.datasets.store import resolve
+
+    if (file is None) == (data is None):
+        raise StudioError(
+            phrase("It is not clear which texts are meant."),
+            phrase("Name a file with --texts, or a data set with --data: one of them."),
+        )
+    if data is not None:
+        dataset = needed_dataset(data)
+        if not dataset.spec.rows.get(part, 0):
+            raise StudioError(
+                phrase("The data set has no rows in this split."), phrase("Choose another --part.")
+            )
+        _remark_cut(dataset.spec.rows[part])
+        yield TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
+        return
+    assert file is not None
+    found = recognise(file, encoding=encoding)
+    source = FileData(
+        path=file.absolute(),
+        reading=found.reading,
+        mapping=needed_mapping(file, found, named),
+        split=Split(validation=0, test=0),
+    )
+    with TemporaryDirectory(prefix="bert-studio-") as aside:
+        rows = resolve(source, Path(aside) / "rows")
+        _remark_cut(rows.spec.rows["train"])
+        yield TextSet(data=StoredData(folder=rows.folder), part="train")
+
+
+def _remark_cut(count: int) -> None:
+    if count > MAX_TEXTS:
+        remark(f"note: only the first {MAX_TEXTS:,} of {count:,} texts are used.")
+
+
+def _measured(
+    loaded: "Checkpoint", asked: dict[str, Any], method: Method, replacement: Replacement
+) -> Measured:
+    """Every head in all texts."""
+    import numpy as np
+
+    from engine.explore.head_census import census
+    from engine.explore.head_importance import weigh
+
+    line = ProgressLine(sys.stderr)
+    facts: dict[str, object]
+    with TemporaryDirectory(prefix="bert-studio-") as scratch:
+
+        def tell(answer: Answer) -> None:
+            if isinstance(answer, HeadsCounted | HeadsWeighed):
+                answer.file.unlink()
+            line.draw(_said(answer))
+
+        found: HeadsCounted | HeadsWeighed
+        try:
+            if method == "patterns":
+                found = census(loaded, CountHeads(**asked), Path(scratch), tell)
+                facts = {"texts": found.total, "tokens": found.tokens}
+                if found.fixed is not None:
+                    offset, share = found.fixed
+                    facts["fixed_offset"] = {"offset": offset, "accuracy": share}
+            else:
+                question = WeighHeads(**asked, each_head=method == "each", replacement=replacement)
+                found = weigh(loaded, question, Path(scratch), tell)
+                facts = {"texts": found.total, "loss": found.loss}
+                if method == "each":
+                    facts["replacement"] = replacement
+        finally:
+            line.end()
+        return Measured(found.columns, np.load(regular(found.file)), facts)
+
+
+def _said(answer: Answer) -> str:
+    if isinstance(answer, Working):
+        return f"{answer.stage}: {answer.done:,} of {answer.total:,} texts"
+    assert isinstance(answer, SetAnswer)
+    return f"Measuring heads: {answer.done:,} of {answer.total:,} texts"
+
+
+# ── what is printed and written ──────────────────────────────────────────────────────────────
+
+
+def _lines(found: Measured, method: Method, top: int) -> Iterator[str]:
+    """Of patterns the first head of each column; else the heads by the last column."""
+    import numpy as np
+
+    values, columns = found.values, found.columns
+    if method == "patterns":
+        for number, name in enumerate(columns):
+            known = values[0, ..., number]
+            if name != "offset" and np.isfinite(known).any():
+                place = np.unravel_index(int(np.nanargmax(known)), known.shape)
+                yield f"most {name.replace('_', ' ')}: {_head(found, place, number)}"
+        return
+    yield f"mean loss {found.facts['loss']:.4f}"
+    number = len(columns) - 1
+    yield f"heads by {columns[number]}:"
+    order = np.argsort(-values[0, ..., number].ravel(), kind="stable")[:top]
+    for one in order:
+        yield _head(found, np.unravel_index(int(one), values.shape[1:3]), number)
+
+
+def _head(found: Measured, place: Sequence[Any], column: int) -> str:
+    layer, head = (int(one) for one in place)
+    mean, low, high = found.values[:, layer, head, column].tolist()
+    name = f"{layer + 1}.{head + 1}"
+    return f"head {name:>6}  {mean:9.4f} (95 % interval {low:.4f} to {high:.4f})"
+
+
+def _records(found: Measured) -> Iterator[dict[str, object]]:
+    """Each head by the names of its columns; what is not known is None."""
+    import numpy as np
+
+    layers, heads = found.values.shape[1:3]
+    for layer, head in np.ndindex(layers, heads):
+        one: dict[str, object] = {"layer": layer + 1, "head": head + 1}
+        for number, name in enumerate(found.columns):
+            for end, values in zip(ENDS, found.values[:, layer, head, number], strict=True):
+                one[name + end] = float(values) if np.isfinite(values) else None
+        yield one
+
+
+def _write(out: Path, found: Measured) -> None:
+    import pyarrow as pa
+
+    table = pa.Table.from_pylist(list(_records(found)))
+    write_table(out, table.schema, [table])
+
+
+# ── pruning ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _prune(
+    loaded: "Checkpoint", question: PruneHeads, save: Path | None, out: Path | None, as_json: bool
+) -> None:
+    import pyarrow as pa
+
+    from engine.explore.head_pruning import prune, remove
+
+    line = ProgressLine(sys.stderr)
+
+    def tell(answer: Answer) -> None:
+        assert isinstance(answer, HeadsPruned)
+        done = answer.done / max(1, answer.total)
+        line.draw(f"Pruning: round {len(answer.rounds)}, {done:.0%} of all rounds")
+
+    try:
+        found = prune(loaded, question, tell)
+    finally:
+        line.end()
+    if save is not None and found.pruned:
+        remove(
+            RemoveHeads(checkpoint=question.checkpoint, heads=found.pruned, into=save.absolute())
+        )
+    rounds = {head: number for number, one in enumerate(found.rounds) for head in one.heads}
+    network = loaded.network.spec
+    records = [
+        {
+            "layer": layer + 1,
+            "head": head + 1,
+            "round": rounds[layer, head] if (layer, head) in found.pruned else None,
+        }
+        for layer in range(network.layers)
+        for head in range(network.heads)
+    ]
+    if out is not None:
+        table = pa.Table.from_pylist(records)
+        write_table(out, table.schema, [table])
+    if as_json:
+        facts: dict[str, object] = {
+            "method": "pruning",
+            "metric": found.metric,
+            "rounds": [
+                {"heads": _named(one.heads), found.metric: one.figure} for one in found.rounds
+            ],
+            "pruned": _named(found.pruned),
+        }
+        facts["saved"] = str(save) if save is not None and found.pruned else None
+        say_json(facts)
+        return
+    gone = 0
+    for number, one in enumerate(found.rounds):
+        gone += len(one.heads)
+        figure = "not finite" if one.figure is None else f"{one.figure:.4f}"
+        say(f"round {number}: {gone} of {len(records)} heads pruned, {found.metric} {figure}")
+    say(f"{len(found.pruned)} heads can go: {' '.join(_names(found.pruned)) or 'none'}")
+    if save is not None and found.pruned:
+        say(f"The model without them was written to {save}")
+    elif save is not None:
+        remark("Nothing was saved: no head can go.")
+    if out is not None:
+        say(f"{len(records)} heads written to {out}")
+
+
+def _named(heads: Sequence[tuple[int, int]]) -> list[list[int]]:
+    return [[layer + 1, head + 1] for layer, head in heads]
+
+
+def _names(heads: Sequence[tuple[int, int]]) -> list[str]:
+    return [f"{layer + 1}.{head + 1}" for layer, head in heads]

@@ -1,0 +1,104 @@
+"""What was made from what, without a window."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.cli.stored import stored_version
+from engine.errors import StudioError
+from engine.home import Home
+from engine.phrases import phrase
+from engine.runs.lineage import (
+    Lineage,
+    Node,
+    data_key,
+    export_key,
+    model_key,
+    read_lineage,
+    run_key,
+    runs_of,
+)
+from engine.runs.needed import as_text, needed_for
+from engine.terminal import say, say_json
+
+MOST_LISTED = 200  # things that were made from it
+
+
+def lineage(
+    thing: Annotated[
+        Path,
+        typer.Argument(help="A run, data set, model or export: its folder, or its name."),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the graph as JSON.")] = False,
+) -> None:
+    """Show what something was made from, what was made from it, and what is needed to repeat it.
+
+    It covers the runs, data sets, models and exports of the home folder.
+    """
+    home = Home()
+    known = read_lineage(home, runs_of(home))
+    key = _key_of(known, home, thing)
+    before, after = known.ancestors(key), known.descendants(key)
+    if as_json:
+        say_json(_plain(known, [key, *before, *after], key))
+        return
+    say(_line(known.nodes[key]))
+    say("", "Made from it:" if after else "Nothing was made from it.")
+    for other in after[:MOST_LISTED]:
+        say(f"  {_line(known.nodes[other])}")
+    if len(after) > MOST_LISTED:
+        say(f"  and {len(after) - MOST_LISTED:,} more")
+    say("", "Needed to make it again:")
+    for line in as_text(needed_for(known, key)):
+        say(f"  {line}")
+
+
+def _key_of(known: Lineage, home: Home, thing: Path) -> str:
+    """What is meant. Raises StudioError where a home has nothing of that name."""
+    folder = thing.absolute()
+    named = [folder, home.runs / thing, home.models / thing]
+    keys = [key(place) for place in named for key in (data_key, model_key, export_key)]
+    keys += [run_key(place.name) for place in named if place.is_dir()]
+    if (version := stored_version(thing)) is not None:
+        keys.insert(0, data_key(version.absolute()))
+    keys += [node.key for node in known.nodes.values() if node.title == str(thing)]
+    found = next((key for key in keys if key in known.nodes), None)
+    if found is None:
+        raise StudioError(
+            phrase(
+                "There is no run, data set, model or export {thing} in {home}.",
+                thing=str(thing)[-200:],
+                home=home.root,
+            ),
+            phrase("Name one of the window, or its folder."),
+        )
+    return found
+
+
+def _line(node: Node) -> str:
+    gone = "" if node.is_there else ", no longer there"
+    return f"{node.title} ({node.detail}{gone}): {node.place}"
+
+
+def _plain(known: Lineage, keys: list[str], focus: str) -> dict[str, object]:
+    nodes = [
+        {
+            "key": node.key,
+            "kind": node.kind,
+            "name": node.title,
+            "detail": str(node.detail),
+            "place": str(node.place),
+            "is_there": node.is_there,
+        }
+        for node in (known.nodes[key] for key in keys)
+    ]
+    edges = [
+        {"from": edge.source, "to": edge.target, "how": str(edge.how)}
+        for edge in known.edges_among(keys)
+    ]
+    needed = [
+        {"title": str(one.title), "lines": [*map(str, one.lines)], "problem": str(one.problem)}
+        for one in needed_for(known, focus)
+    ]
+    return {"of": focus, "nodes": nodes, "edges": edges, "needed": needed}

@@ -1,0 +1,122 @@
+"""Several values for a field on the command line: `--set training.batch_size=16,32`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, get_args, get_origin
+
+from pydantic import JsonValue
+from pydantic.fields import FieldInfo
+
+from engine.cli.options import FieldOptions
+from engine.cli.stored import needed_dataset
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.spec.dataset import StoredData
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.spec.search import Method, SearchField, SearchSpec, field_at
+
+SEARCH = FieldOptions("Several values", "", SearchSpec, ("budget", "hours", "stop_after", "prune"))
+BETWEEN, UP_TO = ",", ".."
+
+
+def split_assignments(assignments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Those that may give several values, and the others."""
+    varied = [one for one in assignments if _may_vary(one.partition("=")[2])]
+    return varied, [one for one in assignments if one not in varied]
+
+
+def _may_vary(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), list)
+    except ValueError:
+        return BETWEEN in text or UP_TO in text
+
+
+def texts_among(job: JobSpec, varied: Sequence[str]) -> list[str]:
+    """Those of the assignments whose field holds a text or a list, where a comma means nothing."""
+    return [one for one in varied if _is_text(field_at(job, one.partition("=")[0]))]
+
+
+def _is_text(info: FieldInfo | None) -> bool:
+    return info is not None and any(
+        kind is str or get_origin(kind) in (tuple, dict) for kind in _kinds(info)
+    )
+
+
+def search_of(
+    job: JobSpec, varied: Sequence[str], method: str | None, given: Mapping[str, Any]
+) -> SearchSpec | None:
+    """The search that a command line asks for; None where each field has one value.
+
+    Raises StudioError for a method or a budget without several values, and for values that cannot
+    be read.
+    """
+    if not varied:
+        if method is not None or given:
+            raise StudioError(
+                phrase("A search needs a field with several values."),
+                phrase("Add for example --set training.learning_rate=1e-5,3e-5,1e-4."),
+            )
+        return None
+    fields = tuple(_field(job, assignment) for assignment in varied)
+    return SearchSpec(fields=fields, method=cast(Method, method or "grid"), **given)
+
+
+def first_value(field: SearchField) -> JsonValue:
+    """The value that the job itself has for a field of its search."""
+    if field.values:
+        return field.values[0]
+    return int(field.low or 0) if field.whole else field.low
+
+
+def _field(job: JobSpec, assignment: str) -> SearchField:
+    path, _, text = assignment.partition("=")
+    info = field_at(job, path)
+    if info is None:
+        raise StudioError(
+            phrase("A job has no field “{path}”.", path=path), phrase("See an existing job file.")
+        )
+    ends = text.split(UP_TO)
+    if len(ends) == 2 and (numbers := _numbers(ends)) is not None:
+        low, high = numbers
+        return SearchField.ranged(path, low, high, whole=int in _kinds(info))
+    return SearchField(path=path, values=tuple(_value(path, info, v) for v in _parts(text)))
+
+
+def _numbers(ends: Sequence[str]) -> list[float] | None:
+    try:
+        return [float(end) for end in ends]
+    except ValueError:
+        return None
+
+
+def _parts(text: str) -> list[Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text.split(BETWEEN)
+    return found if isinstance(found, list) else [found]
+
+
+def _value(path: str, info: FieldInfo, given: Any) -> JsonValue:
+    """One of several values as it stands in JSON; data sets and models by name or folder."""
+    if not isinstance(given, str):
+        return cast(JsonValue, given)
+    if path == "base_model":
+        return FromCheckpoint(path=Path(given.strip()).absolute()).model_dump(mode="json")
+    if path == "data":
+        found = needed_dataset(Path(given.strip()))
+        data = StoredData(folder=found.folder.absolute(), fingerprint=found.spec.fingerprint)
+        return data.model_dump(mode="json")
+    kinds = _kinds(info)
+    if Path in kinds:
+        return str(Path(given.strip()).absolute())
+    try:
+        return cast(JsonValue, json.loads(given))
+    except ValueError:
+        return given.strip()
+
+
+def _kinds(info: FieldInfo) -> tuple[object, ...]:
+    return (info.annotation, *get_args(info.annotation))

@@ -1,0 +1,59 @@
+"""The rows of a set of texts, typed or stored."""
+
+from engine.data.columns.words import words_of
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import open_dataset
+from engine.errors import StudioError
+from engine.messages.explore.text_set import MAX_TEXTS, TextSet
+from engine.phrases import phrase
+
+
+def rows_of(texts: TextSet) -> Rows:
+    """At most `MAX_TEXTS` rows; a typed text without a label has “”.
+
+    Raises StudioError where the data set is damaged, or its part has no such rows.
+    """
+    if texts.data is None:
+        typed = texts.typed
+        rows = Rows(
+            texts=[one.text for one in typed],
+            pairs=[one.pair or "" for one in typed] if any(one.pair for one in typed) else None,
+            labels=[one.label for one in typed] if any(one.label for one in typed) else None,
+        )
+    else:
+        rows = open_dataset(texts.data.folder).rows(texts.part)
+    count = min(len(rows), MAX_TEXTS)
+    numbers = range(count) if texts.rows is None else texts.rows
+    if any(not 0 <= number < len(rows) for number in numbers):
+        raise StudioError(
+            phrase("The data set {name} has changed.", name=texts.data.name if texts.data else ""),
+            phrase("Choose its texts again."),
+        )
+    if not numbers:
+        raise StudioError(
+            phrase("There are no texts in it."), phrase("Choose another part, or type texts.")
+        )
+    return rows.take(list(numbers)[:MAX_TEXTS])
+
+
+def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
+    """Each row as a person would type it: a text, and a second one where it has one."""
+    if rows.tags is None:
+        texts = list(rows.texts)
+    else:
+        texts = [" ".join(words_of(cell)) for cell in rows.texts]
+    seconds = rows.pairs if rows.pairs is not None else rows.beginnings
+    pairs = [None] * len(texts) if seconds is None else [cell or None for cell in seconds]
+    return list(zip(texts, pairs, strict=True))
+
+
+def column_of(texts: TextSet, name: str) -> list[str] | None:
+    """The cells of a column of the data set in these rows; None where it has no such column."""
+    if texts.data is None:
+        return None
+    dataset = open_dataset(texts.data.folder)
+    if name not in dataset.spec.columns:
+        return None
+    cells = dataset.cells(texts.part)[name]
+    numbers = range(min(len(cells), MAX_TEXTS)) if texts.rows is None else texts.rows
+    return [cells[number] for number in numbers]

@@ -1,0 +1,116 @@
+"""Rows by columns: what reads, counts and writes a million of them works on whole columns.
+
+A batch has the line of each row, int64 [rows], and a column of cells for each column of the file,
+`pa.string()` [rows] without nulls.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from engine.errors import BadFile
+
+ROWS, CHARACTERS = 2_000, 4_000_000  # of a batch that is made of rows
+
+
+class Batch(NamedTuple):
+    """Some rows that come one after another."""
+
+    lines: NDArray[np.int64]  # [rows], the first line that each stands in, from 1
+    cells: "list[pa.Array[Any]]"  # of each column, string [rows]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def slice(self, first: int, rows: int) -> "Batch":
+        """Some of the rows, without a copy."""
+        lines = self.lines[first : first + rows]
+        return Batch(lines, [column.slice(first, rows) for column in self.cells])
+
+    def where(self, wanted: NDArray[np.bool_]) -> "Batch":
+        """The rows that are wanted; `wanted` is bool [rows]."""
+        mask = pa.array(wanted)
+        return Batch(self.lines[wanted], [column.filter(mask) for column in self.cells])
+
+    def rows(self) -> Iterator[tuple[int, tuple[str, ...]]]:
+        """Line and cells of each row."""
+        cells = zip(*map(texts_in, self.cells), strict=True)
+        return zip(self.lines.tolist(), cells, strict=True)
+
+
+def batch_of(lines: Sequence[int], rows: Sequence[tuple[str, ...]]) -> Batch:
+    """The same rows by columns; there is one at least."""
+    columns = zip(*rows, strict=True)
+    cells: list[pa.Array[Any]] = [pa.array(column, type=pa.string()) for column in columns]
+    return Batch(np.array(lines, dtype=np.int64), cells)
+
+
+def batched(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Batch]:
+    """Rows in batches of at most `ROWS`; those before one that cannot be read come before its
+    error."""
+    lines: list[int] = []
+    found: list[tuple[str, ...]] = []
+    characters = 0
+    wrong: BadFile | None = None
+    try:
+        for line, cells in rows:
+            lines.append(line)
+            found.append(cells)
+            characters += sum(map(len, cells))
+            if len(found) >= ROWS or characters >= CHARACTERS:
+                yield batch_of(lines, found)
+                lines, found, characters = [], [], 0
+    except BadFile as error:
+        wrong = error
+    if found:
+        yield batch_of(lines, found)
+    if wrong is not None:
+        raise wrong
+
+
+def texts_in(cells: "pa.Array[Any]") -> list[str]:
+    """The cells one by one."""
+    return cast(list[str], cells.to_pylist())
+
+
+def content_of(cells: "pa.Array[Any]") -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """Where each cell begins, int32 [rows + 1], and the bytes of all of them, uint8 [bytes]."""
+    _, places, content = cells.buffers()
+    if places is None or not len(cells):
+        return np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.uint8)
+    offsets = np.frombuffer(memoryview(places), dtype=np.int32)[
+        cells.offset : cells.offset + len(cells) + 1
+    ]
+    empty = np.zeros(0, dtype=np.uint8)
+    return offsets, empty if content is None else np.frombuffer(memoryview(content), dtype=np.uint8)
+
+
+def blanks(cells: "pa.Array[Any]") -> NDArray[np.int64]:
+    """The numbers of the rows whose cell is empty or only white space, int64 [found]."""
+    places, content = content_of(cells)
+    if not len(cells):
+        return np.zeros(0, dtype=np.int64)
+    begins, filled = places[:-1], np.diff(places) > 0
+    first = np.zeros(len(cells), dtype=np.uint8)
+    first[filled] = content[begins[filled]]
+    perhaps = np.flatnonzero(BEGINS_WHITE[first])
+    if not len(perhaps):
+        return perhaps
+    texts = texts_in(cells.take(perhaps))
+    are = np.array([not text or text.isspace() for text in texts], dtype=bool)
+    found: NDArray[np.int64] = perhaps[are]
+    return found
+
+
+def _begins_white() -> NDArray[np.bool_]:
+    """Which first byte a cell without any letter may have, bool [256]; 0 stands for no byte."""
+    white = {character.encode()[0] for character in map(chr, range(0xD800)) if character.isspace()}
+    found = np.zeros(256, dtype=bool)
+    found[[0, *white]] = True
+    return found
+
+
+BEGINS_WHITE = _begins_white()

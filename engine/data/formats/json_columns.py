@@ -1,0 +1,250 @@
+"""The rows of JSON Lines by columns: pyarrow cuts a block of a file into its values at once.
+
+A block is left to pyarrow where there is but one way to understand it: each line is one object, and
+each of its values is a text, a number, true, false or null under a key that is known. Everything
+else, with all that is said of it, goes through `json_rows`, which then reads some rows more. So the
+rows, the lines and the refusals are those of `json_rows` for every file.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json
+from numpy.typing import NDArray
+
+from engine.data.formats.batches import Batch, batched
+from engine.data.formats.json_rows import missing, null, objects_of, rows_of
+from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
+from engine.data.formats.rows import MAX_COLUMNS, Remarks
+from engine.data.formats.strict_json import SURROGATES
+from engine.data.formats.table_rows import EMPTY_LINE
+from engine.data.formats.text_blocks import STEP, TextBlocks
+
+_json: Any = pyarrow.json  # which takes buffers, too
+QUOTE, NEWLINE, RETURN, OPENS, CLOSES, BACKSLASH, COLON, BLANK = map(ord, '"\n\r{}\\: ')
+MOST_CELLS = 4_000_000  # of a block; more are made of many keys that most rows do not have
+PLAIN = re.compile(  # a value that is no text: null, or what is kept as it stands
+    rb":[ \t]*(?:(null)|(true|false|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))"
+    rb"(?=[ \t]*[,}])"
+)
+
+
+def keys_of(lines: Lines) -> tuple[str, ...]:
+    """The keys of all objects, in the order in which they first appear; a few more than
+    `MAX_COLUMNS` at most. Raises BadFile as `json_rows` does."""
+    text = TextBlocks(lines.silent())
+    keys: dict[str, None] = {}
+    parse = _Parser(())
+    step = STEP
+    while content := text.block():
+        found = parse(content, text.is_over)
+        if found is not None:
+            text.take(found.end, found.newlines)
+            step = STEP
+            continue
+        items = objects_of(lines.path, text, Remarks(), text.before)
+        for _, item in text.some(items, min(step, len(content))):
+            keys.update(dict.fromkeys(item))
+            if len(keys) > MAX_COLUMNS:
+                return tuple(keys)
+        step *= 2
+        if len(keys) > len(parse.keys):
+            parse = _Parser(tuple(keys))
+    return tuple(keys)
+
+
+def batches_of(lines: Lines, keys: tuple[str, ...], remarks: Remarks) -> Iterator[Batch]:
+    """The rows as `json_rows` gives them, a cell for each key; read anew."""
+    text = TextBlocks(lines)
+    parse = _Parser(keys)
+    step = STEP
+    while content := text.block():
+        found = parse(content, text.is_over)
+        if found is None:
+            items = objects_of(lines.path, text, remarks, text.before)
+            some = text.some(items, min(step, len(content)))
+            yield from batched(rows_of(lines.path, some, keys, remarks))
+            step *= 2
+            continue
+        step = STEP
+        batch = _numbered(lines, content, found, keys, text.before, remarks)
+        text.take(found.end, found.newlines)
+        if len(batch):
+            yield batch
+
+
+class _Found(NamedTuple):
+    """Whole lines at the beginning of some bytes, and their values."""
+
+    end: int  # bytes
+    newlines: int  # in the lines, and at their ends
+    begins: NDArray[np.int64]  # [lines], where each begins
+    ends: NDArray[np.int64]  # [lines], where it ends, without its line end
+    values: pa.Table  # a row for each line that is not empty; null where there is null, or no key
+    nulls: int  # how many values are null and not missing
+
+    @property
+    def are_full(self) -> NDArray[np.bool_]:
+        """Which lines are not empty, bool [lines]."""
+        full: NDArray[np.bool_] = self.ends > self.begins
+        return full
+
+
+class _Parser:
+    """Cuts a block into columns of strings, one for each key.
+
+    Whole numbers, true and false are first asked for as such, by the kinds in the first object;
+    where that is not all that there is, every plain value is put in quotes before.
+    """
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self.keys = keys
+        self._can_parse = bool(keys) and not any(map(SURROGATES.search, keys))
+        self._strings = pa.schema([pa.field(key, pa.string()) for key in keys if self._can_parse])
+        self._kinds: pa.Schema | None = None  # that are asked for
+        self._is_first = True
+
+    def __call__(self, content: bytes, is_over: bool) -> _Found | None:
+        """As many lines as are whole; None where there is none, or one is to be read by itself."""
+        end = len(content) if is_over else content.rfind(b"\n") + 1
+        if not self._can_parse or not end or b"\0" in content:
+            return None
+        returns = content.count(b"\r", 0, end)
+        if returns and returns != content.count(b"\r\n", 0, end):
+            return None
+        codes = np.frombuffer(content, dtype=np.uint8)[:end]
+        newlines = np.flatnonzero(codes == NEWLINE)
+        begins = np.concatenate([[0], newlines + 1])
+        ends = np.append(newlines, end)
+        if begins[-1] == end:
+            begins, ends = begins[:-1], ends[:-1]
+        if (ends - begins).max() + 2 >= MAX_LINE_CHARACTERS:
+            return None
+        ends = ends - ((ends > begins) & (codes[ends - 1] == RETURN))
+        full = ends > begins
+        are_objects = (codes[begins[full]] == OPENS) & (codes[ends[full] - 1] == CLOSES)
+        if not are_objects.all() or full.sum() * len(self.keys) > MOST_CELLS:
+            return None
+        if self._is_first and full.any():
+            first = int(np.argmax(full))
+            self._kinds = self._kinds_in(content[begins[first] : ends[first]])
+            self._is_first = False
+        values, nulls = self._values(content[:end], codes)
+        if values is None or values.num_rows != full.sum():  # two objects in a line
+            return None
+        return _Found(end, len(newlines), begins, ends, values, nulls)
+
+    def _kinds_in(self, line: bytes) -> pa.Schema | None:
+        """What the values of an object are; None where it is none."""
+        try:
+            item = json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+        kinds: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64()}
+        return pa.schema([(key, kinds.get(type(item.get(key)), pa.string())) for key in self.keys])
+
+    def _values(self, content: bytes, codes: NDArray[np.uint8]) -> tuple[pa.Table | None, int]:
+        """The values of all objects, as strings or null, and how many are null and not missing."""
+        if self._kinds is not None and b"-0" not in content:  # which is no whole number to pyarrow
+            values = _parsed(content, self._kinds)
+            if values is not None and not any(column.null_count for column in values.columns):
+                return values.cast(self._strings), 0
+            self._kinds = None
+        strings, nulls = _as_strings(content, codes)
+        return _parsed(strings, self._strings), nulls
+
+
+def _parsed(content: bytes, schema: pa.Schema) -> pa.Table | None:
+    """The objects of a block, one row each; None where a value or a key does not fit."""
+    try:
+        found: pa.Table = _json.read_json(
+            pa.BufferReader(content),
+            read_options=_json.ReadOptions(use_threads=False, block_size=len(content) + 1),
+            parse_options=_json.ParseOptions(
+                explicit_schema=schema,
+                newlines_in_values=False,
+                unexpected_field_behavior="error",
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return found
+
+
+def _as_strings(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, int]:
+    """The same with numbers, true and false in quotes, and how many values are null.
+
+    A value is one where an even number of quotes stands before it: no text is open there.
+    """
+    colons = np.flatnonzero(codes[:-1] == COLON)
+    next_is_text = codes[colons + 1] == QUOTE
+    next_is_text |= (codes[colons + 1] == BLANK) & (codes[(colons + 2) % len(codes)] == QUOTE)
+    colons = colons[~next_is_text]
+    if not len(colons):
+        return content, 0
+    colons = colons[np.searchsorted(_quotes(codes), colons) % 2 == 0]
+    pieces: list[bytes] = []
+    nulls = last = 0
+    for one in filter(None, map(PLAIN.match, repeat(content), colons.tolist())):
+        begin, end = one.span(2)
+        if begin < 0:
+            nulls += 1
+        else:
+            pieces += (content[last:begin], one[2])
+            last = end
+    if not pieces:
+        return content, nulls
+    return b'"'.join((*pieces, content[last:])), nulls
+
+
+def _quotes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Where the quotes stand that open or close a text: an odd number of backslashes hides one."""
+    quotes = np.flatnonzero(codes == QUOTE)
+    slashes = np.flatnonzero(codes == BACKSLASH)
+    if not len(slashes) or not len(quotes):
+        return quotes
+    follows = np.diff(slashes, prepend=-2) == 1
+    first = np.maximum.accumulate(np.where(follows, 0, np.arange(len(slashes))))
+    before = np.searchsorted(slashes, quotes) - 1  # the last backslash before each quote
+    behind = (before >= 0) & (slashes[before] == quotes - 1)
+    hidden = behind & ((quotes - slashes[first[before]]) % 2 == 1)
+    found: NDArray[np.int64] = quotes[~hidden]
+    return found
+
+
+def _numbered(
+    lines: Lines,
+    content: bytes,
+    found: _Found,
+    keys: tuple[str, ...],
+    before: int,
+    remarks: Remarks,
+) -> Batch:
+    """The rows of a block behind so many lines, each with its own; says what is odd of them."""
+    full = found.are_full
+    numbers = np.arange(before + 1, before + 1 + len(full), dtype=np.int64)
+    for line in numbers[~full].tolist():
+        remarks.saw(EMPTY_LINE, line)
+    columns = [column.combine_chunks() for column in found.values.columns]
+    batch = Batch(numbers[full], [column.fill_null("") for column in columns])
+    empty = sum(column.null_count for column in columns)
+    if found.nulls in (0, empty):
+        say = null if found.nulls else missing
+        for key, column in zip(keys, columns, strict=True):
+            if column.null_count:
+                first = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+                remarks.saw(say(key), int(batch.lines[first]), column.null_count)
+        return batch
+    are_empty = [column.is_null().to_numpy(zero_copy_only=False) for column in columns]
+    begins, ends = found.begins[full], found.ends[full]
+    for number in np.flatnonzero(np.any(are_empty, axis=0)).tolist():
+        text = content[begins[number] : ends[number]].decode("utf-8")
+        item = objects_of(lines.path, [text], remarks, int(batch.lines[number]) - 1)
+        for _ in rows_of(lines.path, item, keys, remarks):
+            pass  # only what is said of it is wanted
+    return batch

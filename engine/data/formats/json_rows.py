@@ -1,0 +1,135 @@
+"""The rows of JSON objects, one after another, as the standard library reads them: it has the last
+word on what is JSON, and on which line is wrong."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from engine.data.formats.rows import Remarks, Row
+from engine.data.formats.strict_json import (
+    NotStrict,
+    Number,
+    not_valid,
+    refuse_constant,
+    too_deep,
+    unique_keys,
+    without_surrogates,
+    written,
+)
+from engine.data.formats.table_rows import EMPTY_LINE
+from engine.errors import BadFile
+from engine.phrases import phrase
+
+ADVICE = phrase(
+    "Each line must be one JSON object, such as {{“text”: “…”, “label”: “…”}}, in straight quotes."
+)
+
+
+def rows_of(
+    path: Path,
+    items: Iterable[tuple[int, dict[str, Any]]],
+    keys: tuple[str, ...],
+    remarks: Remarks,
+) -> Iterator[Row]:
+    """A row for each object with its number: a cell for each key.
+
+    Raises BadFile, with the number, where brackets are nested too deeply.
+    """
+    for number, item in items:
+        cells = []
+        for key in keys:
+            if key not in item:
+                remarks.saw(missing(key), number)
+                cells.append("")
+                continue
+            try:
+                cells.append(_cell(item[key], key, number, remarks))
+            except NotStrict as error:
+                raise BadFile(path, error.problem, ADVICE, line=number) from error
+        yield Row(number, tuple(cells))
+
+
+def objects_of(
+    path: Path, lines: Iterable[str], remarks: Remarks, before: int = 0
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The object in each line that is not empty, with its number. So many lines came `before`.
+
+    Raises BadFile where a line is none.
+    """
+    for number, item in decoded_lines(path, lines, remarks, True, before):
+        if not isinstance(item, dict):
+            raise BadFile(
+                path,
+                phrase("this is {item}, not an object.", item=kind_of(item)),
+                ADVICE,
+                line=number,
+            )
+        yield number, item
+
+
+def decoded_lines(
+    path: Path,
+    lines: Iterable[str],
+    remarks: Remarks,
+    keeps_digits: bool = False,
+    before: int = 0,
+) -> Iterator[tuple[int, Any]]:
+    """The value in each line that is not empty, with its number.
+
+    Raises BadFile where a line is no JSON.
+    """
+    kind = Number if keeps_digits else None
+    decoder = json.JSONDecoder(
+        parse_int=kind,
+        parse_float=kind,
+        parse_constant=refuse_constant,
+        object_pairs_hook=unique_keys,
+    )
+    for number, line in enumerate(lines, start=before + 1):
+        text = line.strip()
+        if not text:
+            remarks.saw(EMPTY_LINE, number)
+            continue
+        try:
+            yield number, decoder.decode(text)
+        except json.JSONDecodeError as error:
+            column = error.colno + len(line) - len(line.lstrip())
+            raise BadFile(path, not_valid(error), ADVICE, line=number, column=column) from error
+        except NotStrict as error:
+            raise BadFile(path, error.problem, ADVICE, line=number) from error
+        except RecursionError as error:
+            raise BadFile(path, too_deep(), ADVICE, line=number) from error
+
+
+def kind_of(item: object) -> str:
+    if isinstance(item, list):
+        return phrase("a list")
+    if isinstance(item, Number):
+        return phrase("a number")
+    return phrase("a text") if isinstance(item, str) else phrase("a single value")
+
+
+def missing(key: str) -> str:
+    """What is remarked of a row without a key."""
+    return phrase("Row without “{key}”, read as an empty cell", key=key)
+
+
+def null(key: str) -> str:
+    """What is remarked of a row whose value is null."""
+    return phrase("“{key}” is null, read as an empty cell", key=key)
+
+
+def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
+    if value is None:
+        remarks.saw(null(key), line)
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        remarks.saw(phrase("“{key}” has several values, kept as JSON", key=key), line)
+        value = written(value)
+    text = without_surrogates(value)
+    if text != value:
+        remarks.saw(phrase("“{key}” contains a lone surrogate, replaced by “�”", key=key), line)
+    return str(text)

@@ -1,0 +1,82 @@
+"""The text of a file for whoever makes columns of it: whole blocks, or one line after another."""
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from engine.data.formats.lines import BLOCK, MAX_LINE_CHARACTERS, Lines
+
+STEP = 1 << 14  # bytes of rows that are read one by one at first, then twice as many each time
+MARK = "\ufeff".encode()  # a byte order mark, which pyarrow leaves out at the beginning
+R = TypeVar("R")
+
+
+class TextBlocks:
+    """The text of a file, of which whole blocks are taken, or one line after another."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines, self._blocks = lines, lines.blocks()
+        self._content = b""  # that was read and not taken, in UTF-8
+        self._next: list[str] = []  # lines before it, the next one last; the first may have no end
+        self.before = 0  # lines that were taken
+        self._taken = 0  # bytes of lines that were taken one by one
+        self.is_over = False  # whether all was read
+
+    def more(self) -> None:
+        """Read another block."""
+        block = next(self._blocks, None)
+        if block is None:
+            self.is_over = True
+        else:
+            self._content += block
+
+    def block(self) -> bytes:
+        """What was read and not taken, a block or more; empty at the end."""
+        if self._next:
+            self._content = "".join(reversed(self._next)).encode("utf-8") + self._content
+            self._next = []
+        while len(self._content) < BLOCK and not self.is_over:
+            self.more()
+        return self._content
+
+    def take(self, size: int, lines: int) -> None:
+        """Take so many bytes of the block, with so many line ends."""
+        self._content = self._content[size:]
+        self.before += lines
+
+    def some(self, rows: Iterable[R], size: int) -> Iterator[R]:
+        """Of `rows` that are made of these lines, those that begin in so many bytes."""
+        self._taken = 0
+        for row in rows:
+            yield row
+            if self._taken >= size:
+                return
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        """Take the next line, with its end."""
+        while len(self._next) < 2 and (self._content or not self.is_over):
+            self._cut()
+        if not self._next:
+            raise StopIteration
+        line = self._next.pop()
+        self.before += 1
+        if len(line) >= MAX_LINE_CHARACTERS and (
+            len(line) > MAX_LINE_CHARACTERS or line[-1] not in "\r\n"
+        ):
+            raise self._lines.too_long(self.before, MAX_LINE_CHARACTERS)
+        self._taken += len(line) if line.isascii() else len(line.encode("utf-8"))
+        return line
+
+    def _cut(self) -> None:
+        """Cut what was read into lines."""
+        if not self._content:
+            self.more()
+        rest = self._next.pop() if self._next else ""
+        if len(rest) > MAX_LINE_CHARACTERS:
+            raise self._lines.too_long(self.before + 1, MAX_LINE_CHARACTERS)
+        text = rest + self._content.decode("utf-8")
+        self._content = b""
+        self._next = io.StringIO(text, newline="").readlines()[::-1]

@@ -1,0 +1,117 @@
+"""The system does not sleep while a run trains.
+
+Linux: logind, or where it refuses the screen saver service of the desktop; macOS: caffeinate;
+Windows: the execution state of a thread. The wish ends with this process, however it ends.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+from engine.desktop.bus import NoAnswer, call, connect
+
+WHY = "A model is being trained"
+WHO = "BERT Studio"
+CONTINUOUS, SYSTEM_REQUIRED = 0x80000000, 0x00000001  # of SetThreadExecutionState
+
+
+class Awake:
+    """Keeps the system awake from `hold` to `release`; both return at once, in any thread.
+
+    `problem` says why it cannot be done here, once that is known.
+    """
+
+    def __init__(self) -> None:
+        self.problem = ""
+        self.is_held = False
+        self._wanted = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def hold(self) -> None:
+        """Ask the system, unless that was done, or is no use here."""
+        if self._thread is None and not self.problem:
+            self._wanted = threading.Event()
+            self._thread = threading.Thread(target=self._keep, args=(self._wanted,), daemon=True)
+            self._thread.start()
+
+    def release(self) -> None:
+        """Let it sleep again."""
+        if self._thread is not None:
+            self._wanted.set()
+            self._thread = None
+
+    def _keep(self, released: threading.Event) -> None:
+        try:
+            let_go = _asked()
+        except (OSError, subprocess.SubprocessError) as error:
+            self.problem = str(error)
+            return
+        self.is_held = True
+        released.wait()
+        let_go()
+        self.is_held = False
+
+
+def _asked() -> Callable[[], object]:
+    """Ask the system, and what takes that back. Raises OSError where it cannot be asked."""
+    if sys.platform == "linux":
+        try:
+            return _by_logind()
+        except NoAnswer as refused:
+            try:
+                return _by_desktop()
+            except NoAnswer as error:
+                raise NoAnswer(f"{refused}; {error}") from error
+    if sys.platform == "darwin":
+        command = ["caffeinate", "-i", "-w", str(os.getpid())]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL).kill
+    if sys.platform == "win32":
+        return _by_thread()
+    raise NoAnswer(f"not known how on {sys.platform}")
+
+
+def _by_logind() -> Callable[[], object]:
+    """A file of logind, which counts as long as it is open."""
+    with connect("SYSTEM") as connection:
+        (handle,) = call(
+            connection,
+            "org.freedesktop.login1",
+            "/org/freedesktop/login1",
+            "org.freedesktop.login1.Manager.Inhibit",
+            "ssss",
+            ("sleep:idle", WHO, WHY, "block"),
+        )
+    let_go: Callable[[], object] = handle.close
+    return let_go
+
+
+def _by_desktop() -> Callable[[], object]:
+    """A wish at the service of the desktop, which counts as long as we are connected."""
+    connection = connect("SESSION")
+    try:
+        call(
+            connection,
+            "org.freedesktop.ScreenSaver",
+            "/org/freedesktop/ScreenSaver",
+            "org.freedesktop.ScreenSaver.Inhibit",
+            "ss",
+            (WHO, WHY),
+        )
+    except NoAnswer:
+        connection.close()
+        raise
+    let_go: Callable[[], object] = connection.close
+    return let_go
+
+
+if sys.platform == "win32":
+
+    def _by_thread() -> Callable[[], object]:
+        import ctypes
+
+        kernel = ctypes.windll.kernel32
+        if not kernel.SetThreadExecutionState(CONTINUOUS | SYSTEM_REQUIRED):
+            raise NoAnswer("SetThreadExecutionState refused")
+        return lambda: kernel.SetThreadExecutionState(CONTINUOUS)

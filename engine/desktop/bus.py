@@ -1,0 +1,52 @@
+"""D-Bus of Linux: one call to a service of the session or of the system."""
+
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from jeepney.io.blocking import DBusConnection
+
+TIMEOUT = 3.0  # s for a service to answer
+
+Bus = Literal["SESSION", "SYSTEM"]
+
+
+class NoAnswer(OSError):
+    """There is no such bus or service here, or it refuses."""
+
+
+def connect(bus: Bus) -> "DBusConnection":
+    """A connection that can carry files. Raises NoAnswer where there is no bus."""
+    if sys.platform != "linux":
+        raise NoAnswer("no D-Bus")
+    from jeepney.io.blocking import open_dbus_connection
+
+    try:
+        return open_dbus_connection(bus, enable_fds=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise NoAnswer(f"no {bus.lower()} bus: {error}") from error
+
+
+def call(
+    connection: "DBusConnection",
+    service: str,
+    path: str,
+    method: str,
+    signature: str,
+    body: tuple[Any, ...],
+) -> tuple[Any, ...]:
+    """What a method answers. Raises NoAnswer where it does not, or says no."""
+    from jeepney import DBusAddress, new_method_call
+    from jeepney.wrappers import DBusErrorResponse
+
+    interface, _, name = method.rpartition(".")
+    address = DBusAddress(path, bus_name=service, interface=interface)
+    message = new_method_call(address, name, signature, body)
+    try:
+        reply = connection.send_and_get_reply(message, timeout=TIMEOUT)
+        if reply.header.message_type.name == "error":
+            raise DBusErrorResponse(reply)
+        answered: tuple[Any, ...] = reply.body
+        return answered
+    except (OSError, DBusErrorResponse) as error:
+        raise NoAnswer(f"{service}: {error}") from error

@@ -1,0 +1,151 @@
+"""What the machine does while a run trains: processors, memory, GPUs, heat and power.
+
+Only what the system tells without being asked for a password: NVIDIA's GPUs by `nvidia-smi`,
+temperatures on Linux. What it does not tell is left out.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+import psutil
+
+PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "acpitz")  # best first
+GPU_FIELDS = (
+    "name",
+    "utilization.gpu",
+    "memory.used",
+    "memory.total",
+    "temperature.gpu",
+    "power.draw",
+)
+GPU_TIMEOUT = 5  # s; a driver that hangs is not waited for
+MEBIBYTE = 1 << 20
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True)
+class GpuLoad:
+    """One GPU: share of the time it computed, bytes, °C and W; None where it does not say it."""
+
+    name: str
+    busy: float | None
+    memory: int | None
+    memory_total: int | None
+    temperature: float | None
+    power: float | None
+
+
+@dataclass(frozen=True)
+class MachineLoad:
+    """Shares of all processors since the last look, bytes of memory, °C of the processor.
+
+    `run_processors` and `run_memory` are those of the processes of the run; None where none lives.
+    """
+
+    processors: float
+    run_processors: float | None
+    memory: int
+    memory_total: int
+    run_memory: int | None
+    temperature: float | None
+    gpus: tuple[GpuLoad, ...]
+
+
+class MachineWatch:
+    """Looks at the machine and at the processes of one run, again and again.
+
+    Shares are those since the look before; the first look of a process has none to say.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, psutil.Process] = {}
+        self._has_gpu = shutil.which("nvidia-smi") is not None
+        psutil.cpu_percent()
+
+    def look(self, pid: int) -> MachineLoad:
+        """`pid`: of the process that leads the run. May take a second where GPUs are asked."""
+        memory = psutil.virtual_memory()
+        processes = list(self._processes(pid))
+        return MachineLoad(
+            processors=psutil.cpu_percent() / 100,
+            run_processors=_sum(map(_processors, processes)),
+            memory=memory.total - memory.available,
+            memory_total=memory.total,
+            run_memory=_sum(map(_memory, processes)),
+            temperature=processor_temperature(),
+            gpus=tuple(gpu_loads()) if self._has_gpu else (),
+        )
+
+    def _processes(self, pid: int) -> Iterator[psutil.Process]:
+        """The leading process and its children; of those known from before the same objects."""
+        try:
+            leader = self._seen.get(pid) or psutil.Process(pid)
+            now = [leader, *leader.children(recursive=True)]
+        except psutil.Error:
+            now = []
+        self._seen = {one.pid: self._seen.get(one.pid, one) for one in now}
+        yield from self._seen.values()
+
+
+def _processors(process: psutil.Process) -> float | None:
+    """The share of all processors that a process took since it was last asked."""
+    try:
+        return process.cpu_percent() / 100 / (psutil.cpu_count() or 1)
+    except psutil.Error:
+        return None
+
+
+def _memory(process: psutil.Process) -> int | None:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return None
+
+
+def _sum(values: Iterable[Number | None]) -> Number | None:
+    known = [value for value in values if value is not None]
+    return sum(known[1:], known[0]) if known else None
+
+
+def processor_temperature() -> float | None:
+    """The hottest part of the processor in °C; None where the system does not say it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    found = psutil.sensors_temperatures()
+    name = next((one for one in PROCESSOR_SENSORS if found.get(one)), None)
+    return max(one.current for one in found[name]) if name else None
+
+
+def gpu_loads() -> Iterator[GpuLoad]:
+    """What NVIDIA's driver says of each of its GPUs; nothing where it does not answer."""
+    query = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader,nounits"]
+    try:
+        ended = subprocess.run(query, capture_output=True, timeout=GPU_TIMEOUT, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return
+    for line in ended.stdout.decode("utf-8", "replace").splitlines():
+        name, *cells = (cell.strip() for cell in line.split(","))
+        if len(cells) != len(GPU_FIELDS) - 1:
+            continue
+        busy, used, total, heat, power = map(_number, cells)
+        yield GpuLoad(
+            name,
+            None if busy is None else busy / 100,
+            None if used is None else int(used * MEBIBYTE),
+            None if total is None else int(total * MEBIBYTE),
+            heat,
+            power,
+        )
+
+
+def _number(cell: str) -> float | None:
+    """A number, or None for “[N/A]” and the like."""
+    try:
+        return float(cell)
+    except ValueError:
+        return None

@@ -1,0 +1,68 @@
+"""A command of the user's own that is started when a run ends."""
+
+import os
+import shlex
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.runs.lock import open_here
+
+PREFIX = "BERT_STUDIO_RUN_"
+
+
+def words_of(command: str) -> list[str]:
+    """The program and its arguments. Raises StudioError where a quotation mark is missing."""
+    try:
+        return shlex.split(command, posix=sys.platform != "win32")
+    except ValueError as error:
+        raise StudioError(
+            phrase("The command “{command}” cannot be read: {error}.", command=command,
+                   error=error),
+            phrase("Check its quotation marks in Settings."),
+        ) from error  # fmt: skip
+
+
+def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) -> None:
+    """Start the command in `folder`; what it prints goes into `log`, and nobody waits for it.
+
+    No shell is between: the facts of the run are in the environment, as BERT_STUDIO_RUN_NAME, and
+    a name can never become a part of the command.
+
+    Raises StudioError where it cannot be started.
+    """
+    words = words_of(command)
+    if not words:
+        return
+    told = {PREFIX + name.upper(): _value(value) for name, value in facts.items()}
+    if log.is_symlink():
+        log.unlink()
+    out = open_here(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            cwd=folder,
+            env={**os.environ, **told},
+            start_new_session=True,
+        )
+        threading.Thread(target=process.wait, daemon=True).start()  # so that it leaves no zombie
+    except OSError as error:
+        raise StudioError(
+            phrase("The command “{command}” could not be started: {error}.", command=words[0],
+                   error=error.strerror or error),
+            phrase("Check it in Settings."),
+        ) from error  # fmt: skip
+    finally:
+        os.close(out)
+
+
+def _value(value: object) -> str:
+    """What an environment can hold of a fact."""
+    return "" if value is None else str(value).replace("\0", "")

@@ -1,0 +1,90 @@
+"""The device that is checked beside the processor, and runs on both."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from engine.doctor import material
+from engine.messages.events import Measured
+from engine.precision import Precision
+from engine.runs.folder import RunFolder
+from engine.spec.training import HardwareSpec
+from engine.training import loop
+from engine.training.devices import Machine, choose
+from engine.training.environment import device_name
+
+DeviceName = Literal["cpu", "cuda", "mps"]
+PROCESSOR = HardwareSpec(device="cpu", precision="fp32", threads=1)
+Curves = dict[tuple[str, int], float | None]  # by name and step
+
+
+@dataclass
+class Bench:
+    """Trains tiny jobs on the device and on the processor, each once."""
+
+    folder: Path  # an empty one; runs and data lie in it
+    device: DeviceName
+    machine: Machine
+    _runs: dict[str, RunFolder] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What the device is called, and with how many threads of the processor it works."""
+        return f"{device_name(self.machine.device)}, {self.machine.threads} threads"
+
+    def hardware(self, precision: Precision = "fp32") -> HardwareSpec:
+        """The device, in a precision."""
+        return HardwareSpec(device=self.device, precision=precision, threads=self.machine.threads)
+
+    def run(
+        self, kind: str, hardware: HardwareSpec = PROCESSOR, base: Path | None = None, **given: Any
+    ) -> RunFolder:
+        """A finished run of a job as `material.job` makes it."""
+        job = material.job(kind, self.folder, hardware, base, **given)
+        key = job.model_dump_json()
+        if key not in self._runs:
+            self._runs[key] = self.new_run(kind, hardware, base, **given)
+            loop.train(job, self._runs[key], self._runs[key].append)
+        return self._runs[key]
+
+    def new_run(
+        self, kind: str, hardware: HardwareSpec, base: Path | None = None, **given: Any
+    ) -> RunFolder:
+        """One that was not started yet."""
+        job = material.job(kind, self.folder, hardware, base, **given)
+        return RunFolder.create(self.folder / f"run-{len([*self.folder.glob('run-*')])}", job)
+
+    def checkpoint(self, kind: str) -> Path:
+        """A model that the processor trained."""
+        return self.run(kind).checkpoint_folders()[-1]
+
+
+def bench(folder: Path, device: DeviceName) -> Bench:
+    """The device as a job takes it by itself; raises StudioError where it is not there."""
+    machine = choose(HardwareSpec(device=device))
+    material.write(folder)
+    return Bench(folder, device, machine)
+
+
+def curves(run: RunFolder) -> Curves:
+    """The points of a run that time does not touch."""
+    events, _ = run.events_after(0)
+    return {
+        (event.name, event.step): event.value
+        for event in events
+        if isinstance(event, Measured) and event.name != "tokens_per_second"
+    }
+
+
+def apart(ours: Curves, theirs: Curves, counts: Callable[[str], bool]) -> float:
+    """The largest difference of the curves whose names count; infinite where points are missing."""
+    if ours.keys() != theirs.keys():
+        return float("inf")
+    gaps = [0.0]
+    for key, value in ours.items():
+        if counts(key[0]):
+            other = theirs[key]
+            missing = value is None or other is None
+            gaps.append(float("inf") if missing else abs(value - other))  # type: ignore[operator]
+    return max(gaps)

@@ -1,0 +1,329 @@
+"""What is checked on a device, one thing after another, beside the processor in fp32."""
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.data.datasets.store import Rows, import_dataset
+from engine.doctor import questions
+from engine.doctor.bench import PROCESSOR, Bench, apart, curves
+from engine.doctor.material import ASKED, DATA, SIZE, TEXT
+from engine.doctor.report import Checked, Fault, Figure, held, told
+from engine.errors import is_out_of_memory
+from engine.messages.events import Measured
+from engine.messages.question import Question
+from engine.models import checkpoint
+from engine.models.fast.rectangles import AttentionShape
+from engine.models.fast.unpadded import unpad
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.precision import Precision
+from engine.runs.folder import RunFolder
+from engine.serving.serving import Serving
+from engine.spec.dataset import Mapping, Reading, Split
+from engine.spec.families import FAMILIES
+from engine.spec.tasks import TASKS, heads
+from engine.system_errors import explained
+from engine.tasks.learner import Batch
+from engine.tasks.predicting import Predictor
+from engine.tasks.sending import sent_together
+from engine.tasks.vector_files import save_vectors
+from engine.training import loop
+from engine.training.attention_way import MEASURED_ON, attention_times
+from engine.training.devices import DTYPES, speeds
+from engine.training.estimate import estimate
+from engine.training.memory import peak_memory
+from engine.training.network import set_dropout
+from engine.worker.desk import Desk
+
+SAME = 1e-4  # numbers of one forward pass in fp32: sums may be in another order
+LEARNED = 1e-3  # losses after a few steps in fp32
+SHORT: dict[Precision, float] = {"fp32": LEARNED, "bf16": 0.05, "fp16": 0.02}  # the same in each
+PRODUCT: dict[Precision, float] = {"fp32": 1e-5, "bf16": 0.02, "fp16": 0.005}  # of a product
+IMPOSSIBLE = 2**50  # bytes
+COARSER = {"PlaceTexts": 0.01, "CompareModels": 0.01}  # their vectors are kept in float16
+
+Step = tuple[str, Callable[[], Iterator[Figure]]]  # its name, and what measures its figures
+Steps = Iterator[Step]
+
+WAYS: dict[str, dict[str, Any]] = {  # training settings that take ways of their own
+    "gradient checkpointing": {"gradient_checkpointing": True},
+    "micro-batches": {"micro_batch_size": 3},
+    "weight averaging": {"ema_decay": 0.9},
+    "frozen layers": {"frozen_layers": 1},
+    "layer-wise learning-rate decay": {"layer_lr_decay": 0.8},
+}
+WAYS_FROM_A_MODEL: dict[str, dict[str, Any]] = {
+    "LoRA": {"lora_rank": 2},
+    "linear probe": {"features": {"vectors": "last", "probe": "linear"}},
+    "BiLSTM probe": {"features": {"vectors": "learned mix", "probe": "bilstm", "probe_size": 8}},
+}
+
+
+def numbers(bench: Bench) -> Steps:
+    """Kinds of numbers, copies, products and dropout."""
+    yield "Numbers", partial(_numbers, bench)
+
+
+def _numbers(bench: Bench) -> Iterator[Figure]:
+    device, name = bench.machine.device, bench.machine.precision_name
+    torch.manual_seed(1)
+    kinds = (torch.float32, torch.int64, torch.int32, torch.bool, DTYPES[name])
+    given = [torch.randn(5, 7).mul(100).to(kind) for kind in kinds]
+    back = [one.cpu() for one in sent_together(given, device)]
+    wrong = sum(not torch.equal(*pair) for pair in zip(given, back, strict=True))
+    yield held("kinds of numbers that copies change", wrong)
+    one, other = torch.randn(300, 200), torch.randn(200, 100)
+    exact = one.double() @ other.double()
+    there = one.to(device), other.to(device)
+    for precision in dict.fromkeys(("fp32", name)):
+        found = there[0].to(DTYPES[precision]) @ there[1].to(DTYPES[precision])
+        error = (found.cpu().double() - exact).abs().max() / exact.abs().max()
+        yield held(f"product in {precision}, relative error", float(error), PRODUCT[precision])
+    rows = torch.tensor([7, 3, 3, 0])
+    gathered = there[0].index_select(0, rows.to(device)).cpu()
+    yield held("rows taken by number", float((gathered - one[rows]).abs().max()))
+    added = torch.zeros(10, 200, device=device).index_add_(0, rows.to(device), there[0][:4])
+    expected = torch.zeros(10, 200).index_add_(0, rows, one[:4])
+    yield held("rows added by number", float((added.cpu() - expected).abs().max()), SAME)
+    share = (F.dropout(torch.ones(100_000, device=device), 0.1) == 0).float().mean()
+    yield held("share of values that dropout of 0.1 drops, off by", abs(float(share) - 0.1), 0.01)
+    measured = speeds(device, bench.machine.threads)
+    for precision in ("fp32", "bf16", "fp16"):
+        if rate := getattr(measured, precision):
+            yield told(f"products in {precision}", rate / 1e12, "TFLOP/s")
+
+
+def tasks(bench: Bench) -> Steps:
+    """A few steps and an evaluation of every task, in fp32 and in the precision `auto` takes."""
+    for kind in DATA:
+        yield TASKS[kind].facts.title, partial(_task, bench, kind)
+
+
+def _task(bench: Bench, kind: str) -> Iterator[Figure]:
+    ours = curves(bench.run(kind))
+    for precision in dict.fromkeys(("fp32", bench.machine.precision_name)):
+        theirs = curves(bench.run(kind, bench.hardware(precision)))
+        name = f"{TASKS[kind].facts.title}, losses in {precision}"
+        yield held(name, apart(ours, theirs, _is_loss), SHORT[precision])
+
+
+def ways(bench: Bench) -> Steps:
+    """The ways of training that a setting chooses."""
+    for name in WAYS | WAYS_FROM_A_MODEL:
+        yield name, partial(_way, bench, name)
+
+
+def _way(bench: Bench, name: str) -> Iterator[Figure]:
+    kind = "text_classification"
+    base = bench.checkpoint(kind) if name in WAYS_FROM_A_MODEL else None
+    given = (WAYS | WAYS_FROM_A_MODEL)[name]
+    ours, theirs = (
+        curves(bench.run(kind, hardware, base, **given))
+        for hardware in (PROCESSOR, bench.hardware())
+    )
+    yield held(f"{name}, losses", apart(ours, theirs, _is_loss), LEARNED)
+
+
+def families(bench: Bench) -> Steps:
+    """Forward and backward through a network of every family, without padding."""
+    for name in FAMILIES:
+        yield name, partial(_family, bench, name)
+    if bench.machine.device.type in MEASURED_ON:
+        yield "Attention over sequences of any length", partial(_any_length, bench)
+
+
+def _family(bench: Bench, name: str) -> Iterator[Figure]:
+    torch.manual_seed(1)
+    tokens, lengths = torch.randint(5, SIZE["vocab_size"], (4, 20)), torch.tensor([20, 13, 7, 3])
+    targets, mask = torch.tensor([0, 1, 1, 0]), torch.arange(20) < lengths[:, None]
+    batch = Batch(tokens, torch.zeros_like(tokens), mask, targets, None)
+    network = Network(FAMILIES[name].spec(**SIZE), Heads(outputs=2)).train()
+    set_dropout(network, 0.0)
+    found = list[tuple[float, float]]()
+    for device in (torch.device("cpu"), bench.machine.device):
+        moved = deepcopy(network).to(device)
+        given = batch.planned(moved).to(device)
+        loss = F.cross_entropy(moved.logits(*given.inputs), given.targets)
+        loss.backward()
+        gradients = [p.grad for p in moved.parameters() if p.grad is not None]
+        found.append((float(loss.detach()), float(torch.nn.utils.get_total_norm(gradients))))
+    (ours, norm), (theirs, their_norm) = found
+    yield held(f"{name}, loss", abs(ours - theirs), SAME)
+    yield held(f"{name}, norm of the gradient", abs(norm - their_norm) / norm, SAME)
+
+
+def _any_length(bench: Bench) -> Iterator[Figure]:
+    """The way without rectangles, and how long both ways take."""
+    pairs = zip(_gathered(torch.device("cpu")), _gathered(bench.machine.device), strict=True)
+    for name, (ours, theirs) in zip(("vectors", "gradient"), pairs, strict=True):
+        away = float((ours - theirs).abs().max())
+        yield held(f"attention over sequences of any length, {name}", away, SAME)
+    encoder = Network(FAMILIES["bert"].spec(**SIZE), Heads(outputs=2)).encoder
+    for way, seconds in attention_times(encoder, bench.machine).seconds.items():
+        yield told(f"attention, {way}", 1000 * seconds, "ms")
+
+
+def _gathered(device: torch.device) -> tuple[Tensor, Tensor]:
+    """What attention gathers over four sequences, and a gradient."""
+    torch.manual_seed(1)
+    x = torch.randn(43, SIZE["hidden_size"]).to(device).requires_grad_()
+    shape = AttentionShape(SIZE["heads"], nested=device.type in MEASURED_ON)
+    plan = unpad(np.array([20, 13, 7, 3]), 20, shape).moved(lambda tensor: tensor.to(device))
+    found = plan.layers.gathered(x, x, x, SIZE["heads"], 0.0)
+    found.square().sum().backward()
+    assert x.grad is not None
+    return found.detach().cpu(), x.grad.cpu()
+
+
+def prediction(bench: Bench) -> Steps:
+    """What fine-tuned models predict for rows."""
+    for kind, _ in heads():
+        if kind in DATA:
+            yield TASKS[kind].facts.title, partial(_predicted, bench, kind)
+
+
+def _predicted(bench: Bench, kind: str) -> Iterator[Figure]:
+    rows = ASKED.get(kind, Rows([TEXT, "a cold play of a dog"]))
+    model = bench.checkpoint(kind)
+    moved = checkpoint.load(model)
+    moved.network.to(bench.machine.device)
+    ours, theirs = (Predictor(one).predict(rows) for one in (model, Serving(moved)))
+    yield held(TASKS[kind].facts.title, questions.apart(ours, theirs), SAME)
+
+
+def explore(bench: Bench) -> Steps:
+    """Every question of Explore, each kind with all that is asked of it."""
+    models = _models(bench)
+    places = [bench.folder / name for name in ("asked-here", "asked-there")]
+    for place in places:
+        place.mkdir()
+    desks = [
+        Desk(place, lambda _: None, name)
+        for place, name in zip(places, ("cpu", bench.device), strict=True)
+    ]
+    pairs = zip(*(questions.questions(models, place) for place in places), strict=True)
+    for kind, some in groupby(pairs, lambda pair: type(pair[0]).__name__):
+        yield kind, partial(_asked, kind, list(some), desks)
+
+
+def _models(bench: Bench) -> questions.Models:
+    data, mapping = bench.folder / "stored", Mapping(text="text", label="label")
+    rows = bench.folder / "rows.csv"
+    import_dataset("rows", {"all": rows}, Reading(format="csv"), mapping, Split(), data)
+    means = bench.folder / "means.npy"
+    save_vectors(means, np.full((SIZE["layers"], SIZE["hidden_size"]), 0.1, np.float32))
+    return questions.Models(
+        pretrained=bench.checkpoint("pretraining"),
+        classifier=bench.checkpoint("text_classification"),
+        tagger=bench.checkpoint("token_classification"),
+        sentences=bench.checkpoint("sentence_similarity"),
+        data=data,
+        means=means,
+    )
+
+
+def _asked(kind: str, pairs: list[tuple[Question, ...]], desks: Sequence[Desk]) -> Iterator[Figure]:
+    largest = 0.0
+    for pair in pairs:
+        ours, theirs = (questions.asked(*one) for one in zip(pair, desks, strict=True))
+        largest = max(largest, questions.apart(ours, theirs))
+    yield held(kind, largest, COARSER.get(kind, SAME))
+
+
+def resuming(bench: Bench) -> Steps:
+    """A run that is stopped and resumed, beside one that is not."""
+    yield "Stop and resume", partial(_resumed, bench)
+
+
+def _resumed(bench: Bench) -> Iterator[Figure]:
+    kind, hardware = "text_classification", bench.hardware()
+    calm = curves(bench.run(kind, hardware))
+    stopped = bench.new_run(kind, hardware)
+    outcome, step = loop.train(stopped.job(), stopped, stopped.append, lambda: _seen(stopped, 2))
+    yield held("steps before the stop, off by", abs(step - 2) if outcome == "stopped" else 99)
+    loop.train(stopped.job(), stopped, stopped.append)
+    yield held("losses after a resume", apart(calm, curves(stopped), _is_loss), LEARNED)
+    yield told("the same bit for bit (1: yes)", float(calm == curves(stopped)), "")
+
+
+def memory(bench: Bench) -> Steps:
+    """What is taken and foretold, and what happens where there is too little."""
+    yield "Too little memory", partial(_too_little, bench)
+    yield "Memory", partial(_taken, bench)
+
+
+def _too_little(bench: Bench) -> Iterator[Figure]:
+    understood = False
+    try:
+        torch.empty(IMPOSSIBLE, dtype=torch.uint8, device=bench.machine.device)
+    except (RuntimeError, MemoryError) as error:
+        understood = is_out_of_memory(error)
+    yield held("errors for too little memory that are not understood", float(not understood))
+
+
+def _taken(bench: Bench) -> Iterator[Figure]:
+    found = estimate(bench.new_run("text_classification", bench.hardware()).job(), lambda _: None)
+    yield told("foretold for a tiny run", found.memory / 1e6, "MB")
+    yield told("taken by all checks at the most", peak_memory().decisive / 1e6, "MB")
+    yield told("free", bench.machine.free_memory() / 1e9, "GB")
+
+
+CHECKS: dict[str, Callable[[Bench], Steps]] = {
+    "Numbers": numbers,
+    "Training and evaluation of every task": tasks,
+    "Ways of training": ways,
+    "Model families": families,
+    "Prediction": prediction,
+    "Explore": explore,
+    "Stop and resume": resuming,
+    "Memory": memory,
+}
+
+
+def carry_out(name: str, bench: Bench) -> Checked:
+    """A check with all its steps; what ends one of them does not end the others."""
+    began, figures, faults = time.monotonic(), list[Figure](), list[Fault]()
+    steps = iter(CHECKS[name](bench))
+    for what, work in _each(steps, name, faults):
+        try:
+            figures += work()
+        except Exception as error:  # noqa: BLE001 (what a device does wrong is what is looked for)
+            faults.append(_fault(what, error))
+    spent = time.monotonic() - began
+    return Checked(name=name, figures=tuple(figures), seconds=spent, faults=tuple(faults))
+
+
+def _each(steps: Iterator[Step], name: str, faults: list[Fault]) -> Steps:
+    """The steps, as far as they can be prepared."""
+    try:
+        yield from steps
+    except Exception as error:  # noqa: BLE001 (as above)
+        faults.append(_fault(name, error))
+
+
+def _fault(what: str, error: Exception) -> Fault:
+    if (understood := explained(error)) is not None:
+        return Fault(name=what, problem=str(understood))
+    problem = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    lines = "".join(traceback.format_exception(error)).replace(str(Path.home()), "~")
+    return Fault(name=what, problem=problem, details=lines)
+
+
+def _is_loss(curve: str) -> bool:
+    return "loss" in curve
+
+
+def _seen(run: RunFolder, step: int) -> bool:
+    events, _ = run.events_after(0)
+    return any(isinstance(e, Measured) and (e.name, e.step) == ("loss", step) for e in events)

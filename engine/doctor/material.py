@@ -1,0 +1,131 @@
+"""What the checks train: tiny jobs of every task, from a few sentences."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.data.datasets.store import Rows
+from engine.spec.dataset import FileData, Mapping, Reading, Split
+from engine.spec.families.bert import BertSpec
+from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.tasks import task_of
+from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.spreadsheet import table_text
+
+SIZE: dict[str, Any] = {
+    "vocab_size": 120,
+    "hidden_size": 16,
+    "layers": 2,
+    "heads": 2,
+    "intermediate_size": 32,
+    "max_positions": 64,
+    "initializer_range": 0.2,
+}
+TRAINING: dict[str, Any] = {
+    "steps": 4,
+    "batch_size": 8,
+    "learning_rate": 1e-3,
+    "max_length": 32,
+    "evaluate_every": 4,
+    "save_every": 4,
+    "dropout": 0.0,  # every device draws its own
+}
+GOOD, BAD = ("warm", "lovely", "fine", "happy"), ("dull", "cold", "poor", "sad")
+NOUNS, ENDS = ("film", "story", "play"), ("and a good end", "of a dog")
+TEXT, OTHER = "a warm film and a good end", "a dull story of a dog"
+
+# the file of each task, and how its columns are read; None: as the file says by itself
+DATA: dict[str, tuple[str, Mapping | None]] = {
+    "text_classification": ("rows.csv", Mapping(text="text", label="label")),
+    "pair_classification": ("rows.csv", Mapping(text="text", pair="other", label="label")),
+    "multi_label": ("rows.csv", Mapping(text="text", label="topics")),
+    "regression": ("rows.csv", Mapping(text="text", label="score")),
+    "token_classification": ("tags.conll", None),
+    "question_answering": ("questions.json", None),
+    "multiple_choice": ("rows.csv", Mapping(text="text", endings=("one", "two"), label="right")),
+    "sentence_similarity": ("rows.csv", Mapping(text="text", pair="other", label="score")),
+    "pretraining": ("texts.txt", None),
+}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "question_answering": {"doc_stride": 6},
+    "pretraining": {"nsp": True},
+}
+ASKED = {  # what a model of each task is asked, where it is not one text
+    "pair_classification": Rows([TEXT], [OTHER]),
+    "sentence_similarity": Rows([TEXT], [OTHER]),
+    "question_answering": Rows(["where does ann live ?"], ["ann lives in rome ."]),
+    "multiple_choice": Rows([TEXT], endings=[("of a dog", "and a good end")]),
+}
+
+
+def write(folder: Path) -> None:
+    """Make the files of `DATA`."""
+    texts = [
+        (f"a {word} {noun} {end}", word in GOOD)
+        for word, noun, end in itertools.product(GOOD + BAD, NOUNS, ENDS)
+    ]
+    header = ("text", "other", "label", "topics", "score", "one", "two", "right")
+    rows = [
+        (
+            *(text, texts[-number][0], "good" if good else "bad"),
+            "|".join(noun for noun in NOUNS if noun in text),
+            f"{(4 if good else 1) + number / 100:.2f}",
+            *(ENDS if number % 2 else ENDS[::-1]),
+            number % 2,
+        )
+        for number, (text, good) in enumerate(texts)
+    ]
+    with open(folder / "rows.csv", "w", newline="", encoding="utf-8") as file:
+        file.write(table_text(header, rows))
+    words = {"ann": "B-person", "bob": "B-person", "rome": "B-place", "oslo": "B-place"}
+    tagged = [
+        f"{person}\t{words[person]}\nlives\tO\nin\tO\na\tO\n{word}\tO\n{place}\t{words[place]}"
+        for person, place, word in itertools.product(("ann", "bob"), ("rome", "oslo"), GOOD + BAD)
+    ]
+    (folder / "tags.conll").write_text("\n\n".join(tagged) + "\n", encoding="utf-8")
+    (folder / "questions.json").write_text(json.dumps(_questions()), encoding="utf-8")
+    documents = ["\n".join(text for text, _ in texts[n : n + 8]) for n in range(0, len(texts), 4)]
+    (folder / "texts.txt").write_text("\n\n".join(documents) + "\n", encoding="utf-8")
+
+
+def _questions() -> dict[str, Any]:
+    """SQuAD 2.0: who lives where; of one of them nothing is said."""
+    paragraphs = []
+    for number, (person, place) in enumerate(
+        itertools.product(("ann", "bob", "eve"), ("rome", "oslo", "bern", "cork"))
+    ):
+        known = person != "eve"
+        name = person if known else "ann"
+        context = f"{name} lives in {place} ." + " it is so ." * (number % 3)
+        answers = [{"text": place, "answer_start": context.index(place)}] if known else []
+        question = {"id": str(number), "question": f"where does {person} live ?"}
+        asked = question | {"answers": answers, "is_impossible": not known}
+        paragraphs.append({"context": context, "qas": [asked]})
+    return {"version": "v2.0", "data": [{"title": "places", "paragraphs": paragraphs}]}
+
+
+def job(
+    kind: str, folder: Path, hardware: HardwareSpec, base: Path | None = None, **given: Any
+) -> JobSpec:
+    """A small job of the task `kind` on the files in `folder`.
+
+    Args:
+        base: a checkpoint to start from; None: fresh weights.
+        given: what differs in the training settings; with `features`, those of a probe.
+    """
+    file, mapping = DATA[kind]
+    reading = Reading(format="csv") if file.endswith(".csv") else None
+    features = given.pop("features", None)
+    start = FromScratch(model=BertSpec(**SIZE)) if base is None else FromCheckpoint(path=base)
+    asked = {
+        "name": kind,
+        "task": task_of({"kind": kind, **SETTINGS.get(kind, {})}),
+        "base_model": start,
+        "data": FileData(
+            path=folder / file, reading=reading, mapping=mapping, split=Split(validation=0.25)
+        ),
+        "training": TrainingSpec.model_validate(TRAINING | given),
+        "hardware": hardware,
+    }
+    return JobSpec.model_validate(asked if features is None else asked | {"features": features})

@@ -1,0 +1,173 @@
+"""Explore's questions, asked of a device and of the processor."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from engine.doctor.material import OTHER, TEXT
+from engine.messages.explore.attention import Attend, Measure, ShowQueryKey
+from engine.messages.explore.attribution import (
+    Attribute,
+    CheckFaithfulness,
+    Edit,
+    Method,
+    ScoreEdits,
+    SuggestWords,
+)
+from engine.messages.explore.candidates import FindCandidates, ScoreCandidates
+from engine.messages.explore.embeddings import Embed
+from engine.messages.explore.fill_mask import FillMask
+from engine.messages.explore.lens import ApplyLens
+from engine.messages.explore.nearest import EncodeRows, FindNearest
+from engine.messages.explore.next_sentence import PredictNextSentence
+from engine.messages.explore.occlusion import Occlude
+from engine.messages.explore.prediction import Predict
+from engine.messages.explore.pseudo_perplexity import ScoreTokens
+from engine.messages.explore.templates import ScoreTemplates
+from engine.messages.explore.text_set import (
+    AverageHeads,
+    CompareModels,
+    CountHeads,
+    PlaceTexts,
+    PruneHeads,
+    RemoveHeads,
+    ScoreTexts,
+    TextSet,
+    TextsScored,
+    TypedText,
+    WeighHeads,
+)
+from engine.messages.explore.word_vectors import CompareWord
+from engine.messages.question import Answer, Question
+from engine.regular_file import regular
+from engine.worker.answerers import ANSWERERS
+from engine.worker.desk import Desk
+
+OF_PLACE = ("to", "computed", "why_exact", "milliseconds", "path", "file", "folder", "next")
+
+
+@dataclass(frozen=True)
+class Models:
+    """Checkpoints to ask, a stored data set, and what may stand in the place of heads."""
+
+    pretrained: Path
+    classifier: Path
+    tagger: Path
+    sentences: Path
+    data: Path
+    means: Path  # of heads, float32 [L, D]
+
+
+def questions(models: Models, scratch: Path) -> Iterator[Question]:
+    """At least one of every kind that Explore asks; files that questions name are in `scratch`."""
+    words: dict[str, Any] = {"checkpoint": models.pretrained, "text": TEXT}
+    yield FillMask(**words, masked=(2, 4), wanted=("film",))
+    yield FillMask(**words, masked=(2,), heads_off=((0, 1), (1, 0)))
+    yield FillMask(**words, masked=(2,), heads_off=((0, 1),), head_means=models.means)
+    for measure in get_args(Measure):
+        yield Attend(**words, pair=OTHER, measure=measure)
+    yield ShowQueryKey(**words, layer=1, head=1, query_token=2, key_token=3)
+    yield ScoreCandidates(**words, first=2, last=2, candidates=("film", "dog story"))
+    yield FindCandidates(**words, first=2, last=3, beams=4, top=3)
+    yield ScoreTemplates(
+        checkpoint=models.pretrained,
+        templates=("a [FILLER] film and a [TARGET] end",),
+        fillers=("warm", "cold"),
+        targets=("good", "dog"),
+    )
+    yield ScoreTokens(**words)
+    yield ApplyLens(**words, masked=(2,), positions=(2, 3))
+    yield PredictNextSentence(**words, pair=OTHER)
+    yield Embed(**words)
+    yield CompareWord(checkpoint=models.pretrained, word="film", texts=(TEXT, "a poor film"))
+    yield SuggestWords(**words, start=2, end=6)
+    classes: dict[str, Any] = {"checkpoint": models.classifier, "text": TEXT}
+    yield Predict(**classes)
+    yield Predict(**classes | {"checkpoint": models.tagger}, heads_off=((0, 0),))
+    yield Occlude(**classes)
+    for method in get_args(Method):
+        yield Attribute(**classes, method=method)
+    yield Attribute(**words, masked=(2,), head="mlm", method="input_x_gradient")
+    yield CheckFaithfulness(**classes, order=(1, 0, 2, 3, 4, 5, 6))
+    yield ScoreEdits(**classes, edits=(Edit(start=2, end=6, text="poor"),))
+    typed = (TypedText(text=TEXT, label="good"), TypedText(text=OTHER, label="bad"))
+    texts = TextSet(typed=(*typed, TypedText(text="a fine play of a dog", label="good")))
+    many: dict[str, Any] = {"checkpoint": models.classifier, "texts": texts}
+    yield ScoreTexts(**many)
+    yield ScoreTexts(**many | {"checkpoint": models.pretrained})
+    yield CountHeads(**many)
+    yield WeighHeads(**many, each_head=True)
+    yield WeighHeads(**many | {"checkpoint": models.pretrained}, replacement="mean", each_head=True)
+    yield AverageHeads(**many)
+    yield PruneHeads(**many, fraction=0.25, max_fall=1)
+    yield RemoveHeads(checkpoint=models.classifier, heads=((0, 1),), into=scratch / "removed")
+    yield CompareModels(**many, other=models.pretrained)
+    yield PlaceTexts(**many)
+    near: dict[str, Any] = {"checkpoint": models.sentences, "data": models.data, "part": "train"}
+    yield EncodeRows(**near, file=scratch / "rows.npy")
+    yield FindNearest(**near, file=scratch / "rows.npy", text=TEXT, top=5)
+
+
+def asked(question: Question, desk: Desk) -> dict[str, Any]:
+    """All that is answered to a question, to its end, with the numbers of its files."""
+    told = list[Answer]()
+    desk.tell = told.append
+    parts, last = list[dict[str, Any]](), ANSWERERS[type(question)](question, desk)
+    while True:
+        parts.append(last.model_dump(mode="json"))
+        if (start := getattr(last, "next", None)) is None:
+            break
+        so_far = getattr(last, "effects", None) or getattr(last, "scores", ())
+        more = {"start": start, "so_far": so_far, "points": getattr(last, "points", None)}
+        known = type(question).model_fields
+        more = {name: value for name, value in more.items() if name in known}
+        question = question.model_copy(update=more)
+        last = ANSWERERS[type(question)](question, desk)
+    if isinstance(last, TextsScored):  # as many texts at a time as there was time for
+        every = [one for one in (*told, last) if isinstance(one, TextsScored)]
+        return {"scores": [score.model_dump() for one in every for score in one.scores]}
+    is_whole = "so_far" in type(question).model_fields
+    return {"answer": parts[-1:] if is_whole else parts, "files": _files(last, question)}
+
+
+def _files(answer: Answer, question: Question) -> dict[str, Any]:
+    """The arrays in the files of an answer, by name."""
+    path = getattr(answer, "file", None) or getattr(question, "file", None)
+    weights = getattr(answer, "weights", None)
+    path = getattr(weights, "path", path)
+    if path is None:
+        return {}
+    if path.suffix == ".npz":
+        with np.load(regular(path)) as found:
+            return {name: found[name] for name in found.files}
+    return {"": np.load(regular(path))}
+
+
+def apart(ours: Any, theirs: Any, name: str = "") -> float:
+    """The largest difference of two answers; infinite where anything but numbers differs."""
+    if name in OF_PLACE:
+        return 0.0
+    if isinstance(ours, np.ndarray):
+        return _arrays_apart(ours, np.asarray(theirs))
+    if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
+        return max((apart(ours[key], theirs[key], key) for key in ours), default=0.0)
+    if isinstance(ours, list | tuple) and len(ours) == len(theirs):
+        pairs = zip(ours, theirs, strict=True)
+        return max((apart(one, other, name) for one, other in pairs), default=0.0)
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return abs(ours - theirs) if ours == ours else float("inf")
+    return 0.0 if ours == theirs else float("inf")
+
+
+def _arrays_apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return float("inf")
+    if ours.dtype.kind != "f":
+        return 0.0 if (ours == theirs).all() else float("inf")
+    known = np.isfinite(ours)
+    if (known != np.isfinite(theirs)).any():
+        return float("inf")
+    return float(np.abs(ours[known].astype(np.float64) - theirs[known]).max(initial=0.0))

@@ -1,0 +1,103 @@
+"""What the checks found: as data, and as lines for people."""
+
+import math
+from collections.abc import Iterator
+
+from pydantic import BaseModel, ConfigDict, computed_field
+
+
+class Figure(BaseModel):
+    """Something that was measured; it passes up to `most`, and where that is None it is told."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    value: float | None  # None: it is no number
+    most: float | None = None
+    unit: str = ""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def passed(self) -> bool:
+        return self.most is None or (self.value is not None and self.value <= self.most)
+
+
+class Fault(BaseModel):
+    """An error that ended one step of a check; `details` are empty where the problem says all."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    problem: str
+    details: str = ""
+
+
+class Checked(BaseModel):
+    """One check: its figures, and what ended some of its steps."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    figures: tuple[Figure, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    seconds: float = 0.0
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def passed(self) -> bool:
+        return not self.faults and all(figure.passed for figure in self.figures)
+
+
+class Report(BaseModel):
+    """All checks of a device, and what they ran on."""
+
+    model_config = ConfigDict(frozen=True)
+
+    device: str
+    environment: dict[str, str]
+    checks: tuple[Checked, ...] = ()
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def passed(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+    @property
+    def failed(self) -> list[str]:
+        """The names of the checks that failed."""
+        return [check.name for check in self.checks if not check.passed]
+
+
+def held(name: str, value: float, most: float = 0.0, unit: str = "") -> Figure:
+    """A figure that must not be above `most`; what is not finite has failed."""
+    return Figure(name=name, value=value if math.isfinite(value) else None, most=most, unit=unit)
+
+
+def told(name: str, value: float, unit: str) -> Figure:
+    """A figure that nothing is held against."""
+    return Figure(name=name, value=value if math.isfinite(value) else None, unit=unit)
+
+
+def head(report: Report) -> Iterator[str]:
+    """What the checks ran on."""
+    width = max(map(len, report.environment), default=0)
+    for name, value in report.environment.items():
+        yield f"{name:{width}}  {value}"
+
+
+def lines(check: Checked) -> Iterator[str]:
+    """A check, and below it its figures."""
+    yield f"{_word(check.passed)}  {check.name}  ({check.seconds:.1f} s)"
+    for figure in check.figures:
+        value = "not a number" if figure.value is None else f"{figure.value:.3g}"
+        unit = f" {figure.unit}" if figure.unit else ""
+        bound = "" if figure.most is None else f"  (at most {figure.most:.3g})"
+        mark = "      " if figure.passed else "FAILED"
+        yield f"  {mark}  {figure.name}: {value}{unit}{bound}"
+    for fault in check.faults:
+        yield f"  FAILED  {fault.name}: {fault.problem}"
+        yield from (f"          {line}" for line in fault.details.splitlines())
+
+
+def _word(passed: bool) -> str:
+    return "passed" if passed else "FAILED"

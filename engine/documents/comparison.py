@@ -1,0 +1,270 @@
+"""The report of a comparison: several runs with their settings, scores and environments.
+
+It is made of their folders alone, so that it can be made on any machine that has them.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from engine.documents.report import PART_TITLES, Report, Section
+from engine.errors import StudioError
+from engine.messages.events import Prepared
+from engine.phrases import Phrase, phrase
+from engine.progress import ProgressCallback, no_progress
+from engine.results.intervals import Interval
+from engine.results.several import Candidate, Scored, parts_of, scored
+from engine.runs.folder import RunFolder
+from engine.runs.groups import aggregate, best_metrics, but_the_seed, outcome_of
+from engine.runs.pace import pace_of
+from engine.runs.reproducibility import Reproducibility, reproducibility_of
+from engine.spec.changes import Change, changes, from_defaults, shown
+from engine.spec.dataset import SplitName
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.spec.tasks import metric_of
+
+MOST_RUNS = 50
+CURVES = "curves"  # the key of the section that the pictures belong to
+VALIDATION = "validation_"
+MINUTE = 60  # s
+TOLD = (
+    "task",
+    "data",
+    "data.folder",
+    "data.path",
+    "base_model",
+    "base_model.path",
+)  # among the runs
+
+
+def comparison_report(
+    runs: Sequence[Candidate], progress: ProgressCallback = no_progress
+) -> Report:
+    """What the runs have in common, where they differ, and what may be claimed of their scores.
+
+    All scores are compared with those of the first run. Raises StudioError for fewer than two
+    runs, or more than `MOST_RUNS`, and for a folder that is none of a run.
+    """
+    if not 1 < len(runs) <= MOST_RUNS:
+        raise StudioError(
+            phrase("A comparison has 2 to {most} runs, not {n}.", most=MOST_RUNS, n=len(runs)),
+            phrase("Choose as many."),
+        )
+    folders = [RunFolder(run.folder) for run in runs]
+    jobs = [folder.job() for folder in folders]
+    histories = [reproducibility_of(folder) for folder in folders]
+    best = [best_metrics(folder) for folder in folders]
+    sections = [
+        _runs(runs, folders, jobs, best),
+        *_settings(runs, jobs),
+        *_over_seeds(runs, jobs, [metrics for _, metrics in best]),
+        *(_scores(part, scored(runs, part, progress)) for part in parts_of(runs)),
+        Section(CURVES, phrase("Curves")),
+        *_environments(runs, histories),
+        _repeat(runs, jobs[0]),
+    ]
+    title = phrase("Comparison of {n} run(s)", n=len(runs))
+    subtitle = phrase("Made with BERT Studio.")
+    return Report(title, subtitle, tuple(sections))
+
+
+def _runs(
+    runs: Sequence[Candidate],
+    folders: Sequence[RunFolder],
+    jobs: Sequence[JobSpec],
+    best: Sequence[tuple[int, Mapping[str, float]]],
+) -> Section:
+    """A row for each run: what was trained, how it ended, and all metrics at its best step."""
+    prepared = [_prepared(folder) for folder in folders]
+    seconds = [pace_of(folder).seconds for folder in folders]
+    names = list(dict.fromkeys(name for _, metrics in best for name in metrics))
+    columns: list[tuple[str, ...]] = [
+        (phrase("Task"), *(Phrase(job.task.facts.title, {}) for job in jobs)),
+        (phrase("Data set"), *(job.data.name for job in jobs)),
+        (phrase("Base model"), *map(_base_model, jobs)),
+        (phrase("Outcome"), *(outcome_of(one) or phrase("not finished") for one in folders)),
+        (phrase("Training examples"), *(f"{one.examples:,}" if one else "" for one in prepared)),
+        (phrase("Steps"), *(f"{one.steps:,}" if one else "" for one in prepared)),
+        (phrase("Minutes"), *(f"{one[-1] / MINUTE:.1f}" if len(one) else "" for one in seconds)),
+        (phrase("Best step"), *(f"{step:,}" if step else "" for step, _ in best)),
+        *((_metric_title(name), *(_number(m.get(name)) for _, m in best)) for name in names),
+    ]
+    said = phrase("Metrics: of the validation rows, at the best checkpoint of each run.")
+    table = _turned("runs", phrase("Runs"), "", [run.name for run in runs], columns)
+    return replace(table, sentences=(said,))
+
+
+def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[Section]:
+    """The settings that differ, then those that are the same and not the usual ones."""
+    changed = [{one.path: one for one in changes(jobs[0], job)} for job in jobs]
+    different = {path: one for found in changed for path, one in found.items()}
+    different = {path: one for path, one in different.items() if path not in TOLD}
+    title = phrase("Settings that differ")
+    if different:
+        columns = [
+            (title_of(one), *(_value_in(found, path, one) for found in changed))
+            for path, one in different.items()
+        ]
+        yield _turned("different", title, phrase("Setting"), [run.name for run in runs], columns)
+    else:
+        yield Section("different", title, (phrase("These runs have the same settings."),))
+    same = [one for one in from_defaults(jobs[0]) if not _is_within(one.path, different)]
+    rows = tuple((title_of(one), shown(one.new), shown(one.old)) for one in same)
+    header = (phrase("Setting"), phrase("Value"), phrase("Default"))
+    said = () if rows else (phrase("All others have their default values."),)
+    yield Section("same", phrase("Settings of all runs"), said, header if rows else (), rows)
+
+
+def title_of(change: Change) -> str:
+    """What a setting is called; one without a title by its path."""
+    if change.path == "data.fingerprint":
+        return phrase("Data fingerprint")
+    return change.path if change.title == change.path else Phrase(change.title, {})
+
+
+def _value_in(found: Mapping[str, Change], path: str, of_first: Change) -> str:
+    return shown(found[path].new if path in found else of_first.old)
+
+
+def _is_within(path: str, different: Mapping[str, Any]) -> bool:
+    return any(path == one or path.startswith(f"{one}.") for one in different)
+
+
+def _turned(
+    key: str, title: str, corner: str, names: Sequence[str], columns: Sequence[tuple[str, ...]]
+) -> Section:
+    """A table with a row for each of `columns`, or a column, whichever makes it less wide.
+
+    `columns`: a title and a value for each of `names`.
+    """
+    if len(columns) >= len(names):
+        return Section(key, title, (), (corner, *names), tuple(columns))
+    header = (phrase("Run"), *(first for first, *_ in columns))
+    rows = tuple((name, *(one[n + 1] for one in columns)) for n, name in enumerate(names))
+    return Section(key, title, (), header, rows)
+
+
+def _over_seeds(
+    runs: Sequence[Candidate], jobs: Sequence[JobSpec], metrics: Sequence[Mapping[str, float]]
+) -> Iterator[Section]:
+    """Mean and standard deviation of runs that differ in nothing but the seed, where there are."""
+    groups: list[tuple[JobSpec, list[int]]] = []
+    for number, job in enumerate(jobs):
+        plain = but_the_seed(job)
+        members = next((members for other, members in groups if other == plain), None)
+        if members is None:
+            groups.append((plain, [number]))
+        else:
+            members.append(number)
+    if len(groups) == len(jobs):
+        return
+    names = list(dict.fromkeys(name for one in metrics for name in one))
+    rows = []
+    for _, members in groups:
+        said = []
+        for name in names:
+            found = aggregate([metrics[n][name] for n in members if name in metrics[n]])
+            said.append(_mean(found.mean, found.deviation) if found else "")
+        rows.append((", ".join(runs[n].name for n in members), str(len(members)), *said))
+    header = (phrase("Runs"), "n", *map(_metric_title, names))
+    told = phrase("Mean ± standard deviation (n − 1) of runs that differ in the seed alone.")
+    yield Section("seeds", phrase("Over seeds"), (told,), header, tuple(rows))
+
+
+def _scores(part: SplitName, found: Sequence[Scored]) -> Section:
+    """The score of each run with its interval, and its difference to that of the first."""
+    header = (
+        *(phrase("Run"), phrase("Metric"), phrase("Score"), phrase("95 % interval")),
+        *(phrase("Difference"), phrase("95 % interval of it"), phrase("McNemar p")),
+        *(phrase("Better"), phrase("Worse")),
+    )
+    rows = tuple(_score(one) for one in found)
+    said = [
+        phrase("All are compared with the first run of the table, row by row."),
+        phrase("p of several runs is corrected (Benjamini and Hochberg)."),
+    ]
+    said += [
+        phrase("{run}: {claim}", run=one.run.name, claim=one.problem or one.claim)
+        for one in found
+        if one.problem or one.claim
+    ]
+    return Section(part, PART_TITLES[part], tuple(said), header if rows else (), rows)
+
+
+def _score(one: Scored) -> tuple[str, ...]:
+    facts = metric_of(one.metric)
+    title = Phrase(facts.title, {}) if facts is not None else one.metric
+    said = (one.run.name, title, f"{one.score.value:.4f}", _interval(one.score))
+    if one.difference is None:
+        return (*said, "", "", "", "", "")
+    p = "" if one.p is None else f"{one.p:.2g}"
+    difference = (f"{one.difference.value:+.4f}", _interval(one.difference))
+    return (*said, *difference, p, f"{one.better:,}", f"{one.worse:,}")
+
+
+def _environments(
+    runs: Sequence[Candidate], histories: Sequence[Reproducibility]
+) -> Iterator[Section]:
+    """What all runs ran on, and where that is not the same."""
+    names = list(dict.fromkeys(name for one in histories for name in one.environment))
+    columns = [(name, *(one.environment.get(name, "") for one in histories)) for name in names]
+    same = tuple((name, first) for name, first, *others in columns if {first} == {first, *others})
+    different = [one for one in columns if (one[0], one[1]) not in same]
+    if same:
+        yield Section("environment", phrase("Environment of all runs"), rows=same)
+    if different:
+        title, corner = phrase("Differences of the environment"), phrase("Part")
+        yield _turned("environments", title, corner, [run.name for run in runs], different)
+    weights = [
+        (run.name, f"{one.step:,}", one.weights)
+        for run, one in zip(runs, histories, strict=True)
+        if one.weights
+    ]
+    if weights:
+        header = (phrase("Run"), phrase("Step"), "SHA-256")
+        yield Section(
+            "weights", phrase("Weights of the last checkpoints"), (), header, tuple(weights)
+        )
+
+
+def _repeat(runs: Sequence[Candidate], first: JobSpec) -> Section:
+    said = phrase(
+        "The folder of each run holds its job as spec.json; it trains again with the same versions "
+        "on the same data. Below: the job of “{run}”, with every setting.",
+        run=runs[0].name,
+    )
+    command = "bert-studio train spec.json --into NEW_RUN"
+    code = f"{command}\n\n{first.model_dump_json(indent=1)}"
+    return Section("repeat", phrase("How to repeat them"), (said,), code=code)
+
+
+def _prepared(run: RunFolder) -> Prepared | None:
+    return next((one for one in reversed(run.milestones()) if isinstance(one, Prepared)), None)
+
+
+def _base_model(job: JobSpec) -> str:
+    base = job.base_model
+    return base.path.name if isinstance(base, FromCheckpoint) else phrase("none: new weights")
+
+
+def _metric_title(name: str) -> str:
+    """“accuracy”, for one of the validation rows; “training loss”."""
+    facts = metric_of(name.removeprefix(VALIDATION))
+    if not name.startswith(VALIDATION):
+        return phrase("training loss") if name == "loss" else name
+    return Phrase(facts.title, {}) if facts is not None else name.removeprefix(VALIDATION)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _mean(mean: float, deviation: float | None) -> str:
+    return f"{mean:.4f}" if deviation is None else f"{mean:.4f} ± {deviation:.4f}"
+
+
+def _interval(found: Interval) -> str:
+    if math.isnan(found.low):
+        return ""
+    return phrase("{low:.4f} to {high:.4f}", low=found.low, high=found.high)

@@ -1,0 +1,287 @@
+"""What every head does in many texts.
+
+Shapes: N texts, L layers, H heads, T tokens, W words, G tags, C columns, B resamples.
+"""
+
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from engine.data.columns.words import words_of
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
+from engine.explore.layers import steps
+from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.head_measures import KEYS, SUMMED, TokenKinds, head_sums
+from engine.messages.explore.text import Token
+from engine.messages.explore.text_set import CountHeads, HeadsCounted
+from engine.messages.question import Answer
+from engine.models.checkpoint import Checkpoint
+from engine.tasks.finite import not_finite
+from engine.tasks.inputs import typed
+
+REACH = 16  # offsets to each side that are counted
+FAR = 10  # words to each side of a word in which its head is looked for at a fixed offset
+MAX_TAGS = 20  # the most frequent ones
+RESAMPLES, SEED = 500, 7
+HEADS = "head"  # the column of CoNLL-U
+
+
+class Words(NamedTuple):
+    """What the columns of a row say of its words."""
+
+    spans: list[tuple[int, int]]  # characters of each
+    tags: list[str]
+    heads: list[int]  # number of the head, -1 for none; empty where nobody says
+
+
+def census(
+    checkpoint: Checkpoint, question: CountHeads, scratch: Path, tell: Callable[[Answer], object]
+) -> HeadsCounted:
+    """The last answer; `tell` hears of the means of the texts before.
+
+    Raises StudioError where the texts cannot be read.
+    """
+    rows = rows_of(question.texts)
+    words = words_in(rows, column_of(question.texts, HEADS))
+    tags = frequent_tags(words)
+    pairs = typed_pairs(rows)
+    sums: Arrays = {}
+
+    def compute(start: int, stop: int) -> Arrays:
+        each = [
+            of_text(checkpoint, *pairs[n], words[n] if words else None, tags)
+            for n in range(start, stop)
+        ]
+        return {name: np.stack([one[name] for one in each]) for name in each[0]}
+
+    def answer(found: "Census", done: int) -> HeadsCounted:
+        with tempfile.NamedTemporaryFile(
+            dir=scratch, prefix="heads-", suffix=".npy", delete=False
+        ) as file:
+            np.save(file, found.values)
+        return HeadsCounted(
+            to=question.number,
+            done=done,
+            total=len(rows),
+            file=Path(file.name),
+            columns=found.columns,
+            tokens=found.tokens,
+            fixed=found.fixed,
+        )
+
+    def on_part(arrays: Arrays, first: int, done: int) -> None:
+        for name, values in arrays.items():
+            added = values.sum(0, dtype=np.float64)
+            sums[name] = added if not first or name not in sums else sums[name] + added
+        if done < len(rows):
+            one = {name: values[None] for name, values in sums.items()}
+            tell(answer(summary(one, tags, resamples=0), done))
+
+    arrays = over_texts(Kept(question), len(rows), compute, on_part)
+    return answer(summary(arrays, tags), len(rows))
+
+
+# ── one text ─────────────────────────────────────────────────────────────────────────────────
+
+
+@torch.inference_mode()
+def of_text(
+    checkpoint: Checkpoint, text: str, pair: str | None, words: Words | None, tags: Sequence[str]
+) -> Arrays:
+    """The sums over the query tokens of one text.
+
+    sums: float32 [L, H, 11]. offsets: int32 [L, H, 2 * REACH + 1]. queries: int. Where there are
+    tags, mass: float32 [L, H, G] and share: float32 [G]. Where there are heads, right: int32
+    [L, H, 2], fixed: int32 [2 * FAR + 1] and words: int.
+    """
+    given = typed(checkpoint, text, pair)
+    kinds = TokenKinds.of(given.described, checkpoint.network.spec.is_causal)
+    rulers = None if words is None else _Rulers(given.described, words, tags, kinds)
+    found: dict[str, list[np.ndarray]] = {"sums": [], "offsets": []}
+    for step in steps(checkpoint.network, given):
+        weights = step.weights.float().cpu().numpy()
+        if not np.isfinite(weights.sum()):
+            raise not_finite()
+        sums, offsets = head_sums(weights, kinds)
+        found["sums"].append(sums.astype(np.float32))
+        found["offsets"].append(histograms(offsets))
+        if rulers is not None:
+            for name, values in rulers.measured(weights).items():
+                found.setdefault(name, []).append(values)
+    arrays = {name: np.stack(layers) for name, layers in found.items()}
+    arrays["queries"] = np.array(len(kinds.queries))
+    return arrays if rulers is None else arrays | rulers.counts
+
+
+def histograms(offsets: np.ndarray) -> np.ndarray:
+    """How often each offset within REACH, int32 [H, 2 * REACH + 1], of int [H, Q]."""
+    near = np.clip(offsets, -REACH - 1, REACH + 1) + REACH + 1
+    counts = np.stack([np.bincount(row, minlength=2 * REACH + 3) for row in near])
+    return counts[:, 1:-1].astype(np.int32)
+
+
+class _Rulers:
+    """The words of a text as its tokens have them, and what is measured with them."""
+
+    def __init__(
+        self, tokens: Sequence[Token], words: Words, tags: Sequence[str], kinds: TokenKinds
+    ) -> None:
+        self.kinds = kinds
+        own = [(n, t) for n, t in enumerate(tokens) if not t.special and t.segment == 0]
+        self.tokens = [
+            [n for n, t in own if t.start < end and t.end > start] for start, end in words.spans
+        ]
+        self.seen = [n for n, inside in enumerate(self.tokens) if inside]  # words that are read
+        self.heads = words.heads
+        self.counts: Arrays = {}
+        self.marks = np.zeros((len(tokens), len(tags)), np.float32)  # [T, G]
+        for word in self.seen:
+            if words.tags and words.tags[word] in tags:
+                self.marks[self.tokens[word], tags.index(words.tags[word])] = 1
+        if tags:
+            self.counts["share"] = (self.marks.mean(0) * len(kinds.queries)).astype(np.float32)
+        if self.heads:
+            self.ends = [w for w in self.seen if self.heads[w] in self.seen]
+            apart = np.array([self.heads[w] - w for w in self.ends], int)
+            near = apart[np.abs(apart) <= FAR] + FAR
+            self.counts["fixed"] = np.bincount(near, minlength=2 * FAR + 1).astype(np.int32)
+            self.counts["words"] = np.array(len(self.ends))
+
+    def measured(self, weights: np.ndarray) -> Arrays:
+        """Of one layer, float32 [H, T, T]."""
+        found: Arrays = {}
+        if self.marks.shape[1]:
+            found["mass"] = (weights[:, self.kinds.queries] @ self.marks).sum(1)  # [H, G]
+        if self.heads:
+            found["right"] = self._right(weights)
+        return found
+
+    def _right(self, weights: np.ndarray) -> np.ndarray:
+        """How often the largest weight from a word, and to a word, is its head's: int32 [H, 2].
+
+        To a word of several tokens their weights are added, from one the mean is taken (Clark et
+        al. 2019, §4.1); a word itself is left out.
+        """
+        if not self.ends:
+            return np.zeros((len(weights), 2), np.int32)
+        groups = [self.tokens[word] for word in self.seen]
+        to = np.stack([weights[:, :, group].sum(-1) for group in groups], -1)  # [H, T, W]
+        between = np.stack([to[:, group].mean(1) for group in groups], 1)  # [H, W, W]
+        places = np.arange(len(groups))
+        between[:, places, places] = -1
+        place = {word: n for n, word in enumerate(self.seen)}
+        rows = [place[word] for word in self.ends]
+        wanted = np.array([place[self.heads[word]] for word in self.ends])
+        chosen = between.argmax(2)[:, rows], between.argmax(1)[:, rows]
+        return np.stack([(one == wanted).sum(1) for one in chosen], 1).astype(np.int32)
+
+
+# ── all texts ────────────────────────────────────────────────────────────────────────────────
+
+
+class Census(NamedTuple):
+    """What comes of the sums."""
+
+    columns: tuple[str, ...]
+    values: np.ndarray  # float64 [3, L, H, C]: mean, and the ends of its interval
+    tokens: int
+    fixed: tuple[int, float] | None
+
+
+def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> Census:
+    """Means over all query tokens, and 95 % intervals by a bootstrap over texts (percentiles).
+
+    Args:
+        arrays: as `of_text` gives them, with a row for each text.
+        resamples: 0: no intervals.
+    """
+    queries = arrays["queries"].astype(np.float64)  # [N]
+    counts = arrays["offsets"].sum(0)  # [L, H, offsets]
+    best = counts.argmax(-1)  # [L, H]
+    at_best = np.take_along_axis(arrays["offsets"], best[None, ..., None], -1)  # [N, L, H, 1]
+    parts: list[tuple[tuple[str, ...], np.ndarray, np.ndarray]] = [
+        (SUMMED, arrays["sums"], queries[:, None]),
+        (KEYS[len(SUMMED) :], at_best, queries[:, None]),
+    ]
+    fixed = None
+    if "mass" in arrays:
+        parts.append((tuple(f"tag {tag}" for tag in tags), arrays["mass"], arrays["share"]))
+    if "right" in arrays:
+        words = arrays["words"].astype(np.float64)
+        parts.append((("head dependent", "head governor"), arrays["right"], words[:, None]))
+        offset = int(arrays["fixed"].sum(0).argmax())
+        share = float(arrays["fixed"].sum(0)[offset] / max(1.0, words.sum()))
+        fixed = offset - FAR, share
+    draws = _draws(len(queries), resamples)  # [1 + B, N]
+    columns, values = list[str](), list[np.ndarray]()
+    for names, sums, divisors in parts:
+        columns += names
+        values.append(_ends(draws, sums.astype(np.float64), divisors.astype(np.float64)))
+    columns.append("offset")
+    values.append(
+        np.broadcast_to((best - REACH).astype(np.float64)[..., None], (3, *best.shape, 1))
+    )
+    return Census(tuple(columns), np.concatenate(values, -1), int(queries.sum()), fixed)
+
+
+def _draws(count: int, resamples: int) -> np.ndarray:
+    """How often each text counts: first each once, then as drawn; float64 [1 + B, N]."""
+    rng = np.random.default_rng(SEED)
+    drawn = rng.multinomial(count, np.full(count, 1 / count), resamples)
+    return np.concatenate([np.ones((1, count)), drawn])
+
+
+def _ends(draws: np.ndarray, sums: np.ndarray, divisors: np.ndarray) -> np.ndarray:
+    """Means and interval, float64 [3, L, H, C], of [N, L, H, C] over [N, 1 or C]."""
+    shape = sums.shape[1:]
+    below = draws @ divisors  # [1 + B, 1 or C]
+    every = (draws @ sums.reshape(len(sums), -1)).reshape(len(draws), *shape)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        every = every / below[:, None, None, :]
+    if len(draws) == 1:
+        return np.concatenate([every, np.full((2, *shape), np.nan)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a tag that no chosen text has
+        low, high = np.nanpercentile(every[1:], (2.5, 97.5), axis=0)
+    return np.stack([every[0], low, high])
+
+
+# ── words ────────────────────────────────────────────────────────────────────────────────────
+
+
+def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
+    """The words of each row with their tags and heads; none where nobody says either.
+
+    A row whose columns do not fit its words has neither.
+    """
+    if rows.tags is None:
+        return []
+    found = []
+    for number, cell in enumerate(rows.texts):
+        words, tags = words_of(cell), words_of(rows.tags[number])
+        ends = np.cumsum([len(word) + 1 for word in words]).tolist()
+        spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
+        governors = words_of(heads[number]) if heads is not None else []
+        numbers = [int(one) - 1 if one.isdecimal() else -1 for one in governors]
+        fits = len(numbers) == len(words)
+        found.append(
+            Words(
+                spans,
+                tags if len(tags) == len(words) else [],
+                numbers if fits else [-1] * len(words) if heads is not None else [],
+            )
+        )
+    return found
+
+
+def frequent_tags(words: Sequence[Words]) -> list[str]:
+    """The most frequent tags, without “O”, the one of all words that are in no span."""
+    counts = Counter(tag for one in words for tag in one.tags if tag != "O")
+    return [tag for tag, _ in counts.most_common(MAX_TAGS)]

@@ -1,0 +1,82 @@
+"""What each head gathers on average over many texts, to be put in its place.
+
+Shapes: L layers, T tokens, D hidden size, N texts.
+"""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.atomic_write import write_file
+from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.explore.ablation import gathered_by
+from engine.explore.over_texts import Arrays, Kept, over_texts, question_key
+from engine.messages.explore.text_set import AverageHeads, HeadsAveraged
+from engine.messages.question import Answer
+from engine.models.attention import Attention
+from engine.models.checkpoint import Checkpoint
+from engine.tasks.finite import not_finite
+from engine.tasks.inputs import typed
+
+
+def average(
+    checkpoint: Checkpoint, question: AverageHeads, scratch: Path, tell: Callable[[Answer], object]
+) -> HeadsAveraged:
+    """The last answer; `tell` hears how far it is. The file lies beside what is kept.
+
+    Raises StudioError where the texts cannot be read.
+    """
+    total = len(rows_of(question.texts))
+
+    def hear(done: int) -> None:
+        if done < total:
+            tell(HeadsAveraged(to=question.number, done=done, total=total))
+
+    found = means(checkpoint, question, hear)
+    content = io.BytesIO()
+    np.save(content, found)
+    file = (question.kept or scratch) / f"head-means-{question_key(question)}.npy"
+    write_file(file, content.getvalue())
+    return HeadsAveraged(to=question.number, done=total, total=total, file=file)
+
+
+def means(
+    checkpoint: Checkpoint,
+    question: AverageHeads,
+    hear: Callable[[int], object] = lambda done: None,
+) -> np.ndarray:
+    """What the heads gather, float32 [L, D], the mean over all tokens of all texts; `hear` is told
+    how many texts are done."""
+    pairs = typed_pairs(rows_of(question.texts))
+
+    def compute(start: int, stop: int) -> Arrays:
+        each = [of_text(checkpoint, *pairs[number]) for number in range(start, stop)]
+        return {
+            "sums": np.stack([sums for sums, _ in each]),
+            "tokens": np.array([tokens for _, tokens in each]),
+        }
+
+    arrays = over_texts(Kept(question), len(pairs), compute, lambda _, __, done: hear(done))
+    mean = arrays["sums"].sum(0) / arrays["tokens"].sum()
+    return np.asarray(mean, np.float32)
+
+
+@torch.inference_mode()
+def of_text(checkpoint: Checkpoint, text: str, pair: str | None) -> tuple[np.ndarray, int]:
+    """The sums over the tokens of a text, special ones too, float64 [L, D], and how many."""
+    given, network = typed(checkpoint, text, pair), checkpoint.network
+    sums = np.zeros((network.spec.layers, network.spec.hidden_size))
+
+    def note(height: int, _: Attention, gathered: Tensor) -> Tensor:
+        sums[height] = gathered.flatten(0, -2).cpu().double().sum(0).numpy()
+        return gathered
+
+    with gathered_by(network, note):
+        network.encoder(given.tokens, given.segments)
+    if not np.isfinite(sums).all():
+        raise not_finite()
+    return sums, given.tokens.size(1)

@@ -1,0 +1,272 @@
+"""How many heads a model can lose before it gets worse (Michel et al. 2019, §4), and its copy
+without them.
+
+Shapes: L layers, H heads, N texts, K size of a head, D hidden size.
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from engine.atomic_write import whole_folder
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.text_sets import rows_of
+from engine.errors import StudioError
+from engine.explore.ablation import Head, heads_off
+from engine.explore.head_importance import check_loss, prepared, weighed
+from engine.explore.over_texts import TELL_SECONDS, Kept
+from engine.explore.text_scores import BATCH, MAX_LENGTH, learner_of_rows
+from engine.messages.explore.text_set import (
+    HeadsPruned,
+    HeadsRemoved,
+    PruneHeads,
+    PruningRound,
+    RemoveHeads,
+    TextSet,
+    WeighHeads,
+)
+from engine.messages.question import Answer
+from engine.models.checkpoint import Checkpoint, load, write_copy
+from engine.models.encoder import Layer
+from engine.models.network import Network
+from engine.phrases import phrase
+from engine.progress import ProgressCallback
+from engine.tasks.evaluating import collect_predictions
+from engine.tasks.learner import Learner
+
+WEIGHED = 128  # texts that the importance is computed on, drawn evenly from all of them
+MASKED_ACCURACY = "accuracy"  # of masked tokens, where there is no task head
+
+
+def prune(
+    checkpoint: Checkpoint, question: PruneHeads, tell: Callable[[Answer], object]
+) -> HeadsPruned:
+    """The last answer; `tell` hears of the rounds before. Takes the plain network.
+
+    The figure is that by which the task chooses checkpoints, or the accuracy for every seventh
+    token, masked, of a model with an MLM head alone. One head at least stays.
+
+    Raises StudioError as `weighed` does.
+    """
+    return _Pruning(checkpoint, question, tell).run()
+
+
+class _Pruning:
+    """The rounds of one question."""
+
+    def __init__(
+        self, checkpoint: Checkpoint, question: PruneHeads, tell: Callable[[Answer], object]
+    ) -> None:
+        if question.head_means is not None:
+            raise StudioError(
+                phrase("Pruned heads add nothing, and the mean of a head is not nothing."),
+                phrase("Choose zero in place of the heads that are off."),
+            )
+        self.checkpoint, self.question, self._tell = checkpoint, question, tell
+        self.rows = rows_of(question.texts)
+        self.learner = learner_of_rows(checkpoint, self.rows)
+        check_loss(checkpoint, self.learner, self.rows)
+        self.metric = MASKED_ACCURACY if self.learner is None else self.learner.best_metric
+        self.units = units(checkpoint.network)
+        every = sum(len(unit) for unit in self.units)
+        each = max(1, round(question.fraction * every))
+        self.each = max(1, each // len(self.units[0]))  # units of a round
+        self.sample = _sample(question.texts, len(self.rows))
+        self.sampled = min(len(self.rows), WEIGHED)
+        rounds = math.ceil((len(self.units) - 1) / self.each)
+        self.total = len(self.rows) + rounds * (self.sampled + len(self.rows))
+        self.done = 0.0
+        self._told = time.perf_counter()
+        self.rounds: list[PruningRound] = []
+
+    def run(self) -> HeadsPruned:
+        kept = Kept(self.question)
+        for chunk in kept.chunks:
+            heads = tuple((int(layer), int(head)) for layer, head in chunk["heads"][0])
+            self.done += len(self.rows) + (self.sampled if self.rounds else 0)
+            self._add(heads, float(chunk["figure"][0]))
+            if not self.is_within:
+                return self._answer(True)
+        if not self.rounds:
+            self._measure(kept, self.question.heads_off)
+        while self.is_within and (next_ones := self._least_important()):
+            self._measure(kept, next_ones)
+        return self._answer(True)
+
+    @property
+    def off(self) -> tuple[Head, ...]:
+        """All heads that are off by now."""
+        return tuple(sorted({head for one in self.rounds for head in one.heads}))
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the last round is allowed."""
+        return self._is_allowed(self.rounds[-1])
+
+    def _is_allowed(self, one: PruningRound) -> bool:
+        whole = self.rounds[0].figure
+        if one is self.rounds[0]:
+            return True
+        if one.figure is None or whole is None:
+            return False
+        return one.figure >= whole - self.question.max_fall - 1e-9
+
+    def _least_important(self) -> tuple[Head, ...]:
+        """The heads of the next round; none where one head would be left at the most."""
+        off = set(self.off)
+        left = [unit for unit in self.units if not off.issuperset(unit)]
+        count = min(self.each, len(left) - 1)
+        if count < 1:
+            return ()
+        asked = WeighHeads(
+            checkpoint=self.question.checkpoint,
+            texts=self.sample,
+            kept=self.question.kept,
+            heads_off=self.off,
+        )
+        before = self.done
+        with heads_off(self.checkpoint.network, self.off):
+            arrays = weighed(
+                self.checkpoint, asked, lambda _, first, done: self._say(before + done)
+            )
+        importance = arrays["importance"].mean(0)  # [L, H]
+        norms = np.linalg.norm(importance, axis=1, keepdims=True)  # by layer, as in §4.1
+        importance = importance / np.maximum(norms, np.finfo(float).tiny)
+        left.sort(key=lambda unit: (sum(importance[head] for head in unit), unit))
+        return tuple(sorted(head for unit in left[:count] for head in unit))
+
+    def _measure(self, kept: Kept, heads: tuple[Head, ...]) -> None:
+        """One round: the figure without these heads and those before."""
+        before = self.done
+
+        def progress(done: int, total: int) -> None:
+            self._say(before + len(self.rows) * done / max(1, total))
+
+        with heads_off(self.checkpoint.network, sorted({*self.off, *heads})):
+            figure = figure_of(self.checkpoint, self.learner, self.rows, progress)
+        kept.add(
+            {
+                "figure": np.array([figure]),
+                "heads": np.array(heads, np.int64).reshape(1, len(heads), 2),
+            }
+        )
+        self._add(heads, figure)
+        self._say(before + len(self.rows))
+
+    def _add(self, heads: tuple[Head, ...], figure: float) -> None:
+        self.rounds.append(
+            PruningRound(heads=heads, figure=figure if math.isfinite(figure) else None)
+        )
+
+    def _say(self, done: float) -> None:
+        self.done, now = done, time.perf_counter()
+        if now - self._told >= TELL_SECONDS:
+            self._told = now
+            self._tell(self._answer(False))
+
+    def _answer(self, is_last: bool) -> HeadsPruned:
+        allowed = [one for one in self.rounds if self._is_allowed(one)]
+        return HeadsPruned(
+            to=self.question.number,
+            done=self.total if is_last else min(int(self.done), self.total - 1),
+            total=self.total,
+            rounds=tuple(self.rounds),
+            metric=self.metric,
+            pruned=tuple(sorted({head for one in allowed for head in one.heads})),
+        )
+
+
+def units(network: Network) -> list[tuple[Head, ...]]:
+    """The heads whose weights can go alone: of a layer that works at several heights, one of its
+    heads at all of them."""
+    heights: dict[torch.nn.Module, list[int]] = {}
+    for height, module in enumerate(network.encoder.passes()):
+        heights.setdefault(module, []).append(height)
+    return [
+        tuple((layer, head) for layer in layers)
+        for layers in heights.values()
+        for head in range(network.spec.heads)
+    ]
+
+
+def figure_of(
+    checkpoint: Checkpoint,
+    learner: Learner | None,
+    rows: Rows,
+    progress: ProgressCallback = lambda done, total: None,
+) -> float:
+    """How good the model is on rows; more is better, NaN where that is not defined."""
+    if learner is None:
+        return _masked_accuracy(checkpoint, rows, progress)
+    sentence = checkpoint.network.heads.sentence
+    stated = None if sentence is None else sentence.max_length
+    longest = min(MAX_LENGTH, checkpoint.spec.max_positions, stated or MAX_LENGTH)
+    found = collect_predictions(checkpoint, learner, rows, longest, BATCH, progress)
+    return found.report().metrics().get(learner.best_metric, math.nan)
+
+
+@torch.inference_mode()
+def _masked_accuracy(checkpoint: Checkpoint, rows: Rows, progress: ProgressCallback) -> float:
+    """The share of masked tokens that are predicted; the same tokens as for the importance."""
+    network, right, count = checkpoint.network, 0, 0
+    assert network.mlm is not None
+    for number in range(len(rows)):
+        batch, _ = prepared(checkpoint, None, rows.take([number]))
+        assert batch.positions is not None
+        last = network.encoder(batch.tokens, batch.segments).last[0, batch.positions]
+        if len(batch.positions):
+            said = network.mlm(last)[:, : checkpoint.tokenizer.size].argmax(-1)
+            right += int((said == batch.targets).sum())
+            count += len(batch.positions)
+        progress(number + 1, len(rows))
+    return right / count if count else math.nan
+
+
+def _sample(texts: TextSet, count: int) -> TextSet:
+    """The texts that the importance is computed on."""
+    if count <= WEIGHED:
+        return texts
+    numbers = texts.rows if texts.rows is not None else range(count)
+    chosen = np.linspace(0, count - 1, WEIGHED).round().astype(int)
+    return texts.model_copy(update={"rows": tuple(int(numbers[n]) for n in chosen)})
+
+
+# ── a copy without them ──────────────────────────────────────────────────────────────────────
+
+
+def remove(question: RemoveHeads) -> HeadsRemoved:
+    """A checkpoint in whose output matrices the columns of these heads are zero.
+
+    It loads wherever the original did, and is as large. It appears whole or not at all.
+
+    Raises StudioError where there is no such head, or a layer works at several heights and the
+    head is not among `heads` at all of them.
+    """
+    loaded = load(question.checkpoint)
+    cut(loaded.network, question.heads)
+    with whole_folder(question.into) as inside:
+        write_copy(loaded, question.checkpoint, inside)
+    return HeadsRemoved(to=question.number, folder=question.into)
+
+
+@torch.no_grad()
+def cut(network: Network, heads: tuple[Head, ...]) -> None:
+    """Make the columns of these heads in the output matrices zero. Raises as `remove` does."""
+    with heads_off(network, heads):  # which says what is not there
+        pass
+    wanted, layers = set(heads), list(network.encoder.passes())
+    for unit in units(network):
+        if not wanted.intersection(unit):
+            continue
+        if not wanted.issuperset(unit):
+            raise StudioError(
+                phrase("Layers of this model share their weights, so a head has the same in each."),
+                phrase("Choose head {head} of all layers that share them.", head=unit[0][1] + 1),
+            )
+        layer = layers[unit[0][0]]
+        assert isinstance(layer, Layer)
+        size = layer.attention.head_size
+        layer.attention.output.weight[:, unit[0][1] * size : (unit[0][1] + 1) * size] = 0

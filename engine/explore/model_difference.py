@@ -1,0 +1,284 @@
+"""What one model has that another has not, on the same texts.
+
+Shapes: N texts, L layers, H heads, T tokens, Q of them that are not special, D hidden size.
+"""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from engine.data.columns.words import typed_words
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.explore.cka import linear_cka
+from engine.explore.head_census import histograms
+from engine.explore.layers import steps
+from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.explore.text_scores import learner_of_rows, outcomes_of
+from engine.head_measures import TokenKinds, head_sums
+from engine.messages.explore.text_set import CompareModels, ModelsDiffered
+from engine.messages.question import Answer
+from engine.models.checkpoint import Checkpoint
+from engine.models.encoder import Encoded
+from engine.serving.serving import Serving
+from engine.tasks.finite import finite
+from engine.tasks.inputs import Inputs, max_tokens, typed
+
+MAX_VECTORS = 4_000  # of all texts, that a CKA is of
+SAME = 0.5  # mean cosine of the token embeddings, from which on one model came from the other
+SEED = 7
+
+
+def compare(
+    a: Serving, b: Serving, question: CompareModels, scratch: Path, tell: Callable[[Answer], object]
+) -> ModelsDiffered:
+    """The last answer; `tell` hears of the means of the texts before."""
+    rows = rows_of(question.texts)
+    pairs = typed_pairs(rows)
+    is_comparable = comparable(a.exact, b.exact, question) and all(
+        same_tokens(a.exact, b.exact, *pair) for pair in pairs
+    )
+    spec = a.exact.network.spec, b.exact.network.spec
+    heights = _heights(spec[0].layers + 1, spec[1].layers + 1)
+    each = max(2, -(-MAX_VECTORS // len(pairs)))
+    sums: Arrays = {}
+
+    def compute(start: int, stop: int) -> Arrays:
+        found = [
+            of_text(a.exact, b.exact, *pairs[n], each, is_comparable) for n in range(start, stop)
+        ]
+        arrays = {name: np.stack([one[name] for one in found]) for name in found[0]}
+        return arrays | _said(a, b, rows.take(range(start, stop)), arrays["kl"])
+
+    def answer(arrays: Arrays, done: int, is_whole: bool) -> ModelsDiffered:
+        found = summary(arrays, is_whole)
+        with tempfile.NamedTemporaryFile(
+            dir=scratch, prefix="difference-", suffix=".npz", delete=False
+        ) as file:
+            np.savez(file, heights=heights, **found.arrays)  # type: ignore[arg-type]
+        said = zip(arrays["said_a"].tolist(), arrays["said_b"].tolist(), strict=True)
+        return ModelsDiffered(
+            to=question.number,
+            done=done,
+            total=len(pairs),
+            file=Path(file.name),
+            comparable=is_comparable,
+            vectors=found.vectors,
+            of_words=found.of_words,
+            predictions=tuple(said) if is_whole else (),
+        )
+
+    def on_part(arrays: Arrays, first: int, done: int) -> None:
+        for name in ("js", "sums_a", "sums_b", "offsets_a", "offsets_b", "queries"):
+            if name in arrays:
+                added = arrays[name].sum(0, dtype=np.float64)[None]
+                sums[name] = added if not first or name not in sums else sums[name] + added
+        for name in ("kl", "said_a", "said_b"):
+            before = [sums[name]] if first and name in sums else []
+            sums[name] = np.concatenate([*before, arrays[name]])
+        if done < len(pairs):
+            tell(answer(sums, done, False))
+
+    arrays = over_texts(Kept(question), len(pairs), compute, on_part)
+    return answer(arrays, len(pairs), True)
+
+
+def comparable(a: Checkpoint, b: Checkpoint, question: CompareModels) -> bool:
+    """Whether heads correspond: both are of one run, or the token embeddings of one are mostly
+    those of the other. Vectors of models that were trained apart are at right angles."""
+    one, two = a.network.spec, b.network.spec
+    if (one.layers, one.heads, one.family) != (two.layers, two.heads, two.family):
+        return False
+    folders = question.checkpoint, question.other
+    of_runs = all(folder.parent.name == "checkpoints" for folder in folders)
+    if of_runs and folders[0].parent == folders[1].parent:
+        return True
+    first, second = (c.network.encoder.embeddings.token.weight.detach() for c in (a, b))
+    if first.shape != second.shape:
+        return False
+    return float(F.cosine_similarity(first, second, dim=-1).mean()) >= SAME
+
+
+def same_tokens(a: Checkpoint, b: Checkpoint, text: str, pair: str | None) -> bool:
+    """Whether both cut a text into the same tokens."""
+    one, two = (c.tokenizer.encode(text, pair, max_tokens(c)).ids for c in (a, b))
+    return one == two
+
+
+# ── one text ─────────────────────────────────────────────────────────────────────────────────
+
+
+@torch.inference_mode()
+def of_text(
+    a: Checkpoint, b: Checkpoint, text: str, pair: str | None, each: int, heads: bool
+) -> Arrays:
+    """What is measured of one text, by name.
+
+    js: float64 [L, H], summed over the query tokens. sums_a, sums_b: float64 [L, H, 11].
+    offsets_a, offsets_b: int32 [L, H, offsets]. queries: int. kl: float64, of the predictions of
+    MLM heads. vectors_a, vectors_b: float16 [heights, each, D], of which `vectors` are used;
+    by_word: bool.
+    """
+    one, two = typed(a, text, pair), typed(b, text, pair)
+    same = [t.id for t in one.described] == [t.id for t in two.described]
+    found: dict[str, np.ndarray] = {"by_word": np.array(not same)}
+    hidden = [
+        a.network.encoder(one.tokens, one.segments, keep_hidden=True),
+        b.network.encoder(two.tokens, two.segments, keep_hidden=True),
+    ]
+    groups = _groups(one, two, text, same)
+    rng = np.random.default_rng(SEED + len(text))
+    chosen = np.sort(rng.permutation(len(groups))[:each])
+    heights = _heights(len(hidden[0].hidden), len(hidden[1].hidden))
+    for name, encoded, place, numbers in zip("ab", hidden, (0, 1), heights.tolist(), strict=True):
+        layers = [finite(encoded.hidden[number][0]) for number in numbers]
+        taken = np.zeros((len(layers), each, layers[0].size(-1)), np.float16)
+        for row, group in enumerate(chosen):
+            inside = groups[group][place]
+            taken[:, row] = torch.stack([layer[inside].mean(0) for layer in layers]).cpu().numpy()
+        found[f"vectors_{name}"] = taken
+    found["vectors"] = np.array(len(chosen))
+    found["kl"] = np.array(_kl_of_tokens(a, b, one, same, hidden))
+    if heads and same:
+        found |= _of_heads(a, b, one, two)
+    return found
+
+
+def _of_heads(a: Checkpoint, b: Checkpoint, one: Inputs, two: Inputs) -> Arrays:
+    kinds = TokenKinds.of(one.described, a.network.spec.is_causal)
+    found: dict[str, list[np.ndarray]] = {}
+    for first, second in zip(steps(a.network, one), steps(b.network, two), strict=True):
+        weights = [step.weights.float().cpu().numpy() for step in (first, second)]
+        rows = [layer[:, kinds.queries].astype(np.float64) for layer in weights]
+        found.setdefault("js", []).append(jensen_shannon(*rows).sum(-1))
+        for name, layer in zip("ab", weights, strict=True):
+            sums, offsets = head_sums(layer, kinds)
+            found.setdefault(f"sums_{name}", []).append(sums)
+            found.setdefault(f"offsets_{name}", []).append(histograms(offsets))
+    arrays = {name: np.stack(layers) for name, layers in found.items()}
+    return arrays | {"queries": np.array(len(kinds.queries))}
+
+
+def jensen_shannon(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """½ KL(p ‖ m) + ½ KL(q ‖ m), m = (p + q) / 2, in nats, from 0 to ln 2; float64 [..., T] to
+    [...] (Lin 1991)."""
+    middle = (p + q) / 2  # of equal ones exactly these
+
+    def part(one: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(one > 0, one * np.log(one / middle), 0.0)
+        found: np.ndarray = terms.sum(-1)
+        return found
+
+    found: np.ndarray = (part(p) + part(q)) / 2
+    return found
+
+
+def _groups(one: Inputs, two: Inputs, text: str, same: bool) -> list[tuple[list[int], list[int]]]:
+    """Tokens of A and of B that stand for the same; of models with different tokens, words."""
+    if same:
+        return [([n], [n]) for n, token in enumerate(one.described) if not token.special]
+    found = []
+    for start, end in typed_words(text):
+        inside = [
+            [
+                n
+                for n, t in enumerate(given.described)
+                if not t.special and t.segment == 0 and t.start < end and t.end > start
+            ]
+            for given in (one, two)
+        ]
+        if all(inside):
+            found.append((inside[0], inside[1]))
+    return found
+
+
+def _heights(first: int, second: int) -> np.ndarray:
+    """Which heights are held beside one another, int [2, heights]: all of the lower model, and
+    those at the same share of the way up of the other."""
+    fewest = min(first, second)
+    return np.stack(
+        [np.round(np.linspace(0, one - 1, fewest)).astype(int) for one in (first, second)]
+    )
+
+
+def _kl_of_tokens(
+    a: Checkpoint, b: Checkpoint, one: Inputs, same: bool, hidden: list[Encoded]
+) -> float:
+    """Mean KL(A ‖ B) of what MLM heads predict at each token that is shown; NaN where one has no
+    such head, or they have other vocabularies."""
+    first, second = a.network.mlm, b.network.mlm
+    if not same or first is None or second is None or a.spec.vocab_size != b.spec.vocab_size:
+        return float("nan")
+    inside = [n for n, token in enumerate(one.described) if not token.special]
+    if not inside:
+        return float("nan")
+    logs = [
+        head(encoded.last[0, inside]).float().log_softmax(-1)
+        for head, encoded in zip((first, second), hidden, strict=True)
+    ]
+    return float((logs[0].exp() * (logs[0] - logs[1])).sum(-1).mean())
+
+
+def _said(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
+    """The predictions of fine-tuned models, and KL(A ‖ B) of their classes, float64 [N]."""
+    first, second = (learner_of_rows(one.exact, rows) for one in (a, b))
+    nothing = np.full(len(rows), "")
+    if first is None or second is None:
+        return {"kl": kl, "said_a": nothing, "said_b": nothing}
+    made = [outcomes_of(serving, rows.unlabelled()) for serving in (a, b)]
+    said = [np.array([text[:200] for text in one.predicted]) for one in made]
+    p, q = (one.scores for one in made)
+    if first.labels == second.labels and p is not None and q is not None and p.shape == q.shape:
+        several = first.task.kind == "multi_label"
+        kl = kl_of_classes(p.astype(np.float64), q.astype(np.float64), several)
+    return {"kl": kl, "said_a": said[0], "said_b": said[1]}
+
+
+def kl_of_classes(p: np.ndarray, q: np.ndarray, independent: bool) -> np.ndarray:
+    """KL(p ‖ q) of each row, float64 [N]; of `independent` labels the sum of those of each."""
+    tiny = np.finfo(np.float32).tiny
+    p, q = np.maximum(p, tiny), np.maximum(q, tiny)
+    found = p * np.log(p / q)
+    if independent:
+        r, s = np.maximum(1 - p, tiny), np.maximum(1 - q, tiny)
+        found = found + r * np.log(r / s)
+    total: np.ndarray = found.sum(-1)
+    return total
+
+
+# ── all texts ────────────────────────────────────────────────────────────────────────────────
+
+
+class Difference(NamedTuple):
+    arrays: Arrays  # as `ModelsDiffered` says
+    vectors: int
+    of_words: bool
+
+
+def summary(arrays: Arrays, is_whole: bool = True) -> Difference:
+    """Means over all query tokens; the CKA once all texts are there."""
+    found: Arrays = {"kl": arrays["kl"]}
+    if "js" in arrays:
+        queries = arrays["queries"].sum()
+        found["divergence"] = arrays["js"].sum(0) / queries
+        means = [
+            np.concatenate([sums.sum(0), offsets.sum(0).max(-1)[..., None]], -1) / queries
+            for sums, offsets in (
+                (arrays["sums_a"], arrays["offsets_a"]),
+                (arrays["sums_b"], arrays["offsets_b"]),
+            )
+        ]
+        found["columns"] = means[1] - means[0]
+    if not is_whole:
+        return Difference(found | {"cka": np.zeros(0)}, 0, False)
+    used = [(n, row) for n, count in enumerate(arrays["vectors"].tolist()) for row in range(count)]
+    texts, places = (np.array([one[i] for one in used], int) for i in (0, 1))
+    one, two = (arrays[f"vectors_{name}"][texts, :, places] for name in "ab")  # [N, heights, D]
+    found["cka"] = np.array([linear_cka(one[:, n], two[:, n]) for n in range(one.shape[1])])
+    return Difference(found, len(used), bool(arrays["by_word"].any()))

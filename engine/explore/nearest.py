@@ -1,0 +1,76 @@
+"""The rows of a data set that are nearest to a text; their vectors are computed once, and kept."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.data.datasets.store import Rows, open_dataset
+from engine.errors import StudioError
+from engine.messages.explore.nearest import (
+    EncodeRows,
+    FindNearest,
+    NearestRows,
+    NearRow,
+    RowsEncoded,
+)
+from engine.messages.question import Working
+from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
+from engine.regular_file import regular
+from engine.tasks.similarity import nearest, sentence_vectors
+from engine.tasks.vector_files import save_vectors
+
+SHOWN_CHARACTERS = 500  # of the text of a row
+
+
+def encode_rows(
+    model: Checkpoint, question: EncodeRows, tell: Callable[[Working], object]
+) -> RowsEncoded:
+    """Write the vectors, whole or not at all. Raises StudioError where there are no rows."""
+    rows = _rows(question)
+    stage = phrase("Computing vectors")
+
+    def progress(done: int, total: int) -> None:
+        tell(Working(to=question.number, stage=stage, done=done, total=total))
+
+    vectors = sentence_vectors(model, rows.texts, progress=progress)
+    question.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    save_vectors(question.file, vectors)
+    return RowsEncoded(to=question.number, rows=len(rows))
+
+
+def find_nearest(model: Checkpoint, question: FindNearest) -> NearestRows:
+    """Raises StudioError where the vectors are gone, or are not those of the rows."""
+    rows = _rows(question)
+    try:
+        vectors = np.load(regular(question.file), mmap_mode="r")
+    except (OSError, ValueError) as error:
+        raise _no_vectors() from error
+    query = sentence_vectors(model, [question.text])[0]  # [D]
+    if vectors.shape != (len(rows), len(query)) or vectors.dtype != np.float32:
+        raise _no_vectors()
+    found = nearest(query, vectors, question.top)
+    return NearestRows(
+        to=question.number,
+        rows=len(rows),
+        nearest=tuple(
+            NearRow(number=n + 1, text=rows.texts[n][:SHOWN_CHARACTERS], cosine=float(cosine))
+            for n, cosine in zip(found.numbers.tolist(), found.cosines, strict=True)
+        ),
+    )
+
+
+def _rows(question: EncodeRows | FindNearest) -> Rows:
+    rows = open_dataset(question.data).rows(question.part)
+    if not len(rows):
+        raise StudioError(
+            phrase("The data set has no rows in this split."), phrase("Choose another split.")
+        )
+    return rows
+
+
+def _no_vectors() -> StudioError:
+    return StudioError(
+        phrase("The vectors of these rows are not there any more."),
+        phrase("Compute them again."),
+    )

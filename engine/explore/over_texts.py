@@ -1,0 +1,145 @@
+"""Work over many texts: told of twice a second, cancelled at once, resumed where it was.
+
+What is computed of each text lies as arrays in chunks, in a folder named after the question and
+the files of the checkpoint.
+"""
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from engine.atomic_write import disk_errors_for, whole_file
+from engine.messages.explore.text_set import SetQuestion
+from engine.regular_file import regular
+
+Arrays = dict[str, np.ndarray]  # by name, with a row for each text
+
+TELL_SECONDS = 0.5
+LONG, SHORT = 0.4, 0.15  # s of a slice, above and below which the next is smaller or larger
+MAX_SLICE = 256  # texts
+MAX_FOLDERS, MAX_BYTES = 40, 500_000_000  # of what is kept of earlier questions
+
+
+class Kept:
+    """What is computed already; without a folder it lasts as long as this object."""
+
+    def __init__(self, question: SetQuestion) -> None:
+        self.folder: Path | None = None
+        self.chunks: list[Arrays] = []
+        if question.kept is not None:
+            self.folder = question.kept / question_key(question)
+            with disk_errors_for(self.folder):
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make_room(question.kept, self.folder)
+            self._read()
+
+    @property
+    def rows(self) -> int:
+        return sum(len(next(iter(chunk.values()))) for chunk in self.chunks)
+
+    def arrays(self) -> Arrays:
+        """Those of all texts that are done, in their order."""
+        return joined(self.chunks)
+
+    def add(self, chunk: Arrays) -> None:
+        """Keep more; the file is there whole or not at all."""
+        if self.folder is not None:
+            path = self.folder / f"chunk-{len(self.chunks):08}.npz"
+            with disk_errors_for(path), whole_file(path) as file, open(file, "wb") as out:
+                np.savez(out, **chunk)  # type: ignore[arg-type]
+        self.chunks.append(chunk)
+
+    def _read(self) -> None:
+        assert self.folder is not None
+        for number, path in enumerate(sorted(self.folder.glob("chunk-*.npz"))):
+            try:
+                if path.name != f"chunk-{number:08}.npz" or path.is_symlink():
+                    raise ValueError(path.name)
+                with np.load(regular(path), allow_pickle=False) as stored:
+                    self.chunks.append({name: stored[name] for name in stored.files})
+            except (OSError, ValueError, BadZipFile, EOFError):
+                self.chunks = []
+                shutil.rmtree(self.folder, ignore_errors=True)
+                self.folder.mkdir(mode=0o700, exist_ok=True)
+                return
+
+
+def over_texts(
+    kept: Kept,
+    count: int,
+    compute: Callable[[int, int], Arrays],
+    tell: Callable[[Arrays, int, int], object],
+) -> Arrays:
+    """Compute what is not kept yet of `count` texts, and give the arrays of all.
+
+    Args:
+        compute: gives the arrays of the texts from one number to another.
+        tell: hears of what has become known, as (arrays, first text, texts that are done).
+    """
+    done = min(kept.rows, count)
+    if done:
+        tell(kept.arrays(), 0, done)
+    pending: list[Arrays] = []
+    told, size = time.perf_counter(), 1
+    while done < count:
+        began = time.perf_counter()
+        stop = min(done + size, count)
+        pending.append(compute(done, stop))
+        done, now = stop, time.perf_counter()
+        if now - began > LONG:
+            size = max(1, size // 2)
+        elif now - began < SHORT:
+            size = min(2 * size, MAX_SLICE)
+        if now - told >= TELL_SECONDS or done == count:
+            chunk = joined(pending)
+            kept.add(chunk)
+            pending, told = [], now
+            tell(chunk, done - len(next(iter(chunk.values()))), done)
+    return kept.arrays()
+
+
+def joined(chunks: list[Arrays]) -> Arrays:
+    """One after another."""
+    names = chunks[0] if chunks else ()
+    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}
+
+
+def question_key(question: SetQuestion) -> str:
+    """What the numbers depend on: what was asked, and the files of the checkpoint."""
+    asked = question.model_dump(mode="json", exclude={"number", "side", "kept", *question.free})
+    asked["files"] = sorted(
+        (file.name, file.stat().st_size, file.stat().st_mtime_ns)
+        for folder in _folders(question)
+        if folder.is_dir()
+        for file in folder.iterdir()
+        if file.is_file()
+    )
+    return hashlib.sha256(json.dumps(asked).encode("utf-8")).hexdigest()[:24]
+
+
+def _folders(question: SetQuestion) -> tuple[Path, ...]:
+    data = question.texts.data
+    other = getattr(question, "other", None)  # of two models
+    return tuple(
+        folder
+        for folder in (question.checkpoint, other, None if data is None else data.folder)
+        if folder is not None
+    )
+
+
+def _make_room(parent: Path, present: Path) -> None:
+    """Remove what was asked for longest ago, until there is not too much of it."""
+    present.touch()
+    folders = [path for path in parent.iterdir() if path.is_dir() and path != present]
+    folders.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    used = 0
+    for number, folder in enumerate(folders, start=2):
+        used += sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+        if number > MAX_FOLDERS or used > MAX_BYTES:
+            shutil.rmtree(folder, ignore_errors=True)

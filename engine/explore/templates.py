@@ -1,0 +1,138 @@
+"""How much a filler makes a target more likely, in templates (Kurita et al. 2019)."""
+
+import re
+from typing import NamedTuple
+
+import torch
+
+from engine.errors import StudioError
+from engine.explore.candidates import holds
+from engine.explore.candidates import score as score_candidates
+from engine.explore.fill_mask import mlm_head
+from engine.messages.explore.candidates import Candidate, ScoreCandidates
+from engine.messages.explore.templates import (
+    FILLER,
+    TARGET,
+    ScoreTemplates,
+    TargetScore,
+    TemplateRow,
+    TemplatesScored,
+)
+from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
+from engine.tasks.inputs import typed
+
+ROWS = 4  # of one answer, so that the next question never waits long
+
+
+class Filled(NamedTuple):
+    """A template with a filler; its target is masked."""
+
+    text: str
+    filler: tuple[int, int]  # characters of it
+    target: int  # the character at which the mask of the target begins
+
+
+@torch.inference_mode()
+def score(checkpoint: Checkpoint, question: ScoreTemplates) -> TemplatesScored:
+    """The next rows from `start` on.
+
+    A target of several tokens stands as so many masks, which are filled from left to right; the
+    tokens of a masked filler stay masked.
+
+    Raises StudioError where the model has no MLM head or is left-to-right, or a template has not
+    one slot of each kind.
+    """
+    mlm_head(checkpoint)
+    if checkpoint.network.spec.is_causal:
+        raise StudioError(
+            phrase("A left-to-right model cannot fill a mask from both sides."),
+            phrase("Choose a model that was pre-trained with MLM."),
+        )
+    for number, template in enumerate(question.templates, start=1):
+        check(template, number)
+    count = len(question.fillers)
+    total = len(question.templates) * count
+    stop = min(question.start + ROWS, total)
+    rows = [
+        _row(checkpoint, question, *divmod(number, count)) for number in range(question.start, stop)
+    ]
+    return TemplatesScored(
+        to=question.number, rows=tuple(rows), next=stop if stop < total else None, total=total
+    )
+
+
+def check(template: str, number: int) -> None:
+    """Raise StudioError where a template, counted from 1, has not one slot of each kind."""
+    for slot in (FILLER, TARGET):
+        if len(_places(template, slot)) != 1:
+            raise StudioError(
+                phrase("Template {number} needs {slot} once.", number=number, slot=slot),
+                phrase("Write {target} works as a {filler}.", target=TARGET, filler=FILLER),
+            )
+
+
+def _places(template: str, slot: str) -> list[int]:
+    return [found.start() for found in re.finditer(re.escape(slot), template, re.IGNORECASE)]
+
+
+def filled(template: str, filler: str, mask: str) -> Filled:
+    """A template with a word in its place, and the mask in that of the target."""
+    at_filler, at_target = _places(template, FILLER)[0], _places(template, TARGET)[0]
+    put = {at_filler: (FILLER, filler), at_target: (TARGET, mask)}
+    text, end, begins = "", 0, dict[int, int]()
+    for place in sorted(put):
+        slot, word = put[place]
+        text += template[end:place]
+        begins[place] = len(text)
+        text += word
+        end = place + len(slot)
+    begin = begins[at_filler]
+    return Filled(text + template[end:], (begin, begin + len(filler)), begins[at_target])
+
+
+def _row(
+    checkpoint: Checkpoint, question: ScoreTemplates, template: int, filler: int
+) -> TemplateRow:
+    tokenizer = checkpoint.tokenizer
+    word = question.fillers[filler].strip()
+    made = filled(question.templates[template], word, tokenizer.token(tokenizer.mask))
+    given = typed(checkpoint, made.text, None)
+    own = [(n, token) for n, token in enumerate(given.described) if not token.special]
+    begin, end = made.filler
+    inside = [n for n, token in own if holds(token.start, token.end, begin, end)]
+    gap = next((n for n, token in own if token.start <= made.target < token.end), None)
+    names = tuple(given.described[n].text for n in inside)
+    problem = ""
+    if not inside:
+        problem = phrase("The filler is empty.")
+    elif any(given.described[n].id == tokenizer.unknown for n in inside):
+        problem = phrase("The filler is not in the vocabulary.")
+    if gap is None or given.cut:
+        problem = phrase("The template exceeds the maximum length.")
+    if problem or gap is None:
+        targets = tuple(TargetScore(problem=problem) for _ in question.targets)
+        return TemplateRow(template=template, filler=filler, tokens=names, targets=targets)
+    asked = ScoreCandidates(
+        checkpoint=question.checkpoint,
+        text=made.text,
+        first=gap,
+        last=gap,
+        candidates=question.targets,
+    )
+    masked = asked.model_copy(update={"masked": tuple(inside)})
+    shown, prior = (score_candidates(checkpoint, one).candidates for one in (asked, masked))
+    return TemplateRow(
+        template=template,
+        filler=filler,
+        tokens=names,
+        targets=tuple(_target(a, b) for a, b in zip(shown, prior, strict=True)),
+    )
+
+
+def _target(shown: Candidate, prior: Candidate) -> TargetScore:
+    if shown.problem:
+        return TargetScore(tokens=shown.tokens, problem=shown.problem)
+    return TargetScore(
+        tokens=shown.tokens, given=shown.log_probability, prior=prior.log_probability
+    )

@@ -1,0 +1,261 @@
+"""Many texts as points of a plane, and how far their labels are apart at each height.
+
+Shapes: N texts, D hidden size, L layers; heights are the embeddings and the layers.
+"""
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.errors import StudioError
+from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.explore.text_scores import by_task, learner_of_rows
+from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
+from engine.messages.question import Answer
+from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
+from engine.serving.serving import Serving
+from engine.tasks.finite import finite
+from engine.tasks.inputs import typed
+
+MAX_TSNE = 1_000  # texts that it places itself
+MAX_MEASURED = 1_000  # texts that silhouettes and neighbours are of
+NEIGHBOURS = 10  # of the accuracy
+BESIDE = 5  # neighbours between which a text stands that t-SNE did not place
+SHUFFLES, SEED = 5, 7
+MIN_PERPLEXITY, PERPLEXITY = 2.0, 30.0
+
+
+def place(
+    serving: Serving, question: PlaceTexts, scratch: Path, tell: Callable[[Answer], object]
+) -> TextsPlaced:
+    """The last answer; `tell` hears of a PCA of the texts before.
+
+    Raises StudioError where there are fewer than three texts, or no pooler.
+    """
+    checkpoint = serving.exact
+    rows = rows_of(question.texts)
+    if len(rows) < 3:
+        raise StudioError(
+            phrase("A map needs at least three texts."), phrase("Choose more of them.")
+        )
+    if question.pooling == "pooled" and checkpoint.network.encoder.pooler is None:
+        raise StudioError(
+            phrase("This model has no pooler."), phrase("Choose the mean of the tokens, or [CLS].")
+        )
+    labels = labels_of(rows)
+    known: list[Arrays] = []
+
+    def compute(start: int, stop: int) -> Arrays:
+        return vectors_of(serving, rows.take(range(start, stop)))
+
+    def answer(arrays: Arrays, done: int) -> TextsPlaced:
+        is_whole = done == len(rows)
+        named = zip(arrays["label"].tolist(), labels, strict=False)
+        names = [of_model or typed for of_model, typed in named]
+        vectors = at_height(arrays, question.pooling, question.height)
+        placed: np.ndarray | None = None
+        if question.method == "tsne" and is_whole:
+            points, placed = tsne(vectors)
+            explained = None
+        else:
+            points, explained = pca(vectors)
+        with tempfile.NamedTemporaryFile(
+            dir=scratch, prefix="map-", suffix=".npy", delete=False
+        ) as file:
+            np.save(file, points.astype(np.float32))
+        found = TextsPlaced(
+            to=question.number,
+            done=done,
+            total=len(rows),
+            file=Path(file.name),
+            explained=explained,
+            placed=None if placed is None else tuple(placed.tolist()),
+            labels=tuple(names),
+            predictions=tuple(arrays["prediction"].tolist()),
+            heights=arrays["mean"].shape[1],
+        )
+        return found if not is_whole else found.model_copy(update=_apart(arrays, names, question))
+
+    def on_part(arrays: Arrays, first: int, done: int) -> None:
+        if not first:
+            known.clear()
+        known.append(arrays)
+        if 3 <= done < len(rows):
+            tell(answer({n: np.concatenate([k[n] for k in known]) for n in arrays}, done))
+
+    arrays = over_texts(Kept(question), len(rows), compute, on_part)
+    return answer(arrays, len(rows))
+
+
+def labels_of(rows: Rows) -> list[str]:
+    """What each row is labelled with; “” where nobody says."""
+    return [""] * len(rows) if rows.labels is None else [cell.strip() for cell in rows.labels]
+
+
+@torch.inference_mode()
+def vectors_of(serving: Serving, rows: Rows) -> Arrays:
+    """cls, mean: float16 [N, heights, D], of [CLS] and of the tokens that are not special; pooled:
+    float16 [N, D], zeros where there is no pooler; prediction, label: [N], in the model's names."""
+    checkpoint, learner = serving.exact, learner_of_rows(serving.exact, rows)
+    every = [_of_text(checkpoint, *pair) for pair in typed_pairs(rows)]
+    found = {name: np.stack([one[name] for one in every]) for name in every[0]}
+    if learner is None:
+        return found | {"prediction": np.full(len(rows), ""), "label": np.full(len(rows), "")}
+    try:
+        said = by_task(serving, learner, rows)
+    except StudioError:  # its labels are none of the model's
+        said = by_task(serving, learner, rows.unlabelled())
+    return found | {"prediction": said["prediction"], "label": said["label"]}
+
+
+def _of_text(checkpoint: Checkpoint, text: str, pair: str | None) -> Arrays:
+    given = typed(checkpoint, text, pair)
+    encoder = checkpoint.network.encoder
+    encoded = encoder(given.tokens, given.segments, keep_hidden=True)
+    hidden = finite(torch.cat(encoded.hidden))  # [heights, T, D]
+    inside = [n for n, token in enumerate(given.described) if not token.special]
+    mean = hidden[:, inside or [0]].mean(1)
+    pooled = encoded.pooled[0].float() if encoded.pooled is not None else torch.zeros_like(mean[0])
+    return {
+        "cls": hidden[:, 0].cpu().numpy().astype(np.float16),
+        "mean": mean.cpu().numpy().astype(np.float16),
+        "pooled": pooled.cpu().numpy().astype(np.float16),
+    }
+
+
+def at_height(arrays: Arrays, pooling: Pooling, height: int) -> np.ndarray:
+    """float64 [N, D]; −1 is the last height. The pooler has one alone."""
+    found: np.ndarray
+    if pooling == "pooled":
+        found = arrays["pooled"]
+    else:
+        every = arrays[pooling]
+        found = every[:, min(height, every.shape[1] - 1)]
+    return found.astype(np.float64)
+
+
+def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
+    """The two axes of the largest variance, float64 [N, 2], and their shares of it.
+
+    The sign is fixed: of each axis the loading with the largest absolute value is positive.
+    """
+    centred = vectors - vectors.mean(0)
+    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+    axes = axes[:2]
+    if len(axes) < 2:
+        axes, sizes = np.vstack([axes, np.zeros_like(axes)]), np.append(sizes, 0.0)
+    signs = np.sign(axes[np.arange(2), np.abs(axes).argmax(1)])
+    axes = axes * np.where(signs == 0, 1, signs)[:, None]
+    total = float((sizes**2).sum()) or 1.0
+    shares = sizes[:2] ** 2 / total
+    return centred @ axes.T, (float(shares[0]), float(shares[1]))
+
+
+def tsne(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """t-SNE (van der Maaten and Hinton 2008) of up to 1,000 texts, float64 [N, 2], and which they
+    are. The others stand at the mean of their five nearest neighbours among these."""
+    from sklearn.manifold import TSNE
+
+    count = len(vectors)
+    rng = np.random.default_rng(SEED)
+    placed = np.sort(rng.permutation(count)[:MAX_TSNE])
+    some = vectors[placed]
+    perplexity = min(PERPLEXITY, max(MIN_PERPLEXITY, (len(some) - 1) / 3))
+    perplexity = min(perplexity, len(some) - 1.0)
+    made = TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(some)
+    points = np.zeros((count, 2))
+    points[placed] = made
+    others = np.setdiff1d(np.arange(count), placed)
+    if len(others):
+        apart = distances(vectors[others], some)
+        nearest = np.argsort(apart, axis=1, kind="stable")[:, :BESIDE]
+        points[others] = made[nearest].mean(1)
+    return points, placed
+
+
+def distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Euclidean, float64 [N, M]."""
+    squares = (one**2).sum(1)[:, None] + (other**2).sum(1) - 2 * one @ other.T
+    found: np.ndarray = np.sqrt(np.maximum(squares, 0))
+    return found
+
+
+# ── are labels apart? ────────────────────────────────────────────────────────────────────────
+
+
+class Apart(NamedTuple):
+    """At one height."""
+
+    silhouette: float
+    neighbours: float  # accuracy
+
+
+def _apart(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[str, object]:
+    """What the answer says of each height; nothing without two labels that occur twice."""
+    counts = Counter(label for label in labels if label)
+    numbers = {label: n for n, label in enumerate(sorted(counts)) if counts[label] > 1}
+    rows = np.array([n for n, label in enumerate(labels) if label in numbers], int)
+    if len(numbers) < 2 or len(rows) <= len(numbers):
+        return {}
+    rng = np.random.default_rng(SEED)
+    rows = np.sort(rng.permutation(rows)[:MAX_MEASURED])
+    ids = np.array([numbers[labels[row]] for row in rows])
+    if len(set(ids.tolist())) < 2:
+        return {}
+    found, shuffled = list[Apart](), list[Apart]()
+    orders = [rng.permutation(ids) for _ in range(SHUFFLES)]
+    pooling = "mean" if question.pooling == "pooled" else question.pooling
+    for height in range(arrays["mean"].shape[1]):
+        vectors = at_height(arrays, pooling, height)[rows]
+        between = distances(vectors, vectors)
+        np.fill_diagonal(between, 0)
+        found.append(apart(between, ids))
+        others = np.mean([apart(between, order) for order in orders], axis=0)
+        shuffled.append(Apart(float(others[0]), float(others[1])))
+    return {
+        "silhouettes": tuple(one.silhouette for one in found),
+        "neighbours": tuple(one.neighbours for one in found),
+        "silhouettes_shuffled": tuple(one.silhouette for one in shuffled),
+        "neighbours_shuffled": tuple(one.neighbours for one in shuffled),
+    }
+
+
+def apart(between: np.ndarray, ids: np.ndarray) -> Apart:
+    """How far labels are apart.
+
+    The silhouette is the mean of (b − a) / max(a, b), with the mean distance a to texts of the
+    same label and b to those of the nearest other one (Rousseeuw 1987). The accuracy is that of
+    the most frequent label among the ten nearest other texts, the nearest where it is a tie.
+
+    Args:
+        between: float64 [N, N], distances.
+        ids: int [N], of the labels, from 0.
+    """
+    count, labels = len(ids), np.unique(ids)
+    sums = np.stack([between[:, ids == label].sum(1) for label in labels], 1)  # [N, labels]
+    sizes = np.array([(ids == label).sum() for label in labels])
+    own = np.searchsorted(labels, ids)
+    rows = np.arange(count)
+    alone = sizes[own] == 1
+    inside = sums[rows, own] / np.maximum(sizes[own] - 1, 1)
+    means = sums / sizes
+    means[rows, own] = np.inf
+    outside = means.min(1)
+    most = np.maximum(inside, outside)
+    silhouettes = np.where(alone | (most == 0), 0.0, (outside - inside) / np.where(most, most, 1))
+    others = between.copy()
+    np.fill_diagonal(others, np.inf)
+    nearest = np.argsort(others, axis=1, kind="stable")[:, : min(NEIGHBOURS, count - 1)]
+    votes = own[nearest]  # [N, K]
+    counts = np.stack([(votes == label).sum(1) for label in range(len(labels))], 1)
+    ties = counts == counts.max(1, keepdims=True)
+    chosen = votes[rows, np.take_along_axis(ties, votes, 1).argmax(1)]
+    return Apart(float(silhouettes.mean()), float((chosen == own).mean()))

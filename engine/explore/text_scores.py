@@ -1,0 +1,186 @@
+"""What a model says of each of many texts, and which are hard for it.
+
+Shapes: N texts of a slice.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.errors import MissingColumn
+from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.explore.pseudo_perplexity import score as score_tokens
+from engine.messages.explore.pseudo_perplexity import ScoreTokens
+from engine.messages.explore.text_set import LossKind, ScoreTexts, TextScore, TextsScored
+from engine.messages.question import Answer
+from engine.models.checkpoint import Checkpoint
+from engine.serving.serving import Serving
+from engine.tasks import learner_of
+from engine.tasks.learner import Learner
+from engine.tasks.outcomes import Outcomes
+from engine.tasks.predicting import Predictor
+
+MAX_LENGTH, BATCH = 512, 16
+TOLD_AT_ONCE = 500  # texts in one message
+MAX_SHOWN = 200  # characters of a prediction
+
+
+def score(
+    serving: Serving, question: ScoreTexts, tell: Callable[[Answer], object] = lambda _: None
+) -> TextsScored:
+    """Prediction and loss of each text; the last answer has only the last of them.
+
+    A model without a task head is asked for each token in turn, where it has an MLM head.
+
+    Raises StudioError where the labels are none of the model's, or the texts lack what it reads.
+    """
+    checkpoint = serving.exact
+    rows = rows_of(question.texts)
+    learner = learner_of_rows(checkpoint, rows)
+    loss = loss_kind(checkpoint, learner)
+    last: list[TextsScored] = []
+
+    def on_part(arrays: Arrays, first: int, done: int) -> None:
+        every = [_score(arrays, number) for number in range(done - first)]
+        for start in range(0, len(every), TOLD_AT_ONCE):
+            if last:
+                tell(last.pop())
+            some = every[start : start + TOLD_AT_ONCE]
+            last.append(
+                TextsScored(
+                    to=question.number,
+                    done=first + start + len(some),
+                    total=len(rows),
+                    first=first + start,
+                    scores=tuple(some),
+                    loss=loss,
+                )
+            )
+        if done < len(rows):
+            tell(last.pop())
+
+    def compute(start: int, stop: int) -> Arrays:
+        part = rows.take(range(start, stop))
+        lengths = _lengths(checkpoint, part)
+        if learner is not None:
+            return by_task(serving, learner, part) | {"tokens": lengths}
+        if loss == "pseudo":
+            return _by_token(checkpoint, part) | {"tokens": lengths}
+        return _nothing(len(part)) | {"tokens": lengths}
+
+    over_texts(Kept(question), len(rows), compute, on_part)
+    return last.pop()
+
+
+def learner_of_rows(checkpoint: Checkpoint, rows: Rows) -> Learner | None:
+    """The learner of the task of a checkpoint, where it says something of these rows: one that
+    makes vectors says how alike two texts are, and nothing of a text that stands alone."""
+    learner = learner_of(checkpoint)
+    head = None if learner is None else learner.task.facts.head
+    return None if head is not None and head.pools and rows.pairs is None else learner
+
+
+def loss_kind(checkpoint: Checkpoint, learner: Learner | None) -> LossKind:
+    """What is meant by the loss of a text."""
+    if learner is not None:
+        return "task"
+    return "none" if checkpoint.network.mlm is None else "pseudo"
+
+
+def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
+    """As the head of the task answers; rows without a label have no loss."""
+    labels = rows.labels
+    known = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
+    if not learner.says_what_is_right(rows) or not any(known):
+        return _outcomes(serving, rows.unlabelled())
+    if all(known):
+        try:
+            return _outcomes(serving, rows)
+        except MissingColumn:  # labels of another kind of task
+            return _outcomes(serving, rows.unlabelled())
+    found = _outcomes(serving, rows.unlabelled())
+    some = [number for number, is_known in enumerate(known) if is_known]
+    for name, values in _outcomes(serving, rows.take(some)).items():
+        found[name] = found[name].astype(np.result_type(found[name], values))
+        found[name][some] = values
+    return found
+
+
+def outcomes_of(serving: Serving, rows: Rows) -> Outcomes:
+    """What the head of the task says of rows, and how right it is where they are labelled."""
+    return Predictor(serving, MAX_LENGTH, BATCH).collected(rows).outcomes()
+
+
+def _outcomes(serving: Serving, rows: Rows) -> Arrays:
+    made = outcomes_of(serving, rows)
+    count = len(made.predicted)
+    found = _nothing(count)
+    found["prediction"] = np.array([text[:MAX_SHOWN] for text in made.predicted])
+    if made.gold is not None:
+        found["label"] = np.array([text[:MAX_SHOWN] for text in made.gold])
+    for name, values in (("probability", made.probability), ("loss", made.loss)):
+        if values is not None:
+            found[name] = np.asarray(values, dtype=np.float64)
+    if made.score is not None:
+        found["right"] = np.asarray(made.score, dtype=np.float64)
+    return found
+
+
+def _nothing(count: int) -> Arrays:
+    """Texts of which nothing is said."""
+    return {
+        "prediction": np.full(count, ""),
+        "label": np.full(count, ""),
+        "probability": np.full(count, np.nan),
+        "loss": np.full(count, np.nan),
+        "right": np.full(count, np.nan),
+    }
+
+
+@torch.inference_mode()
+def _by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
+    """The mean −log P of the tokens of a text, each masked in turn (Salazar et al. 2020, §2.3)."""
+    found = _nothing(len(rows))
+    for number, (text, pair) in enumerate(typed_pairs(rows)):
+        question = ScoreTokens(checkpoint=Path(), text=text, pair=pair)
+        sums, count = 0.0, 0
+        while True:
+            answer = score_tokens(checkpoint, question)
+            sums -= sum(one.log_probability for one in answer.scores)
+            count += len(answer.scores)
+            if answer.next is None:
+                break
+            question = question.model_copy(update={"start": answer.next})
+        found["loss"][number] = sums / count if count else np.nan
+    return found
+
+
+def _lengths(checkpoint: Checkpoint, rows: Rows) -> np.ndarray:
+    """Tokens of each text with the special ones, before anything is cut, int64 [N]."""
+    longest = max((len(text) + len(pair or "") for text, pair in typed_pairs(rows)), default=0)
+    return np.array(
+        [
+            len(checkpoint.tokenizer.encode(text, pair, longest + 8).ids)
+            for text, pair in typed_pairs(rows)
+        ]
+    )
+
+
+def _score(arrays: Arrays, number: int) -> TextScore:
+    def known(name: str) -> float | None:
+        value = float(arrays[name][number])
+        return value if np.isfinite(value) else None
+
+    right = known("right")
+    return TextScore(
+        prediction=str(arrays["prediction"][number]),
+        label=str(arrays["label"][number]),
+        probability=known("probability"),
+        loss=known("loss"),
+        right=None if right is None else right >= 1,
+        tokens=int(arrays["tokens"][number]),
+    )

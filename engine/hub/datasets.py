@@ -1,0 +1,262 @@
+"""A data set of the hub: which of its files are data, and of which split each of them is.
+
+Files of data alone are fetched, never a script: the `configs` of its card say which they are, or
+else their names. What is fetched and how is the business of `download`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from engine.checkpoints.needed import is_plain
+from engine.data.columns.names import split_named
+from engine.data.formats.archives import name_of
+from engine.data.formats.sources import format_titles, is_data_file
+from engine.errors import StudioError
+from engine.hub import client
+from engine.hub.download import plan_of
+from engine.hub.fetched import PREFIX
+from engine.messages.hub import Planned
+from engine.phrases import joined, phrase
+from engine.spec.dataset import SPLITS, SplitName
+from engine.untrusted import shown
+
+WHOLE = "default"  # what the hub calls the only subset
+MAX_PARTS = 8  # of the name of a file
+MAX_FILES = 10_000
+SHOWN = 20
+WRITTEN = re.compile(
+    r"(?P<name>[^/@\s]+(?:/[^/@\s]+)?)(?:/(?P<subset>[^@]+))?(?:@(?P<revision>\S+))?"
+)
+ADVICE = phrase("Names are written as owner/name, owner/name/subset or owner/name@revision.")
+
+
+class Address(NamedTuple):
+    """What a user writes; what is empty was not named."""
+
+    name: str
+    subset: str = ""
+    revision: str = ""
+
+
+class Subset(NamedTuple):
+    """The files of a subset, by the names of its splits as its owners write them."""
+
+    splits: dict[str, list[str]]
+    is_default: bool = False
+
+
+def address_in(text: str) -> Address:
+    """A name as “owner/name/subset@revision”, with or without “hub:”.
+
+    Raises StudioError where it is none.
+    """
+    found = WRITTEN.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
+    if found is None:
+        raise StudioError(
+            phrase("“{name}” is no name of a data set on the hub.", name=shown(text)), ADVICE
+        )
+    return Address(found["name"], found["subset"] or "", found["revision"] or "")
+
+
+def plan(address: Address, folder: Path) -> Planned:
+    """What would be fetched of a data set into a folder below `folder`.
+
+    Where it has several subsets, none is named and none is its default, it has no files but
+    `subsets` to choose from.
+
+    Raises StudioError where the hub cannot be asked, or no file of it can be read here.
+    """
+    name, wanted, revision = address
+    with client.hub_errors(name, "dataset"):
+        info = client.api().dataset_info(
+            name, revision=revision or None, files_metadata=True, timeout=client.TIMEOUT
+        )
+    siblings = {sibling.rfilename: sibling for sibling in info.siblings or ()}
+    sizes = {file: one.size or 0 for file, one in siblings.items() if is_plain(file, MAX_PARTS)}
+    subsets = subsets_of(sizes, _configs(info.card_data))
+    if not subsets:
+        raise _without_data(name, list(siblings))
+    chosen = wanted or _default(subsets)
+    if wanted and wanted not in subsets:
+        raise StudioError(
+            phrase("{name} has no subset “{subset}”.", name=shown(name), subset=shown(wanted)),
+            phrase("Choose one of: {names}.", names=_some(subsets)),
+        )
+    empty = plan_of(info, name, [], folder, "dataset")
+    if not chosen:
+        return empty.model_copy(update={"subsets": tuple(subsets)})
+    splits, notes = splits_of(subsets[chosen].splits)
+    files = [siblings[file] for some in splits.values() for file in some]
+    if len(files) > MAX_FILES:
+        raise StudioError(
+            phrase(
+                "{name} has {count:,} files, more than the {most:,} that can be imported at once.",
+                name=shown(name),
+                count=len(files),
+                most=MAX_FILES,
+            ),
+            phrase("Choose another data set, or a smaller subset."),
+        )
+    planned = plan_of(info, name, files, folder, "dataset")
+    return planned.model_copy(
+        update={
+            "subset": "" if chosen == WHOLE else chosen,
+            "subsets": tuple(subsets),
+            "splits": {split: tuple(some) for split, some in splits.items()},
+            "notes": (*planned.notes, *notes),
+        }
+    )
+
+
+def subsets_of(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dict[str, Subset]:
+    """The subsets with files that can be read, by name; `sizes` has the bytes of each file.
+
+    Those of the card; else the files of the kind that has most bytes. Where these lie in folders
+    as SUBSET/SPLIT/FILE, each upper folder is a subset.
+    """
+    data = [file for file in sizes if _is_data(file)]
+    if found := _from_card(data, configs):
+        return found
+    kinds: dict[str, int] = {}
+    for file in data:
+        kinds[_kind(file)] = kinds.get(_kind(file), 0) + sizes[file]
+    kind = max(kinds, key=lambda one: kinds[one], default="")
+    files = [file for file in data if _kind(file) == kind]
+    parts = [PurePosixPath(file).parts for file in files]
+    is_nested = all(len(one) > 2 and split_named(one[-2].lower()) for one in parts)
+    found = {}
+    for file, one in zip(files, parts, strict=True):
+        subset = found.setdefault(one[-3] if is_nested else WHOLE, Subset({}))
+        subset.splits.setdefault(_title(file), []).append(file)
+    return found
+
+
+def splits_of(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str]], list[str]]:
+    """The files of each split of ours, and what is worth saying of those that are left out.
+
+    The first split whose name says nothing is for training where no other is.
+    """
+    named = {title: split_in(title) for title in titles}
+    if "train" not in named.values():
+        first = next((title for title, split in named.items() if split is None), None)
+        first = next(iter(titles)) if first is None else first
+        named[first] = "train"
+    found: dict[SplitName, list[str]] = {}
+    for split in SPLITS:
+        files = [file for title, own in named.items() if own == split for file in titles[title]]
+        if files:
+            found[split] = files
+    skipped = [f"“{shown(title)}”" for title, split in named.items() if split is None]
+    if not skipped:
+        return found, []
+    return found, [phrase("Splits that are left out: {names}.", names=joined(", ", skipped))]
+
+
+def split_in(title: str) -> SplitName | None:
+    """The split that the first telling word of a name says: validation of validation_matched."""
+    words = re.split(r"[\W_\d]+", title.lower())
+    return next((split for split in map(split_named, words) if split is not None), None)
+
+
+def _title(file: str) -> str:
+    """The name that tells the split of a file: its own, or that of the nearest folder."""
+    path = PurePosixPath(file)
+    names = (Path(name_of(Path(path.name))).stem, *reversed(path.parts[:-1]))
+    told = next((name for name in names if split_in(name) is not None), "")
+    return split_in(told) or "rows" if told else "rows"
+
+
+def _is_data(file: str) -> bool:
+    """Whether a file can be data by its name; Markdown tells of data on the hub."""
+    return is_data_file(Path(file)) and not file.lower().endswith(".md")
+
+
+def _kind(file: str) -> str:
+    return PurePosixPath(name_of(Path(file))).suffix.lower()
+
+
+def _default(subsets: Mapping[str, Subset]) -> str:
+    """The subset that is meant where none is named; empty where nobody can tell."""
+    if len(subsets) == 1:
+        return next(iter(subsets))
+    said = [name for name, one in subsets.items() if one.is_default]
+    return said[0] if said else WHOLE if WHOLE in subsets else ""
+
+
+def _configs(card: Any) -> list[dict[str, Any]]:
+    """The `configs` of a card, as far as they are what they should be."""
+    found = getattr(card, "configs", None)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _from_card(data: list[str], configs: list[dict[str, Any]]) -> dict[str, Subset]:
+    found: dict[str, Subset] = {}
+    for config in configs:
+        folder = config.get("data_dir")
+        base = f"{folder.strip('./')}/" if isinstance(folder, str) and folder.strip("./") else ""
+        splits: dict[str, list[str]] = {}
+        for split, pattern in _patterns(config.get("data_files")):
+            place = splits.setdefault(split, [])
+            place += [file for file in _matching(base + pattern, data) if file not in place]
+        if not splits and base:
+            for file in data:
+                if file.startswith(base):
+                    splits.setdefault(_title(file), []).append(file)
+        splits = {split: files for split, files in splits.items() if files}
+        if splits:
+            name = str(config.get("config_name") or WHOLE)
+            found[name] = Subset(splits, config.get("default") is True)
+    return found
+
+
+def _patterns(said: Any) -> Iterable[tuple[str, str]]:
+    """Each split with a pattern of its files, in all ways in which a card may write them."""
+    match said:
+        case str():
+            yield "train", said
+        case dict():
+            for split, patterns in said.items():
+                for pattern in patterns if isinstance(patterns, list) else [patterns]:
+                    if isinstance(pattern, str):
+                        yield str(split), pattern
+        case list():
+            for one in said:
+                if isinstance(one, dict):
+                    yield from _patterns({one.get("split", "train"): one.get("path")})
+                else:
+                    yield from _patterns(one)
+
+
+def _matching(pattern: str, files: list[str]) -> list[str]:
+    """The files that a pattern means, in their order: “*” within a name, “**” in all folders."""
+    written = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
+    signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    wanted = re.compile("".join(signs.get(part) or re.escape(part) for part in written))
+    return sorted(file for file in files if wanted.fullmatch(file))
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = ", …" if len(listed) > SHOWN else ""
+    return ", ".join(shown(name) for name in listed[:SHOWN]) + more
+
+
+def _without_data(name: str, files: list[str]) -> StudioError:
+    if any(file.endswith(".py") for file in files):
+        return StudioError(
+            phrase(
+                "{name} has only a loading script, and no code of the hub is run here.",
+                name=shown(name),
+            ),
+            phrase(
+                "The hub makes a copy of many data sets in Parquet: try "
+                "{name}@refs/convert/parquet.",
+                name=shown(name),
+            ),
+        )
+    return StudioError(
+        phrase("{name} has no file that can be read here.", name=shown(name)),
+        phrase("These can: {formats}.", formats=format_titles()),
+    )

@@ -1,0 +1,57 @@
+"""Which rows of a data set are nearest to a text, by the vectors of a sentence encoder."""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.messages.question import Answer, Question
+from engine.spec.dataset import SplitName
+
+
+class RowsEncoded(Answer):
+    """The vectors of `rows` rows are in the file of the question."""
+
+    kind: Literal["rows_encoded"] = "rows_encoded"
+    rows: int
+
+
+class EncodeRows(Question):
+    """Write one vector for each row of a split of a stored data set to `file`, a .npy."""
+
+    answered_by: ClassVar[type[Answer]] = RowsEncoded
+    kind: Literal["encode_rows"] = "encode_rows"
+    checkpoint: Path
+    data: Path
+    part: SplitName
+    file: Path
+
+
+class NearRow(Message):
+    """A row, and the cosine of its vector with that of the text."""
+
+    number: int = Field(ge=1, description="In its split, from 1.")
+    text: str
+    cosine: float
+
+
+class NearestRows(Answer):
+    """The nearest of `rows` rows, the nearest first."""
+
+    kind: Literal["nearest_rows"] = "nearest_rows"
+    nearest: tuple[NearRow, ...]
+    rows: int
+
+
+class FindNearest(Question):
+    """Which rows are nearest to a text? `file` is what EncodeRows wrote for the same rows."""
+
+    answered_by: ClassVar[type[Answer]] = NearestRows
+    kind: Literal["find_nearest"] = "find_nearest"
+    checkpoint: Path
+    data: Path
+    part: SplitName
+    file: Path
+    text: str
+    top: int = Field(20, ge=1, le=1_000)

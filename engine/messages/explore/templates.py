@@ -1,0 +1,67 @@
+"""How much a word in one slot of a template makes the words of another one more likely."""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.question import Answer
+from engine.spec.phrases import PhraseField
+
+FILLER, TARGET = "[FILLER]", "[TARGET]"  # the slots of a template, whatever their case
+MAX_TEMPLATES, MAX_WORDS = 20, 50  # of a question; words of each slot
+
+
+class TargetScore(Message):
+    """A target in one text: joint natural log-probabilities as `Candidate` explains them.
+
+    `given` is with the filler shown, `prior` with each of its tokens masked; None: `problem` says
+    why not.
+    """
+
+    tokens: tuple[str, ...] = ()
+    given: float | None = None
+    prior: float | None = None
+    problem: PhraseField = ""
+
+    @property
+    def association(self) -> float | None:
+        """ln p(target | filler) − ln p(target | masked filler) (Kurita et al. 2019, §2.2)."""
+        if self.given is None or self.prior is None:
+            return None
+        return self.given - self.prior
+
+
+class TemplateRow(Message):
+    """A filler in a template, and all targets in their order."""
+
+    template: int = Field(description="Counted from 0, as are fillers.")
+    filler: int
+    tokens: tuple[str, ...] = ()
+    targets: tuple[TargetScore, ...]
+
+
+class TemplatesScored(Answer):
+    """The rows from `start` on, fillers of the first template first."""
+
+    kind: Literal["templates_scored"] = "templates_scored"
+    rows: tuple[TemplateRow, ...]
+    next: int | None = Field(None, description="The first row that is not known yet.")
+    total: int
+
+
+class ScoreTemplates(AblationQuestion):
+    """How likely is each target in each template, with each filler and with it masked?
+
+    An answer covers some rows, so that other questions come in between, and says where to continue.
+    """
+
+    answered_by: ClassVar[type[Answer]] = TemplatesScored
+    kind: Literal["score_templates"] = "score_templates"
+    checkpoint: Path
+    templates: tuple[str, ...] = Field(min_length=1, max_length=MAX_TEMPLATES)
+    fillers: tuple[str, ...] = Field(min_length=1, max_length=MAX_WORDS)
+    targets: tuple[str, ...] = Field(min_length=1, max_length=MAX_WORDS)
+    start: int = Field(0, ge=0)

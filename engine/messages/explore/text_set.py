@@ -1,0 +1,278 @@
+"""Texts that are worked on together: typed ones, or rows of a part of a data set."""
+
+from pathlib import Path
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from engine.messages import Message
+from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.question import Answer, Question
+from engine.spec.dataset import SplitName, StoredData
+
+MAX_TEXTS = 5_000  # that are worked on at once; of a longer part the first ones
+
+
+class TypedText(Message):
+    """A text or pair, and what is right for it; “”: not known."""
+
+    text: str
+    pair: str | None = None
+    label: str = ""
+
+
+class TextSet(Message):
+    """The typed texts, or rows of a part of a stored data set; `rows` are those that are meant."""
+
+    typed: tuple[TypedText, ...] = Field((), max_length=MAX_TEXTS)
+    data: StoredData | None = None
+    part: SplitName = "validation"
+    rows: tuple[int, ...] | None = Field(None, description="Numbers from 0; None: all.")
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if bool(self.typed) == (self.data is not None):
+            raise ValueError("either typed texts or a data set")
+        return self
+
+
+class SetQuestion(AblationQuestion):
+    """About what a model makes of many texts; answered in a process of its own.
+
+    What is computed of each text is kept in the folder `kept`, so that the same question, asked
+    again, is answered from where it was cancelled. What is computed does not depend on the fields
+    that are `free`.
+    """
+
+    free: ClassVar[frozenset[str]] = frozenset()
+    checkpoint: Path
+    texts: TextSet
+    kept: Path | None = None
+
+
+class SetAnswer(Answer):
+    """What is known after `done` of `total` texts; the last answer has all."""
+
+    done: int
+    total: int
+
+    @property
+    def is_final(self) -> bool:
+        return self.done == self.total
+
+
+LossKind = Literal["task", "pseudo", "none"]
+
+
+class TextScore(Message):
+    """What a model says of one text.
+
+    `probability` is that of what is predicted. `loss` is that of the task against the label; of a
+    model that has none, the mean −log P of each token while it alone is masked. None: not known.
+    """
+
+    prediction: str = ""
+    label: str = ""
+    probability: float | None = None
+    loss: float | None = None
+    right: bool | None = None
+    tokens: int = Field(description="Of the whole text, with special tokens.")
+
+
+class TextsScored(SetAnswer):
+    """The scores of the texts from `first` on, in their order."""
+
+    kind: Literal["texts_scored"] = "texts_scored"
+    first: int
+    scores: tuple[TextScore, ...]
+    loss: LossKind = "task"
+
+
+class ScoreTexts(SetQuestion):
+    """What is predicted for each text, and how hard is it?"""
+
+    answered_by = TextsScored
+    kind: Literal["score_texts"] = "score_texts"
+
+
+class HeadsCounted(SetAnswer):
+    """What each head does in the texts: `file` has float64 [3, L, H, C], the mean over all query
+    tokens that are not special, and the ends of its 95 % interval, NaN while more is to come.
+
+    `columns` are those of `engine.head_measures`, “offset”, which is the most frequent offset of
+    the largest weight, “tag NAME” and “head dependent”, “head governor”; see `CountHeads`.
+    """
+
+    kind: Literal["heads_counted"] = "heads_counted"
+    file: Path
+    columns: tuple[str, ...]
+    tokens: int = Field(description="Query tokens in the texts.")
+    fixed: tuple[int, float] | None = Field(
+        None, description="The best fixed offset from a word to its head, and its accuracy."
+    )
+
+
+class CountHeads(SetQuestion):
+    """What does each head attend to in these texts?
+
+    Where the data set has a column of tags, also the lift of each tag: the mean attention to it
+    over the share of tokens that have it. Where it has a column “head”, as CoNLL-U has, the
+    accuracy of the largest weight between words: from a word, or to a word, its head.
+    """
+
+    answered_by = HeadsCounted
+    kind: Literal["count_heads"] = "count_heads"
+
+
+class HeadsWeighed(SetAnswer):
+    """How much the loss depends on each head: `file` has float64 [3, L, H, C], means over texts
+    and both ends of their 95 % intervals, of the `columns` “importance” and “loss off”."""
+
+    kind: Literal["heads_weighed"] = "heads_weighed"
+    file: Path
+    columns: tuple[str, ...]
+    loss: float = Field(description="Mean over the texts, with all heads.")
+
+
+Replacement = Literal["zero", "mean"]
+
+
+class WeighHeads(SetQuestion):
+    """Which heads does the model need for these texts? (Michel et al. 2019)
+
+    With `each_head` each is switched off by itself, which takes a pass for every head and text.
+    """
+
+    answered_by = HeadsWeighed
+    kind: Literal["weigh_heads"] = "weigh_heads"
+    each_head: bool = False
+    replacement: Replacement = Field(
+        "zero", description="What is in the place of a head that is off; its mean over the texts."
+    )
+
+
+class HeadsAveraged(SetAnswer):
+    """`file` has float32 [L, D], the mean of what the heads gather, one beside another; None while
+    more is to come."""
+
+    kind: Literal["heads_averaged"] = "heads_averaged"
+    file: Path | None = None
+
+
+class AverageHeads(SetQuestion):
+    """What does each head gather before the output matrix, on average over the tokens?"""
+
+    answered_by = HeadsAveraged
+    kind: Literal["average_heads"] = "average_heads"
+
+
+class PruningRound(Message):
+    """The heads that were pruned in a round, and the figure without them and those before.
+
+    Of the first one, `heads` are those that were off from the start.
+    """
+
+    heads: tuple[tuple[int, int], ...]
+    figure: float | None = Field(description="None: not finite.")
+
+
+class HeadsPruned(SetAnswer):
+    """What is known by now; `done` and `total` count texts that are computed, over all rounds."""
+
+    kind: Literal["heads_pruned"] = "heads_pruned"
+    rounds: tuple[PruningRound, ...]
+    metric: str = Field(description="Name of the figure; more is better.")
+    pruned: tuple[tuple[int, int], ...] = Field(
+        (), description="All heads that can go before the figure falls by more than was asked."
+    )
+
+
+class PruneHeads(SetQuestion):
+    """How many heads can go before the figure of these texts falls? (Michel et al. 2019, §4)
+
+    In each round the importance of all heads is computed anew, and the least important ones go.
+    """
+
+    answered_by = HeadsPruned
+    free: ClassVar[frozenset[str]] = frozenset({"max_fall"})
+    kind: Literal["prune_heads"] = "prune_heads"
+    max_fall: float = Field(0.01, ge=0, le=1, description="Of the figure, such as 0.91 to 0.90.")
+    fraction: float = Field(0.1, gt=0, le=1, description="Of all heads, in a round.")
+
+
+class HeadsRemoved(Answer):
+    """The checkpoint without these heads."""
+
+    kind: Literal["heads_removed"] = "heads_removed"
+    folder: Path
+
+
+class RemoveHeads(Question):
+    """Save a copy of a checkpoint in whose weights these heads add nothing."""
+
+    answered_by = HeadsRemoved
+    kind: Literal["remove_heads"] = "remove_heads"
+    checkpoint: Path
+    heads: tuple[tuple[int, int], ...] = Field(min_length=1)
+    into: Path
+
+
+class ModelsDiffered(SetAnswer):
+    """What another model has that the first has not, on the same texts: B − A.
+
+    `file` is an `.npz`. Where `comparable`: divergence float64 [L, H], the mean Jensen–Shannon
+    divergence of attention, and columns float64 [L, H, C], the differences of the means of
+    `engine.head_measures.KEYS`. Always: kl float64 [texts], NaN where predictions cannot be
+    compared; cka float64 [heights], and heights int [2, heights], which of A and B they are.
+    """
+
+    kind: Literal["models_differed"] = "models_differed"
+    file: Path
+    comparable: bool = Field(description="Whether heads correspond: one model came from the other.")
+    vectors: int = Field(description="Tokens, or words, that the CKA is of.")
+    of_words: bool = Field(False, description="The models cut texts into different tokens.")
+    predictions: tuple[tuple[str, str], ...] = Field(
+        (), description="Of A and B for each text; empty while more is to come."
+    )
+
+
+class CompareModels(SetQuestion):
+    """How does model B, `other`, differ from model A, `checkpoint`, on these texts?"""
+
+    answered_by = ModelsDiffered
+    kind: Literal["compare_models"] = "compare_models"
+    other: Path
+
+
+Pooling = Literal["cls", "mean", "pooled"]
+
+
+class TextsPlaced(SetAnswer):
+    """Where each text is in a plane, and how far labels are apart at each height.
+
+    `file` has float32 [texts, 2]. `explained` are the shares of the variance of both axes, of a
+    PCA. `placed` are the texts that t-SNE placed; the others stand between their neighbours.
+    """
+
+    kind: Literal["texts_placed"] = "texts_placed"
+    file: Path
+    explained: tuple[float, float] | None = None
+    placed: tuple[int, ...] | None = None
+    labels: tuple[str, ...] = ()
+    predictions: tuple[str, ...] = ()
+    heights: int = Field(description="Layers and the embeddings.")
+    silhouettes: tuple[float, ...] = Field((), description="By label, at each height.")
+    neighbours: tuple[float, ...] = Field((), description="10-NN accuracy at each height.")
+    silhouettes_shuffled: tuple[float, ...] = ()
+    neighbours_shuffled: tuple[float, ...] = ()
+
+
+class PlaceTexts(SetQuestion):
+    """Which texts are near one another at a height?"""
+
+    answered_by = TextsPlaced
+    free: ClassVar[frozenset[str]] = frozenset({"height", "pooling", "method"})
+    kind: Literal["place_texts"] = "place_texts"
+    height: int = Field(-1, ge=-1, description="0: the embeddings; −1: the last layer.")
+    pooling: Pooling = "mean"
+    method: Literal["pca", "tsne"] = "pca"

@@ -1,0 +1,73 @@
+"""What is asked about a search over several values: the next combination, and what mattered."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, JsonValue
+
+from engine.messages import Message
+from engine.messages.question import Answer, Question
+from engine.spec.job import JobSpec
+from engine.spec.search import SearchSpec
+
+TrialState = Literal["running", "finished", "pruned", "failed"]
+
+
+class Trial(Message):
+    """A combination that was tried: its values by path, and what came of its runs.
+
+    `score` is the mean over the seeds that have one; `evaluations` are the best scores so far at
+    each evaluation of its first run.
+    """
+
+    values: dict[str, JsonValue]
+    state: TrialState
+    score: float | None = None
+    evaluations: tuple[float, ...] = ()
+
+
+class Suggested(Answer):
+    kind: Literal["suggested"] = "suggested"
+    values: dict[str, JsonValue] | None = Field(
+        None, description="The next combination; None where all of them were tried."
+    )
+
+
+class Suggest(Question):
+    """The combination that is to be tried next, by Optuna's TPE."""
+
+    answered_by: ClassVar[type[Answer]] = Suggested
+    worker: ClassVar[str] = "search"
+    kind: Literal["suggest"] = "suggest"
+    search: SearchSpec
+    job: JobSpec | None = Field(None, description="One of its runs, whose rules a value must keep.")
+    trials: tuple[Trial, ...]
+    higher_is_better: bool = True
+    seed: int = 0
+
+
+class FieldImportance(Message):
+    """How much of the variance of the score a field explains, from 0 to 1, with its 90 % range."""
+
+    path: str
+    share: float
+    low: float
+    high: float
+
+
+class ImportanceMeasured(Answer):
+    """`explained` is R² of the forest on trials that it did not see; below 0.1 it knows nothing."""
+
+    kind: Literal["importance"] = "importance"
+    fields: tuple[FieldImportance, ...]
+    trials: int
+    explained: float
+
+
+class MeasureImportance(Question):
+    """Which of the fields of a search the score depends on, by fANOVA."""
+
+    answered_by: ClassVar[type[Answer]] = ImportanceMeasured
+    worker: ClassVar[str] = "search"
+    kind: Literal["measure_importance"] = "measure_importance"
+    search: SearchSpec
+    trials: tuple[Trial, ...]

@@ -1,0 +1,58 @@
+"""What the user prefers of runs, as far as it counts without a window, too.
+
+The window keeps all preferences in `settings.json`; whoever starts runs reads these there.
+"""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.regular_file import read_json
+
+LARGEST = 4_000_000  # bytes of a settings file that is read at all
+
+
+LiveCurves = Literal["off", "tensorboard", "mlflow", "both"]
+
+
+class RunPreferences(BaseModel):
+    """How runs are started, and what happens when one ends."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    runs_per_device: int = Field(1, ge=1, le=64)  # at the same time
+    notify: bool = False  # by a notification of the desktop
+    sound: bool = False  # with it
+    on_end: str = Field("", max_length=4_000)  # a command of the user's own; empty: none
+    keep_awake: bool = True  # while a run trains
+    live_curves: LiveCurves = "off"  # written while a run trains, below `curves` of the home
+
+
+class RunPreferencesFile:
+    """The preferences of a settings file, read again when it has changed."""
+
+    def __init__(self, settings: Path) -> None:
+        self._settings = settings
+        self._stamp: tuple[int, int] | None = None
+        self._read = RunPreferences()
+
+    def get(self) -> RunPreferences:
+        """What the file says now."""
+        try:
+            status = self._settings.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+        except OSError:
+            return RunPreferences()
+        if stamp != self._stamp:
+            self._stamp, self._read = stamp, run_preferences(self._settings)
+        return self._read
+
+
+def run_preferences(settings: Path) -> RunPreferences:
+    """What a settings file says of runs; the defaults where it is not there, or is damaged."""
+    try:
+        whole = read_json(settings, LARGEST)
+        return RunPreferences.model_validate(whole.get("preferences", {}))
+    except (OSError, ValueError, TypeError, AttributeError):
+        return RunPreferences()

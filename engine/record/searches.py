@@ -1,0 +1,264 @@
+"""Searches in the queue: poor runs are pruned, the next combination is asked for, and the rest of a
+search that is over is taken out of the queue.
+
+The rules are those of `engine.runs.searching`; here are the runs of the record, and the worker that
+knows Optuna, which nobody waits for.
+"""
+
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Sequence
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from engine.messages import now
+from engine.messages.events import Ended, Measured
+from engine.messages.question import Answer, Refused, parse_answer
+from engine.messages.searching import Suggest, Suggested
+from engine.phrases import phrase
+from engine.record.metrics import values_of
+from engine.record.opening import Record
+from engine.record.run_watch import RunUpdate
+from engine.record.runs import WAITING, Run
+from engine.record.runs import run as find
+from engine.runs import launch
+from engine.runs.groups import runs_of_setting
+from engine.runs.searching import (
+    SearchRun,
+    best_so_far,
+    end_of,
+    is_below_median,
+    is_by_search,
+    next_question,
+    why_pruned,
+)
+from engine.spec.job import JobSpec
+
+MARK = '"search":{'  # in the job of a run of a search
+ENDED = ("finished", "failed", "crashed", "stopped")
+
+Add = Callable[[Sequence[JobSpec]], list[RunUpdate]]
+
+
+class Searches:
+    """All searches of a home. One thread at a time, that of the process which starts the runs.
+
+    Args:
+        add: puts jobs in the queue.
+    """
+
+    def __init__(self, record: Record, add: Add) -> None:
+        self._record, self._add = record, add
+        self._unseen: set[str] | None = None  # ids of groups to look at; None: all
+        self._asked: _Asked | None = None
+        self._refused: set[str] = set()  # groups of which no worker could tell more
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the next combination of some search is being asked for, or will be."""
+        return self._asked is not None or bool(self._unseen)
+
+    def follow(self, updates: Iterable[RunUpdate]) -> list[RunUpdate]:
+        """Do what follows from what was heard of the runs."""
+        made: list[RunUpdate] = []
+        for update in updates:
+            match update:
+                case RunUpdate("measured", (str(run_id), points)):
+                    made += self._prune(run_id, points)  # type: ignore[arg-type]
+                case RunUpdate("run_changed" | "run_added", (str(run_id),)):
+                    self._look_later(run_id)
+        return made + self._look()
+
+    def _look_later(self, run_id: str) -> None:
+        with self._record.read() as session:
+            run = find(session, run_id)
+        group = group_of(run) if run is not None and run.state in ENDED else None
+        if self._unseen is not None and group is not None:
+            self._unseen.add(group)
+
+    def _look(self) -> list[RunUpdate]:
+        if self._asked is not None:
+            return self._hear(self._asked)
+        if self._unseen is None:
+            self._unseen = set(all_groups(self._record))
+        updates: list[RunUpdate] = []
+        while self._unseen and self._asked is None:
+            group = self._unseen.pop()
+            if group not in self._refused:
+                updates += self._go_on(group)
+        return updates
+
+    def _go_on(self, group: str) -> list[RunUpdate]:
+        """Ask for the next combination of a search, or take what is left of it out of the queue."""
+        runs, higher = runs_of(self._record, group)
+        if not runs:
+            return []
+        if (why := end_of(runs, higher)) is not None:
+            return self._clear(group, why)
+        if (question := next_question(runs, higher)) is not None:
+            self._asked = _Asked(group, question)
+        return []
+
+    def _clear(self, group: str, why: str) -> list[RunUpdate]:
+        """Stop the runs of a search that still wait."""
+        problem = phrase("Not trained, because the search has ended: {why}.", why=why)
+        with self._record.session() as session:
+            waiting = [run for run in _of_group(session, group) if run.state in WAITING]
+            for run in waiting:
+                run.state, run.ended, run.problem = "stopped", now(), problem
+        return [RunUpdate("run_changed", (run.id,)) for run in waiting]
+
+    def _hear(self, asked: "_Asked") -> list[RunUpdate]:
+        """Put the runs of the combination that was chosen in the queue."""
+        if asked.is_open:
+            return []
+        self._asked = None
+        answer = asked.answer
+        if isinstance(answer, Refused):
+            self._refused.add(asked.group)
+            return [RunUpdate("noted", ("", answer.phrase))]
+        runs, higher = runs_of(self._record, asked.group)
+        is_new = next_question(runs, higher) == asked.question if runs else False
+        if not isinstance(answer, Suggested) or answer.values is None or not is_new:
+            return []
+        job, group = runs[0].job, runs[0].job.group
+        assert group is not None
+        number = 1 + max(run.job.group.setting for run in runs if run.job.group is not None)
+        return self._add(runs_of_setting(job, group, number, answer.values))
+
+    def _prune(self, run_id: str, points: Sequence[Measured]) -> list[RunUpdate]:
+        """Ask a run to stop where the others of its search were better at the same evaluation."""
+        with self._record.read() as session:
+            run = find(session, run_id)
+            if run is None or run.state != "running" or MARK not in run.job:
+                return []
+            if run.best_metric not in {point.name for point in points}:
+                return []
+            job = run.readable_job()
+            search = job.group.search if job is not None and job.group is not None else None
+            if job is None or job.group is None or search is None or not search.prune:
+                return []
+            own = _evaluations(session, run)
+            others = [
+                best_so_far(_evaluations(session, other), run.higher_is_better)
+                for other in _of_group(session, job.group.id)
+                if other.state == "finished" or is_by_search(other.problem)
+            ]
+        median = is_below_median(own, others, run.higher_is_better)
+        if median is None or _was_pruned(run):
+            return []
+        score = best_so_far(own, run.higher_is_better)[-1]
+        run.run_folder().ask_stop(why_pruned(run.step, score, median))
+        with self._record.session() as session:
+            if (found := find(session, run_id)) is not None and found.state == "running":
+                found.state = "stopping"
+        return [RunUpdate("run_changed", (run_id,))]
+
+
+class _Asked:
+    """A question to the worker that knows Optuna, and its answer once there is one."""
+
+    def __init__(self, group: str, question: Suggest) -> None:
+        self.group, self.question = group, question
+        self.answer: Answer | None = None
+        self._thread = threading.Thread(target=self._ask, daemon=True)
+        self._thread.start()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing has been answered yet."""
+        return self._thread.is_alive()
+
+    def _ask(self) -> None:
+        try:
+            self.answer = _answer(self.question)
+        except (OSError, ValueError) as error:
+            said = str(error)[:200]
+            self.answer = Refused(
+                problem=phrase(
+                    "The next combination of a search could not be chosen: {error}", error=said
+                )
+            )
+
+
+def _answer(question: Suggest) -> Answer:
+    """Raises OSError or ValueError where the worker gives none."""
+    process = subprocess.Popen(
+        launch.worker(question.worker, "-"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=launch.CODE,
+        env=launch.environment(),
+    )
+    with process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(question.line())
+            process.stdin.flush()
+            return parse_answer(process.stdout.readline(), question)
+        finally:
+            process.kill()
+
+
+def group_of(run: Run) -> str | None:
+    """The id of the search that a run belongs to."""
+    job = run.readable_job() if MARK in run.job else None
+    return job.group.id if job is not None and job.group is not None else None
+
+
+def all_groups(record: Record) -> list[str]:
+    """The ids of all searches."""
+    with record.read() as session:
+        runs = session.scalars(select(Run).where(Run.job.contains(MARK, autoescape=True))).all()
+    return list(dict.fromkeys(group for run in runs if (group := group_of(run)) is not None))
+
+
+def has_open(record: Record) -> bool:
+    """Whether some search waits for its next combination."""
+    return any(
+        runs and next_question(runs, higher) is not None
+        for runs, higher in (runs_of(record, group) for group in all_groups(record))
+    )
+
+
+def runs_of(record: Record, group: str) -> tuple[list[SearchRun], bool]:
+    """The runs of a search, and whether a higher score is better."""
+    with record.read() as session:
+        runs = _of_group(session, group)
+        found = [_search_run(session, run) for run in runs]
+    higher = all(run.higher_is_better for run in runs if run.best_metric)
+    return [run for run in found if run is not None], higher
+
+
+def _of_group(session: Session, group: str) -> Sequence[Run]:
+    here = Run.job.contains(f'"id":"{group}"', autoescape=True)
+    return session.scalars(select(Run).where(here).order_by(Run.created, Run.id)).all()
+
+
+def _search_run(session: Session, run: Run) -> SearchRun | None:
+    job = run.readable_job()
+    if job is None or job.group is None or job.group.search is None:
+        return None
+    by_search = is_by_search(run.problem)
+    return SearchRun(
+        job=job,
+        state=run.state,
+        score=run.best_score,
+        evaluations=tuple(_evaluations(session, run)) if by_search else (),
+        seconds=run.seconds,
+        by_search=by_search,
+    )
+
+
+def _evaluations(session: Session, run: Run) -> list[float]:
+    """The scores of a run on the validation rows, in the order of its steps."""
+    found = values_of(session, run.id, run.best_metric)
+    return [value for _, value in sorted(found.items()) if value is not None]
+
+
+def _was_pruned(run: Run) -> bool:
+    """Whether the search has stopped it before; whoever resumed it wants it whole."""
+    events = run.run_folder().milestones()
+    return any(isinstance(event, Ended) and is_by_search(event.problem) for event in events)

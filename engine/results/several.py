@@ -1,0 +1,127 @@
+"""The scores of several runs on the same rows, with intervals and tests against the first one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.errors import StudioError
+from engine.progress import ProgressCallback, no_progress
+from engine.results.comparing import Comparison, compare
+from engine.results.intervals import Interval
+from engine.results.predictions import Predictions, read_predictions
+from engine.results.scores import metric_of, score_of
+from engine.results.significance import benjamini_hochberg
+from engine.results.store import kept_in
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import SplitName
+
+PARTS: tuple[SplitName, ...] = ("validation", "test", "train")
+
+
+class Candidate(NamedTuple):
+    """A run that is compared: what tells it apart, what it is called, and where it lies."""
+
+    key: str
+    name: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One run on one part of its data, and how it stands to the first run that has a score there.
+
+    `p` is that of McNemar's exact test, corrected for the number of runs (Benjamini and Hochberg
+    1995); None where rows are not right or wrong. `better` and `worse` count rows that flipped.
+    `problem` says why there is no comparison.
+    """
+
+    run: Candidate
+    file: Path
+    metric: str
+    score: Interval
+    difference: Interval | None = None
+    p: float | None = None
+    better: int = 0
+    worse: int = 0
+    claim: str = ""
+    problem: str = ""
+
+
+def parts_of(runs: Sequence[Candidate]) -> list[SplitName]:
+    """The parts of data for which some run has predictions."""
+    there = {one.facts.part for run in runs for one in kept_in(RunFolder(run.folder).results)}
+    return [part for part in PARTS if part in there]
+
+
+def scored(
+    runs: Sequence[Candidate],
+    part: SplitName,
+    progress: ProgressCallback = no_progress,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> list[Scored]:
+    """The runs with predictions for `part`, in their order. Takes some seconds for each.
+
+    Only two results are in memory at a time: the first one and the one that is compared with it.
+    Empty where it was `cancelled`.
+    """
+    found: list[Scored] = []
+    first: Predictions | None = None
+    for number, run in enumerate(runs):
+        progress(number, len(runs))
+        if cancelled():
+            return []
+        file = _file(run, part)
+        if file is None:
+            continue
+        predictions = read_predictions(file)
+        if not predictions.is_labelled:
+            continue
+        one = Scored(run, file, metric_of(predictions).name, score_of(predictions))
+        if first is None:
+            first = predictions
+        else:
+            one = _against(first, predictions, one)
+        found.append(one)
+    progress(len(runs), len(runs))
+    return _corrected(found)
+
+
+def _file(run: Candidate, part: SplitName) -> Path | None:
+    """The predictions of the best checkpoint of a run for a part."""
+    kept = kept_in(RunFolder(run.folder).results)
+    return next((one.file for one in kept if one.facts.part == part), None)
+
+
+def _against(first: Predictions, second: Predictions, one: Scored) -> Scored:
+    try:
+        comparison = compare(first, second)
+    except StudioError as error:
+        return replace(one, problem=error.problem)
+    if not comparison.rows:
+        return replace(one, problem=str(comparison.sentence))
+    main = _main(comparison, one.metric)
+    return Scored(
+        one.run,
+        one.file,
+        one.metric,
+        one.score,
+        main,
+        comparison.mcnemar,
+        int(comparison.better.sum()),
+        int(comparison.worse.sum()),
+        comparison.sentence,
+    )
+
+
+def _main(comparison: Comparison, metric: str) -> Interval:
+    """The difference in the metric of the score, else in the first one."""
+    found = comparison.metrics
+    return next((one for one in found if one.name == metric), found[0]).difference
+
+
+def _corrected(found: Sequence[Scored]) -> list[Scored]:
+    tested = {one.run.key: one.p for one in found if one.p is not None}
+    corrected = benjamini_hochberg(list(tested.values())).tolist() if tested else []
+    by_run = dict(zip(tested, corrected, strict=True))
+    return [replace(one, p=by_run.get(one.run.key)) for one in found]

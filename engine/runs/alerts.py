@@ -1,0 +1,116 @@
+"""What went wrong on the curves of a run, and at which step.
+
+Spikes of the loss, exploding gradients, and no better evaluation for long.
+
+A spike is told against the values just before it, by their median and the median of the distances
+from it, which a spike itself does not move (Rousseeuw and Croux 1993).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.phrases import Phrase, phrase
+
+Kind = Literal["spike", "explosion", "no improvement"]
+Steps = NDArray[np.float64]
+Values = NDArray[np.float64]
+
+BEFORE = 50  # values that a value is compared with
+LEAST = 20  # of them, before anything is said
+FAR = 8.0  # robust standard deviations
+LARGER = 1.5  # times the median
+EXPLODED = 10.0  # times the median of the gradient norms
+TO_SD = 1.4826  # of a normal distribution, from the median of the distances
+APART = 10  # values between two alerts of one kind
+IN_VAIN = 5  # evaluations without a better one
+PART = 1 / 3  # of all evaluations that these must be
+MOST_ALERTS = 20  # of one kind
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What was seen at a step, in one sentence without a full stop."""
+
+    kind: Kind
+    step: int
+    said: Phrase
+
+
+def spikes(steps: Steps, losses: Values) -> list[Alert]:
+    """Losses far above those just before; float64 [N] each, NaN where one was not finite."""
+    return [
+        Alert(
+            "spike",
+            int(steps[place]),
+            phrase(
+                "Loss spike at step {step:,}: {times:.1f} times the usual",
+                step=int(steps[place]),
+                times=times,
+            ),
+        )
+        for place, times in _outliers(losses, LARGER, FAR)
+    ]
+
+
+def explosions(steps: Steps, norms: Values) -> list[Alert]:
+    """Gradient norms many times those just before."""
+    return [
+        Alert(
+            "explosion",
+            int(steps[place]),
+            phrase(
+                "Gradient norm {times:.0f} times the usual at step {step:,}",
+                step=int(steps[place]),
+                times=times,
+            ),
+        )
+        for place, times in _outliers(norms, EXPLODED, FAR)
+    ]
+
+
+def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list[Alert]:
+    """Where the best evaluation lies long back; at most one."""
+    known = np.isfinite(scores)
+    at, values = steps[known], scores[known] * (1 if higher_is_better else -1)
+    if not len(values):
+        return []
+    best = int(np.argmax(values))
+    after = len(values) - 1 - best
+    if after < IN_VAIN or after < PART * len(values):
+        return []
+    step = int(at[best])
+    said = phrase("No better evaluation since step {step:,} ({n} so far)", step=step, n=after)
+    return [Alert("no improvement", step, said)]
+
+
+def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, float]]:
+    """The places of values far above those before, and how many times their median they are."""
+    known = np.flatnonzero(np.isfinite(values))
+    finite = values[known]
+    if len(finite) <= LEAST:
+        return []
+    padded = np.concatenate([np.full(BEFORE, np.nan), finite])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, BEFORE)[:-1]  # [N, BEFORE]
+    # only what stands out of the whole is looked into: medians of every window take long
+    likely = np.flatnonzero(finite > larger * np.median(finite) / 4)
+    likely = likely[likely >= LEAST]
+    if not len(likely):
+        return []
+    found: list[tuple[int, float]] = []
+    for place in likely.tolist():
+        window = windows[place][np.isfinite(windows[place])]
+        if finite[place] <= larger * window.min():
+            continue
+        middle = float(np.median(window))
+        spread = TO_SD * float(np.median(np.abs(window - middle)))
+        is_far = finite[place] - middle > far * max(spread, 1e-12)
+        if middle > 0 and finite[place] > larger * middle and is_far:
+            if found and place - found[-1][0] < APART:
+                continue
+            found.append((place, float(finite[place] / middle)))
+            if len(found) == MOST_ALERTS:
+                break
+    return [(int(known[place]), times) for place, times in found]

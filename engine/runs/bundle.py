@@ -1,0 +1,268 @@
+"""Runs as one file: a zip with their folders, which another BERT Studio opens.
+
+In it stand `bundle.json`, which says what each run is called, what the user said of it, and the
+SHA-256 of every file, and the folders of the runs below `runs/`. Nothing of a run is pickled, and a
+file from elsewhere is taken apart with care: names that lead out of the folder, links, encrypted
+members and more bytes than were declared are refused.
+"""
+
+import hashlib
+import json
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from engine.atomic_write import check_room, disk_errors_for, unfinished
+from engine.errors import StudioError
+from engine.phrases import phrase
+from engine.progress import ProgressCallback
+from engine.regular_file import open_regular
+from engine.runs.copying import CopyCancelled, copied_files
+from engine.runs.folder import RunFolder
+
+Checkpoints = Literal["best", "all", "none"]
+SUFFIX = ".zip"
+FACTS, RUNS = "bundle.json", "runs"
+FORM = 1  # of the bundle, as it is written, and the newest that is read
+CHUNK = 4 << 20  # bytes, after which it is asked whether it is still wanted
+MOST_FILES, MOST_RUNS = 100_000, 1_000
+LARGEST_FACTS = 50_000_000  # bytes
+WHEN = (1980, 1, 1, 0, 0, 0)  # of every member, so that equal runs make equal files
+
+
+def pack(
+    runs: Sequence[RunFolder],
+    path: Path,
+    checkpoints: Checkpoints = "best",
+    said: Mapping[str, Mapping[str, Any]] | None = None,
+    report: ProgressCallback = lambda done, total: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> None:
+    """Write the runs to `path`, whole or not at all.
+
+    Args:
+        checkpoints: which of them are kept; the best one is the last where none is called best.
+            Snapshots are kept with all of them.
+        said: what the record alone knows of each run by the name of its folder, as JSON.
+
+    Raises:
+        StudioError: a run is training, or cannot be read.
+        CopyCancelled: soon after `cancelled` says so.
+    """
+    files = {run.path.name: _wanted(run, checkpoints) for run in runs}
+    total = sum(file.stat().st_size for listed in files.values() for file in listed)
+    done = 0
+    sums: dict[str, dict[str, str]] = {name: {} for name in files}
+    temporary = unfinished(path)
+    try:
+        with disk_errors_for(path), zipfile.ZipFile(temporary, "w") as packed:
+            for run in runs:
+                for file in files[run.path.name]:
+                    name = file.relative_to(run.path).as_posix()
+                    digest = hashlib.sha256()
+                    member = _member(f"{RUNS}/{run.path.name}/{name}", file)
+                    with (
+                        open_regular(file, follows_links=False) as source,
+                        packed.open(member, "w", force_zip64=True) as target,
+                    ):
+                        while piece := source.read(CHUNK):
+                            digest.update(piece)
+                            target.write(piece)
+                            done += len(piece)
+                            report(done, total)
+                            if cancelled():
+                                raise CopyCancelled
+                    sums[run.path.name][name] = digest.hexdigest()
+            facts = {"form": FORM, "runs": [_facts(run, said or {}, sums) for run in runs]}
+            packed.writestr(_member(FACTS), json.dumps(facts, indent=1))
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def unpack(
+    path: Path,
+    into: Path,
+    report: ProgressCallback = lambda done, total: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> dict[Path, dict[str, Any]]:
+    """Write the runs of a bundle into the empty folder `into`; the folder of each, and what was
+    said of it.
+
+    Raises StudioError where it is no bundle, a newer one, damaged or hostile; CopyCancelled.
+    """
+    with _damage(path), zipfile.ZipFile(path) as packed:
+        members = packed.infolist()
+        if len(members) > MOST_FILES:
+            raise _refused(path, phrase("it has more than {n:,} files", n=MOST_FILES))
+        facts = _read_facts(packed, path)
+        listed = {
+            f"{RUNS}/{run['id']}/{name}": digest
+            for run in facts
+            for name, digest in run["files"].items()
+        }
+        sizes = {one.filename: one.file_size for one in members if one.filename in listed}
+        check_room(into / path.name, sum(sizes.values()))
+        done, total = 0, sum(sizes.values())
+        for member in members:
+            if member.filename == FACTS or member.is_dir():
+                continue
+            _check(member, listed, path)
+            for count in _write(packed, member, into, listed[member.filename], path):
+                done += count
+                report(done, total)
+                if cancelled():
+                    raise CopyCancelled
+        if missing := set(listed) - set(sizes):
+            name = PurePosixPath(min(missing)).name
+            raise _refused(path, phrase("{name} is missing in it", name=name))
+    return {into / RUNS / run["id"]: run["said"] for run in facts}
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file is a zip with runs in it."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return FACTS in packed.namelist()[-1:] or FACTS in packed.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
+
+
+def _wanted(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
+    """The files of a run, of its checkpoints only those that are wanted."""
+    if run.has_worker():
+        raise StudioError(
+            phrase("“{run}” is still being trained.", run=run.job().name),
+            phrase("Stop it first, then export it."),
+        )
+    run.job()  # a run that cannot be read is told so here
+    keeps: set[Path] = set()
+    saved = run.checkpoint_folders()
+    if checkpoints == "all":
+        keeps = set(saved)
+    elif checkpoints == "best" and saved:
+        best = run.checkpoint(run.best_step() or 0)
+        keeps = {best if best in saved else saved[-1]}
+    if checkpoints == "all":
+        keeps.add(run.snapshots)
+    weights = (run.checkpoints, run.snapshots)
+    return [
+        file
+        for file in copied_files(run.path)
+        if not any(file.is_relative_to(folder) for folder in weights)
+        or any(file.is_relative_to(folder) for folder in keeps)
+    ]
+
+
+def _facts(
+    run: RunFolder, said: Mapping[str, Mapping[str, Any]], sums: Mapping[str, Mapping[str, str]]
+) -> dict[str, Any]:
+    name = run.path.name
+    return {"id": name, "said": dict(said.get(name, {})), "files": dict(sums[name])}
+
+
+def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
+    """Weights hardly get smaller; all else is compressed."""
+    member = zipfile.ZipInfo(name, WHEN)
+    stored = file is not None and file.suffix in (".safetensors", ".parquet", ".npy")
+    member.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
+    member.external_attr = (stat.S_IFREG | 0o600) << 16
+    return member
+
+
+def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
+    """What the bundle says of itself, with every name checked."""
+    try:
+        member = packed.getinfo(FACTS)
+    except KeyError:
+        raise _refused(path, phrase("there are no runs in it")) from None
+    if member.file_size > LARGEST_FACTS:
+        raise _refused(path, phrase("its list of files is too long"))
+    with packed.open(member) as file:
+        content = file.read(LARGEST_FACTS + 1)
+    try:
+        facts = json.loads(content)
+        form, runs = int(facts["form"]), list(facts["runs"])
+        found = [
+            {"id": str(run["id"]), "said": dict(run["said"]), "files": dict(run["files"])}
+            for run in runs
+        ]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _refused(path, phrase("its list of files cannot be read")) from None
+    if form > FORM:
+        raise StudioError(
+            phrase("{name} was written by a newer BERT Studio.", name=path.name),
+            phrase("Install the latest version, then open it again."),
+        )
+    if len(found) > MOST_RUNS or not found:
+        raise _refused(path, phrase("there are no runs in it"))
+    for run in found:
+        run_id = str(run["id"])
+        if not _is_plain(run_id) or len(PurePosixPath(run_id).parts) != 1:
+            raise _refused(path, phrase("a run in it has a name that cannot be a folder"))
+        for name in run["files"]:
+            if not isinstance(name, str) or not _is_plain(name):
+                raise _refused(path, phrase("a file in it leads out of its folder"))
+    return found
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name stays below its folder on every system."""
+    parts = PurePosixPath(name).parts
+    odd = set('\\:*?"<>|\0') & set(name) or any(ord(letter) < 32 for letter in name)
+    inside = parts and not name.startswith("/") and not {".", ".."} & set(parts)
+    short = all(0 < len(part.encode("utf-8", "replace")) <= 255 for part in parts)
+    return bool(
+        inside and short and not odd and all(not part.endswith((".", " ")) for part in parts)
+    )
+
+
+def _check(member: zipfile.ZipInfo, listed: Mapping[str, str], path: Path) -> None:
+    if member.filename not in listed:
+        raise _refused(path, phrase("there is a file in it that its list does not have"))
+    if member.flag_bits & 0x1:
+        raise _refused(path, phrase("it is encrypted"))
+    mode = member.external_attr >> 16
+    if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
+        raise _refused(path, phrase("there is a link or a device in it"))
+
+
+def _write(
+    packed: zipfile.ZipFile, member: zipfile.ZipInfo, into: Path, digest: str, path: Path
+) -> Iterator[int]:
+    """Write exactly the bytes that were declared; yields how many since the last time."""
+    target = into / member.filename
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found, left = hashlib.sha256(), member.file_size
+    with packed.open(member) as source, open(target, "xb") as out:
+        while piece := source.read(min(CHUNK, left + 1)):
+            left -= len(piece)
+            if left < 0:
+                raise _refused(path, phrase("a file in it is larger than it says"))
+            found.update(piece)
+            out.write(piece)
+            yield len(piece)
+    if left or found.hexdigest() != digest:
+        name = PurePosixPath(member.filename).name
+        raise _refused(path, phrase("{name} in it is not as it was written", name=name))
+
+
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """What a damaged zip leads to, in a sentence."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise _refused(path, phrase("it is damaged")) from error
+
+
+def _refused(path: Path, why: str) -> StudioError:
+    return StudioError(
+        phrase("{name} cannot be opened as runs: {why}.", name=path.name, why=why),
+        phrase("Export it again where it came from. Nothing was added."),
+    )

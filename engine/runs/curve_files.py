@@ -1,0 +1,188 @@
+"""The curves of a run as files of other programs: written once, or added to while it trains.
+
+What a resumed worker measured again stands there once: a point counts where no worker that started
+later began at a step before it. Where the events say that a worker has started anew, all is
+written again; else points are appended. The position says how far that is, and how long each file
+was then, so that what a killed program left half appended is cut off first.
+"""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Self
+
+from engine.atomic_write import disk_errors_for, write_file
+from engine.messages.events import AnyEvent, Ended, Measured, Started
+from engine.progress import ProgressCallback
+from engine.regular_file import read_json
+from engine.runs.copying import CopyCancelled
+from engine.runs.folder import RunFolder
+
+POSITION = "bert-studio-position.json"
+LARGEST_POSITION = 1_000_000  # bytes
+TOLD_EVERY = 2_000  # events between two reports of progress
+POINT_BYTES = 110  # about, of a point in the events of a run
+
+
+@dataclass
+class Position:
+    """How far the events of a run are written: their byte, and the bytes of each file."""
+
+    byte: int = 0
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Nothing is written yet where the file is missing or damaged."""
+        try:
+            found = read_json(file, LARGEST_POSITION)
+            sizes = {str(name): int(size) for name, size in found["sizes"].items()}
+            return cls(int(found["byte"]), sizes)
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return cls()
+
+
+class CurveFiles(ABC):
+    """The curves of one run in one form, in the folder `folder`.
+
+    Raises StudioError where the disk refuses it.
+    """
+
+    form: ClassVar[str]  # as TensorBoard or MLflow call themselves
+
+    def __init__(self, run: RunFolder, into: Path) -> None:
+        """`into` is for many runs; each has a folder of its own below it."""
+        self.run, self.into = run, into
+        self.folder = self._place()
+
+    def write_all(
+        self,
+        report: ProgressCallback = lambda done, total: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Write everything; what was written before goes. Raises CopyCancelled."""
+        with disk_errors_for(self.into):
+            self._write_all(report, cancelled)
+
+    def catch_up(self, is_over: bool = False) -> bool:
+        """Add what the run said since the last time; whether there was anything.
+
+        `is_over`: nobody trains it any more, also where its last worker did not say so.
+        """
+        with disk_errors_for(self.into):
+            return self._catch_up(is_over)
+
+    def _catch_up(self, is_over: bool) -> bool:
+        place = self.folder / POSITION
+        position = Position.read(place)
+        events, byte = self.run.events_after(position.byte)
+        is_other = byte < position.byte  # another file stands there now
+        there = all((self.folder / name).is_file() for name in position.sizes)
+        is_known = position.byte > 0 and there and not is_other
+        if is_known and not events:
+            if is_over:
+                self._tell(last_end(self.run.last_words()))
+            return False
+        if not is_known or any(isinstance(event, Started) for event in events):
+            byte = self._write_all(lambda done, total: None, lambda: False)
+        else:
+            self._cut(position)
+            self._append(event for event in events if isinstance(event, Measured))
+            self._tell(last_end(self.run.last_words()))
+        sizes = {
+            file.relative_to(self.folder).as_posix(): file.stat().st_size
+            for file in self._growing()
+        }
+        write_file(place, json.dumps({"byte": byte, "sizes": sizes}).encode("utf-8"))
+        return True
+
+    def _write_all(self, report: ProgressCallback, cancelled: Callable[[], bool]) -> int:
+        """The byte of the events up to which all was written."""
+        (self.folder / POSITION).unlink(missing_ok=True)
+        for file in list(self._growing()):
+            file.unlink()
+        total = max(1, self.run.events_size())
+        limits = _limits(self.run)
+        first = next(iter(self.run.events_after(0, piece_size=1)[0]), None)
+        self._begin(first)
+        byte, before, session, done = 0, -1, 0, 0
+        while byte != before:
+            before = byte
+            events, byte = self.run.events_after(byte)
+            kept = list[Measured]()
+            for event in events:
+                session += isinstance(event, Started)
+                if session == len(limits):  # a worker has started since they were read
+                    return self._write_all(report, cancelled)
+                if isinstance(event, Measured) and event.step <= limits[session]:
+                    kept.append(event)
+            for start in range(0, len(kept), TOLD_EVERY):
+                self._append(iter(kept[start : start + TOLD_EVERY]))
+                done += TOLD_EVERY * POINT_BYTES
+                report(min(done, total), total)
+                if cancelled():
+                    raise CopyCancelled
+        self._tell(last_end(self.run.last_words()))
+        report(total, total)
+        return byte
+
+    def _cut(self, position: Position) -> None:
+        """Take away what was appended after the position was kept."""
+        for file in list(self._growing()):
+            size = position.sizes.get(file.relative_to(self.folder).as_posix())
+            if size is None:
+                file.unlink()
+            elif file.stat().st_size > size:
+                with open(file, "r+b") as open_file:
+                    open_file.truncate(size)
+
+    @abstractmethod
+    def _place(self) -> Path:
+        """The folder of the run below `into`."""
+
+    @abstractmethod
+    def _growing(self) -> Iterator[Path]:
+        """The files to which points are appended, as far as they are there."""
+
+    @abstractmethod
+    def _begin(self, first: AnyEvent | None) -> None:
+        """Make what stands before the points; `first` is the first event of the run."""
+
+    @abstractmethod
+    def _append(self, points: Iterator[Measured]) -> None:
+        """Append these points."""
+
+    @abstractmethod
+    def _tell(self, end: Ended | None) -> None:
+        """Say how the run ended; None: it has not, as far as is known."""
+
+
+def number_of(point: Measured) -> float:
+    """The value of a point; NaN and infinities as what they were."""
+    if point.value is not None:
+        return point.value
+    return math.nan if point.status == "finite" else float(point.status)
+
+
+def last_end(events: list[AnyEvent]) -> Ended | None:
+    """The end of the last worker; None where another one has started since."""
+    for event in reversed(events):
+        if isinstance(event, Ended | Started):
+            return event if isinstance(event, Ended) else None
+    return None
+
+
+def _limits(run: RunFolder) -> list[int]:
+    """Up to which step the points of each worker count: those before all that started later.
+
+    The first is for points before any worker, as a branch has them.
+    """
+    starts = [event.step for event in run.milestones() if isinstance(event, Started)]
+    limits, least = [1 << 63], 1 << 63
+    for step in reversed(starts):
+        least = min(least, step)
+        limits.append(least)
+    return limits[::-1]

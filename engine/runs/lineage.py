@@ -1,0 +1,317 @@
+"""What was made from what: data versions, base models, runs, branches and exports as one graph.
+
+All of it is derived from what is recorded anyway: the job of each run, the first event of a branch,
+`spec.json` of each version of a data set, and `exports.jsonl`. No second list is kept.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
+
+from engine.home import Home
+from engine.messages.events import Branched
+from engine.phrases import phrase
+from engine.regular_file import read_regular
+from engine.runs.exports import ExportNote, noted_exports
+from engine.runs.folder import RunFolder, step_of
+from engine.shipped import included_models
+from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
+from engine.spec.job import BaseModelSource, FromScratch
+
+Kind = Literal["files", "data", "model", "run", "export"]
+DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
+BASE_MODEL: TypeAdapter[BaseModelSource] = TypeAdapter(BaseModelSource)
+DATASET_SPEC = "spec.json"
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a run before its folder is read; `job` is its job as JSON."""
+
+    id: str
+    name: str
+    state: str  # empty: not known
+    folder: Path
+    job: str | bytes
+
+
+@dataclass(frozen=True)
+class Node:
+    """One thing; `place` is its file or folder, and of a run also what it is opened by."""
+
+    key: str
+    kind: Kind
+    title: str
+    detail: str
+    place: Path
+    run: str = ""  # the id of a run
+    is_there: bool = True
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`target` was made from `source`; `how` says by what, such as a step."""
+
+    source: str
+    target: str
+    how: str = ""
+
+
+class Lineage:
+    """All things of a home and what they were made from; see `read_lineage`."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self._into: dict[str, dict[str, Edge]] = {}  # by target, then by source
+        self._from: dict[str, dict[str, Edge]] = {}
+
+    def add(self, node: Node) -> str:
+        """Add a thing; what was said of it first stays."""
+        self.nodes.setdefault(node.key, node)
+        return node.key
+
+    def join(self, source: str, target: str, how: str = "") -> None:
+        """Say that `target` was made from `source`; a thing is not made from itself."""
+        if source != target:
+            edge = Edge(source, target, how)
+            self._into.setdefault(target, {})[source] = edge
+            self._from.setdefault(source, {})[target] = edge
+
+    def sources(self, key: str) -> list[Edge]:
+        """What a thing was made from itself."""
+        return list(self._into.get(key, {}).values())
+
+    def targets(self, key: str) -> list[Edge]:
+        """What was made from it itself."""
+        return list(self._from.get(key, {}).values())
+
+    def ancestors(self, key: str) -> list[str]:
+        """All it was made from, the nearest first."""
+        return list(self._walk(key, self._into))
+
+    def descendants(self, key: str) -> list[str]:
+        """All that was made from it, the nearest first."""
+        return list(self._walk(key, self._from))
+
+    def _walk(self, key: str, edges: dict[str, dict[str, Edge]]) -> Iterator[str]:
+        """Breadth first, each once, also where somebody made a circle."""
+        seen, row = {key}, [key]
+        while row:
+            row = [other for one in row for other in edges.get(one, {}) if other not in seen]
+            row = list(dict.fromkeys(row))
+            seen.update(row)
+            yield from row
+
+    def edges_among(self, keys: Iterable[str]) -> list[Edge]:
+        """The edges between these things."""
+        kept = set(keys)
+        return [
+            edge for key in kept for edge in self._into.get(key, {}).values() if edge.source in kept
+        ]
+
+    def layers(self, keys: Iterable[str]) -> dict[str, int]:
+        """For each of these things the length of the longest way to it, from 0."""
+        kept = list(keys)
+        within = set(kept)
+        found: dict[str, int] = {}
+        for start in kept:
+            self._layer(start, within, found)
+        return found
+
+    def _layer(self, start: str, within: set[str], found: dict[str, int]) -> None:
+        """Depth first without recursion; what closes a circle does not count."""
+        open_: list[str] = [start]
+        entered: set[str] = set()
+        while open_:
+            key = open_[-1]
+            before = [s for s in self._into.get(key, {}) if s in within]
+            waits = [s for s in before if s not in found and s not in entered]
+            if key not in entered and waits:
+                entered.add(key)
+                open_ += waits
+                continue
+            entered.add(key)
+            found.setdefault(key, max((found[s] + 1 for s in before if s in found), default=0))
+            open_.pop()
+
+
+def data_key(folder: Path) -> str:
+    """The key of a version of a data set."""
+    return f"data:{folder}"
+
+
+def model_key(folder: Path) -> str:
+    """The key of a model that is neither of a run nor an export."""
+    return f"model:{folder}"
+
+
+def run_key(run_id: str) -> str:
+    """The key of a run."""
+    return f"run:{run_id}"
+
+
+def export_key(folder: Path) -> str:
+    """The key of an export."""
+    return f"export:{folder}"
+
+
+def runs_of(home: Home) -> Iterator[RunFacts]:
+    """The runs of a home as their folders say them, without the record."""
+    if not home.runs.is_dir():
+        return
+    for folder in sorted(home.runs.iterdir()):
+        try:
+            job = read_regular(folder / RunFolder(folder).spec_file.name)
+            name = str(from_json(job)["name"])
+        except (OSError, ValueError, LookupError, TypeError):
+            continue  # no run, or one that nobody can read: `rebuild` and the window list it
+        yield RunFacts(folder.name, name, "", folder, job)
+
+
+def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
+    """The graph of all that a home has. Reads a line of each run; not for the window's thread."""
+    lineage = Lineage()
+    listed = list(runs)
+    for folder in _versions(home):
+        _add_data(lineage, folder)
+    for name, folder in included_models().items():
+        if folder.is_dir():
+            lineage.add(_model(folder, name))
+    if home.models.is_dir():
+        for folder in sorted(home.models.iterdir()):
+            if folder.is_dir() and not folder.name.startswith("."):
+                lineage.add(_model(folder, folder.name))
+    for run in listed:
+        lineage.add(_run(run))
+    exports = {note.folder: note for note in noted_exports(home)}  # the newest of each place
+    for note in exports.values():
+        lineage.add(_export(note))
+    for run in listed:
+        _join_run(lineage, run)
+    for note in exports.values():
+        source, how = _checkpoint(lineage, note.checkpoint)
+        lineage.join(source, export_key(note.folder), how)
+    return lineage
+
+
+def _versions(home: Home) -> Iterator[Path]:
+    if not home.datasets.is_dir():
+        return
+    for dataset in sorted(home.datasets.iterdir()):
+        if dataset.is_dir():
+            yield from sorted(f for f in dataset.iterdir() if (f / DATASET_SPEC).is_file())
+
+
+def read_dataset(folder: Path) -> DatasetSpec | None:
+    """What a version says of itself; None where it is gone or cannot be read."""
+    try:
+        return DatasetSpec.model_validate_json(read_regular(folder / DATASET_SPEC))
+    except (OSError, ValueError):
+        return None
+
+
+def _add_data(lineage: Lineage, folder: Path) -> str:
+    """A version, and the versions that it was made from."""
+    wanted: Path | None = folder
+    while wanted is not None and (key := data_key(wanted)) not in lineage.nodes:
+        spec = read_dataset(wanted)
+        name = spec.name if spec is not None else wanted.parent.name
+        version = str(spec.version) if spec is not None else wanted.name
+        detail = phrase("version {version}", version=version)
+        lineage.add(Node(key, "data", name, detail, wanted, is_there=spec is not None))
+        before = spec.made_from if spec is not None else None
+        wanted = wanted.parent / str(before) if before is not None else None
+        if wanted is not None and spec is not None:
+            lineage.join(data_key(wanted), key, spec.changes[0] if spec.changes else "")
+    return data_key(folder)
+
+
+def _model(folder: Path, name: str) -> Node:
+    detail = phrase("model")
+    return Node(model_key(folder), "model", name, detail, folder, is_there=folder.is_dir())
+
+
+def _run(run: RunFacts) -> Node:
+    detail = run.state or phrase("run")
+    there = run.folder.is_dir()
+    return Node(run_key(run.id), "run", run.name, detail, run.folder, run.id, there)
+
+
+def _export(note: ExportNote) -> Node:
+    detail = phrase("{form}, {precision}", form=note.form, precision=note.precision)
+    there = note.folder.is_dir()
+    return Node(export_key(note.folder), "export", note.folder.name, detail, note.folder, "", there)
+
+
+def _join_run(lineage: Lineage, run: RunFacts) -> None:
+    """Data, base model and, of a branch, the run that it began as."""
+    key = run_key(run.id)
+    asked = _asked(run.job)
+    if (data := _data(to_json(asked.get("data")))) is not None:
+        lineage.join(_source(lineage, data), key)
+    base = _base_model(to_json(asked.get("base_model")))
+    path = base.tokenizer if isinstance(base, FromScratch) else base.path if base else None
+    if path is not None:
+        source, how = _checkpoint(lineage, path)
+        lineage.join(source, key, how)
+    first, _ = RunFolder(run.folder).events_after(0, piece_size=1)
+    if first and isinstance(first[0], Branched):
+        branched = first[0]
+        source = run_key(branched.folder.name)
+        if source not in lineage.nodes:
+            gone = RunFacts(branched.folder.name, branched.run, "", branched.folder, b"{}")
+            lineage.add(_run(gone))
+        how = phrase("branch at step {step}", step=branched.step)
+        lineage.join(source, key, how)
+
+
+def _asked(job: str | bytes) -> dict[str, Any]:
+    try:
+        found = from_json(job)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+@lru_cache(4096)
+def _data(source: bytes) -> DataSource | None:
+    try:
+        return DATA.validate_json(source)
+    except ValidationError:  # of another version
+        return None
+
+
+@lru_cache(4096)
+def _base_model(source: bytes) -> BaseModelSource | None:
+    try:
+        return BASE_MODEL.validate_json(source)
+    except ValidationError:
+        return None
+
+
+def _source(lineage: Lineage, data: StoredData | FileData) -> str:
+    """The version, or the file that a run copied itself."""
+    if isinstance(data, StoredData):
+        return _add_data(lineage, data.folder)
+    detail = phrase("file")
+    there = data.path.exists()
+    key = f"files:{data.path}"
+    return lineage.add(Node(key, "files", data.path.name, detail, data.path, "", there))
+
+
+def _checkpoint(lineage: Lineage, folder: Path) -> tuple[str, str]:
+    """The thing to which a checkpoint folder belongs, and which part of it: a step."""
+    for place in (folder, *folder.parents):
+        if place.name == "checkpoints" and run_key(place.parent.name) in lineage.nodes:
+            how = phrase("checkpoint of step {step}", step=step_of(folder))
+            return run_key(place.parent.name), how
+        if (key := export_key(place)) in lineage.nodes:
+            return key, ""
+        if (key := model_key(place)) in lineage.nodes:
+            return key, ""
+    return lineage.add(_model(folder, folder.name)), ""

@@ -1,0 +1,150 @@
+"""The curves and settings of a run as a run of MLflow, in a folder that MLflow reads as a store.
+
+The form is that of MLflow's file store (mlflow/store/tracking/file_store.py, version 3.17): below
+the folder one of an experiment with its `meta.yaml`, in it one of each run with `meta.yaml`, and
+`params`, `tags` and `metrics` with a file for each name. A metric has a line for each point: time
+in milliseconds since 1970, value, step. MLflow 3.17 wants MLFLOW_ALLOW_FILE_STORE=true for such a
+folder, or `mlflow migrate-filestore`, which makes a database of it.
+"""
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from engine.atomic_write import write_file
+from engine.messages.events import AnyEvent, Ended, Measured
+from engine.progress import ProgressCallback
+from engine.runs.curve_files import CurveFiles, number_of
+from engine.runs.folder import RunFolder
+from engine.runs.tensorboard import tag
+from engine.visible import one_line
+
+EXPERIMENT, EXPERIMENT_NAME = "1810048050", "BERT Studio"
+NAMESPACE = uuid.UUID("1bd1a3c5-31f4-4e41-9e1f-5b7e0c7b1a16")  # of the ids that follow from names
+RUNNING, FINISHED, FAILED, KILLED = 1, 3, 4, 5  # mlflow.entities.RunStatus
+OUTCOMES = {"finished": FINISHED, "failed": FAILED, "stopped": KILLED}
+LOCAL = 4  # mlflow.entities.SourceType
+LONGEST_VALUE, LONGEST_NAME = 6_000, 200  # characters; MLflow takes 250 of a name
+UNSAFE = re.compile(r"[^\w.\- ]")
+
+
+class MLflowFiles(CurveFiles):
+    """A run of MLflow; its id follows from the name of the folder of the run."""
+
+    form = "MLflow"
+
+    def _place(self) -> Path:
+        return self.into / EXPERIMENT / uuid.uuid5(NAMESPACE, self.run.path.name).hex
+
+    def _growing(self) -> Iterator[Path]:
+        yield from sorted(f for f in (self.folder / "metrics").rglob("*") if f.is_file())
+
+    def _begin(self, first: AnyEvent | None) -> None:
+        for name in ("metrics", "params", "tags", "artifacts"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        experiment = self.into / EXPERIMENT
+        if not (experiment / "meta.yaml").is_file():
+            began = _milliseconds(first.at) if first is not None else 0
+            facts = {
+                "artifact_location": experiment.absolute().as_uri(),
+                "creation_time": began,
+                "experiment_id": EXPERIMENT,
+                "last_update_time": began,
+                "lifecycle_stage": "active",
+                "name": EXPERIMENT_NAME,
+            }
+            write_file(experiment / "meta.yaml", _yaml(facts))
+        job = self.run.job()
+        for path, value in settings_of(job.model_dump(mode="json")):
+            text = one_line(value if isinstance(value, str) else json.dumps(value))
+            write_file(self.folder / "params" / path, text[:LONGEST_VALUE].encode("utf-8"))
+        tags = {
+            "mlflow.runName": one_line(job.name),
+            "mlflow.source.name": EXPERIMENT_NAME,
+            "mlflow.source.type": "LOCAL",
+            "folder": one_line(str(self.run.path)),
+        }
+        for name, text in tags.items():
+            write_file(self.folder / "tags" / name, text.encode("utf-8"))
+
+    def _append(self, points: Iterator[Measured]) -> None:
+        lines: dict[str, list[str]] = {}
+        for event in points:
+            line = f"{_milliseconds(event.at)} {number_of(event)!r} {event.step}\n"
+            lines.setdefault(event.name, []).append(line)
+        for name, added in lines.items():
+            file = self.folder / "metrics" / file_of(name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with open(file, "ab") as out:
+                out.write("".join(added).encode("ascii"))
+
+    def _tell(self, end: Ended | None) -> None:
+        first = next(iter(self.run.events_after(0, piece_size=1)[0]), None)
+        status = RUNNING if end is None else OUTCOMES[end.outcome]
+        if end is None and not self.run.has_worker():
+            status = FAILED  # its worker died without a word
+        facts: dict[str, Any] = {
+            "artifact_uri": (self.folder / "artifacts").absolute().as_uri(),
+            "end_time": None if end is None else _milliseconds(end.at),
+            "entry_point_name": "",
+            "experiment_id": EXPERIMENT,
+            "lifecycle_stage": "active",
+            "run_id": self.folder.name,
+            "run_name": one_line(self.run.job().name),
+            "source_name": "",
+            "source_type": LOCAL,
+            "source_version": "",
+            "start_time": None if first is None else _milliseconds(first.at),
+            "status": status,
+            "tags": [],
+            "user_id": "",
+        }
+        write_file(self.folder / "meta.yaml", _yaml(facts))
+
+
+def write_mlflow(
+    run: RunFolder,
+    into: Path,
+    report: ProgressCallback = lambda done, total: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Path:
+    """Write a run into the store `into`, where others may be; the folder that it has there.
+
+    Raises StudioError where the disk refuses it, CopyCancelled soon after `cancelled` says so.
+    """
+    files = MLflowFiles(run, into)
+    files.write_all(report, cancelled)
+    return files.folder
+
+
+def settings_of(job: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Each setting of a job by its path: (“training.learning_rate”, 5e-05)."""
+    for name, value in job.items():
+        if isinstance(value, dict) and value:
+            yield from settings_of(value, f"{before}{_safe(name)}.")
+        else:
+            yield f"{before}{_safe(name)}"[:LONGEST_NAME], value
+
+
+def file_of(name: str) -> Path:
+    """The file of a metric below `metrics`; a name from elsewhere cannot lead out of it."""
+    group, _, rest = tag(name).partition("/")
+    return Path(group) / _safe(rest)[:LONGEST_NAME]
+
+
+def _safe(name: str) -> str:
+    return UNSAFE.sub("_", name).strip(". ") or "_"
+
+
+def _milliseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _yaml(facts: dict[str, Any]) -> bytes:
+    """YAML whose values are JSON, of which it is a superset."""
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
+    return ("\n".join(lines) + "\n").encode("utf-8")

@@ -1,0 +1,191 @@
+"""What would be needed to make a thing again: files, fingerprints, versions; and whether it is
+still there.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.atomic_write import MANIFEST, sha256
+from engine.checkpoints.source import source_of
+from engine.errors import StudioError
+from engine.messages.events import Saved
+from engine.phrases import phrase
+from engine.regular_file import LARGEST_MANIFEST, read_json
+from engine.runs.folder import RunFolder
+from engine.runs.lineage import Lineage, Node, read_dataset
+from engine.runs.reproducibility import WEIGHTS, reproducibility_of
+from engine.spec.dataset import StoredData
+from engine.spec.job import FromCheckpoint, FromScratch
+
+
+@dataclass(frozen=True)
+class Needed:
+    """One thing with what identifies it; `problem` says why it cannot be used as it was, or “”."""
+
+    title: str
+    lines: tuple[str, ...]
+    problem: str = ""
+
+
+def needed_for(
+    lineage: Lineage, key: str, cancelled: Callable[[], bool] = lambda: False
+) -> list[Needed]:
+    """All that a thing was made from, what came first first, and the thing itself.
+
+    Reads the events of runs and the weights of models without a manifest: not for the window's
+    thread.
+    """
+    keys = [key, *lineage.ancestors(key)]
+    layers = lineage.layers(keys)
+    found = []
+    for one in sorted(keys, key=lambda one: (layers[one], lineage.nodes[one].title)):
+        if cancelled():
+            break
+        found.append(_needed(lineage.nodes[one]))
+    return found
+
+
+def as_text(needed: list[Needed]) -> list[str]:
+    """The same line by line, as it is printed and copied."""
+    lines = list[str]()
+    for one in needed:
+        lines.append(one.title)
+        lines += [phrase("  {line}", line=line) for line in one.lines]
+        if one.problem:
+            lines.append(phrase("  Missing or changed: {problem}", problem=one.problem))
+    return lines
+
+
+def _needed(node: Node) -> Needed:
+    return READERS[node.kind](node)
+
+
+def _place(node: Node) -> str:
+    return phrase("in {place}", place=node.place)
+
+
+def _gone(node: Node) -> str:
+    return "" if node.is_there else phrase("it is no longer in {place}", place=node.place)
+
+
+def _files(node: Node) -> Needed:
+    return Needed(phrase("File “{name}”", name=node.title), (_place(node),), _gone(node))
+
+
+def _data(node: Node) -> Needed:
+    title = phrase("Data set “{name}”, {version}", name=node.title, version=node.detail)
+    spec = read_dataset(node.place)
+    if spec is None:
+        return Needed(
+            title, (_place(node),), phrase("it is no longer in {place}", place=node.place)
+        )
+    lines = [_place(node), phrase("fingerprint {digest}", digest=spec.fingerprint)]
+    if spec.made_from is not None:
+        lines.append(phrase("made from version {version}", version=spec.made_from))
+        lines += spec.changes
+    if spec.hub is not None:
+        name = f"{spec.hub.name} {spec.hub.subset}".strip()
+        lines.append(
+            phrase(
+                "from {host}: {name}, revision {revision}, licence {licence}",
+                host=spec.hub.host or phrase("the hub's cache"),
+                name=name,
+                revision=spec.hub.revision,
+                licence=spec.hub.licence or "–",
+            )
+        )
+    for path in dict.fromkeys(path for paths in spec.sources.values() for path in paths):
+        digest = spec.source_sha256.get(str(path))
+        lines.append(
+            phrase("imported from {path}, SHA-256 {digest}", path=path, digest=digest)
+            if digest
+            else phrase("imported from {path}", path=path)
+        )
+    return Needed(title, tuple(lines))
+
+
+def _model(node: Node) -> Needed:
+    title = phrase("Model “{name}”", name=node.title)
+    lines = [_place(node)]
+    if (digest := weights_of(node.place)) is not None:
+        lines.append(phrase("{file}, SHA-256 {digest}", file=WEIGHTS, digest=digest))
+    if (source := source_of(node.place)) is not None:
+        lines.append(
+            phrase(
+                "from {host}: {name}, revision {revision}, licence {licence}",
+                host=source.host,
+                name=source.model,
+                revision=source.revision,
+                licence=source.licence or "–",
+            )
+        )
+    return Needed(title, tuple(lines), _gone(node))
+
+
+def weights_of(folder: Path) -> str | None:
+    """The SHA-256 of the weights, from the manifest or else from the file; None: there is none."""
+    try:
+        if (folder / MANIFEST).is_file():
+            files = read_json(folder / MANIFEST, LARGEST_MANIFEST)["files"]
+            return str(files[WEIGHTS]["sha256"])
+        return sha256(folder / WEIGHTS)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _run(node: Node) -> Needed:
+    title = phrase("Run “{name}”", name=node.title)
+    run = RunFolder(node.place)
+    try:
+        job = run.job()
+    except StudioError as error:
+        return Needed(title, (_place(node),), error.problem)
+    lines = [
+        _place(node),
+        phrase("{file}, SHA-256 {digest}", file=run.spec_file.name, digest=sha256(run.spec_file)),
+    ]
+    lines.append(phrase("random seed {seed}", seed=job.training.seed))
+    problem = ""
+    if isinstance(job.data, StoredData) and job.data.fingerprint:
+        spec = read_dataset(job.data.folder)
+        if spec is not None and spec.fingerprint != job.data.fingerprint:
+            problem = phrase("its data set has other rows than those that it was trained on")
+    base = job.base_model
+    if isinstance(base, FromCheckpoint) and not base.path.is_dir():
+        problem = phrase("its base model is no longer in {place}", place=base.path)
+    elif isinstance(base, FromScratch) and base.tokenizer and not base.tokenizer.exists():
+        problem = phrase("its tokenizer is no longer in {place}", place=base.tokenizer)
+    lines += _how_it_came(run)
+    return Needed(title, tuple(lines), problem)
+
+
+def _how_it_came(run: RunFolder) -> Iterator[str]:
+    """The environment, and the weights that should come out again."""
+    known = reproducibility_of(run)
+    if known.environment:
+        told = ", ".join(f"{name} {value}" for name, value in known.environment.items())
+        yield phrase("environment: {told}", told=told)
+    if known.branched is not None:
+        yield known.branched.sentence()
+    saved = [event for event in run.milestones() if isinstance(event, Saved) and event.weights]
+    if saved:
+        yield phrase(
+            "gave at step {step} weights with SHA-256 {digest}",
+            step=saved[-1].step,
+            digest=saved[-1].weights,
+        )
+
+
+def _export(node: Node) -> Needed:
+    title = phrase("Export “{name}”, {form}", name=node.title, form=node.detail)
+    return Needed(title, (_place(node),), _gone(node))
+
+
+READERS: dict[str, Callable[[Node], Needed]] = {
+    "files": _files,
+    "data": _data,
+    "model": _model,
+    "run": _run,
+    "export": _export,
+}

@@ -1,0 +1,279 @@
+"""A search over several values: its combinations, what came of each, and when it is over.
+
+The runs are its only memory. Each keeps the search in its group, so that whoever finds the runs can
+go on with it: a window, the queue runner, or a command in a folder.
+"""
+
+import math
+import random
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+
+from pydantic import JsonValue, ValidationError
+
+from engine.messages.searching import Suggest, Trial, TrialState
+from engine.phrases import Phrase, phrase
+from engine.spec.job import JobSpec, RunGroup
+from engine.spec.search import (
+    SEED,
+    SearchField,
+    SearchSpec,
+    with_values,
+)
+
+Setting = dict[str, JsonValue]
+
+PRUNED = "Pruned at step "  # how the reason begins why a run was stopped by its search
+STARTUP_RUNS = 5  # that must have ended before another is pruned, as in Optuna
+MAX_FAILURES = 3  # combinations in a row after which nothing more is tried
+DRAWS = 50  # for a combination that is possible and new
+
+
+def is_by_search(problem: str) -> bool:
+    """Whether a run was stopped by its search: its problem says so."""
+    return problem.startswith(PRUNED)
+
+
+# ── the combinations ─────────────────────────────────────────────────────────────────────────
+
+
+def seeds_of(job: JobSpec) -> tuple[int, ...]:
+    """The seeds with which every combination of a job is trained."""
+    for field in job.search.fields if job.search is not None else ():
+        if field.path == SEED:
+            if field.is_range:
+                return tuple(range(int(field.low or 0), int(field.high or 0) + 1))
+            return tuple(int(str(value)) for value in field.values)
+    first = job.training.seed
+    return tuple(range(first, first + job.training.seeds))
+
+
+def first_settings(job: JobSpec) -> list[Setting]:
+    """The combinations that are known at the start; those that break a rule are left out.
+
+    Of a search by TPE that is the first one alone; each other follows from the scores before it.
+    """
+    search = job.search
+    assert search is not None
+    if search.method == "grid":
+        possible = (values for values in _grid(search) if is_possible(job, values))
+        return list(islice(possible, search.limit))
+    rng, found = random.Random(job.training.seed), list[Setting]()
+    wanted = 1 if search.method == "tpe" else search.limit
+    while len(found) < wanted:
+        if (values := _drawn(job, search, rng, found)) is None:
+            break
+        found.append(values)
+    return found
+
+
+def _grid(search: SearchSpec) -> Iterable[Setting]:
+    paths = [field.path for field in search.varied]
+    for values in product(*(field.values for field in search.varied)):
+        yield dict(zip(paths, values, strict=True))
+
+
+def _drawn(
+    job: JobSpec, search: SearchSpec, rng: random.Random, before: list[Setting]
+) -> Setting | None:
+    """A combination that is possible and new; None where none is found."""
+    if not any(field.is_range for field in search.varied):
+        left = [v for v in _grid(search) if v not in before and is_possible(job, v)]
+        return rng.choice(left) if left else None
+    for _ in range(DRAWS):
+        values = {field.path: _value(field, rng) for field in search.varied}
+        if values not in before and is_possible(job, values):
+            return values
+    return None
+
+
+def _value(field: SearchField, rng: random.Random) -> JsonValue:
+    if not field.is_range:
+        return rng.choice(field.values)
+    assert field.low is not None and field.high is not None, "a rule of the job"
+    ends = (math.log(field.low), math.log(field.high)) if field.log else (field.low, field.high)
+    drawn = rng.uniform(*ends)
+    value = math.exp(drawn) if field.log else drawn
+    if field.whole:
+        return round(value)
+    return min(max(float(f"{value:.3g}"), field.low), field.high)
+
+
+def is_possible(job: JobSpec, values: Setting) -> bool:
+    """Whether a job can have these values together."""
+    try:
+        with_values(job, values)
+    except ValidationError:
+        return False
+    return True
+
+
+def values_of(job: JobSpec, search: SearchSpec) -> Setting:
+    """The values that a run of a search has for its fields, as they stand in JSON."""
+    raw = job.model_dump(mode="json")
+    return {field.path: _at(raw, field.path, field) for field in search.varied}
+
+
+def _at(raw: JsonValue, path: str, field: SearchField) -> JsonValue:
+    """What stands at a path; of a whole part of the job, the value that it was made from."""
+    for part in path.split("."):
+        raw = raw.get(part) if isinstance(raw, dict) else None
+    return next((value for value in field.values if _is_same(raw, value)), raw)
+
+
+def _is_same(there: JsonValue, value: JsonValue) -> bool:
+    """Whether `there` is `value`, perhaps with further fields that have their defaults."""
+    if isinstance(there, dict) and isinstance(value, dict):
+        return all(_is_same(there.get(name), inner) for name, inner in value.items())
+    return there == value and isinstance(there, bool) == isinstance(value, bool)
+
+
+# ── what came of them ────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class SearchRun:
+    """A run of a search, as far as it has come. `state` is that of the record.
+
+    `evaluations` are its scores on the validation rows, one after another.
+    """
+
+    job: JobSpec
+    state: str
+    score: float | None
+    evaluations: tuple[float, ...] = ()
+    seconds: float = 0.0
+    by_search: bool = False  # it was pruned
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more comes of it; one that the user has stopped may be resumed."""
+        return self.state in ("finished", "failed", "crashed", "unreadable") or self.is_pruned
+
+    @property
+    def is_pruned(self) -> bool:
+        """Whether the search has stopped it."""
+        return self.state == "stopped" and self.by_search
+
+
+def trials_of(runs: Sequence[SearchRun]) -> list[Trial]:
+    """The combinations of these runs of one search, in the order in which they were tried."""
+    by_setting: dict[int, list[SearchRun]] = {}
+    for run in runs:
+        assert run.job.group is not None
+        by_setting.setdefault(run.job.group.setting, []).append(run)
+    return [_trial(by_setting[number]) for number in sorted(by_setting)]
+
+
+def _trial(runs: list[SearchRun]) -> Trial:
+    group = runs[0].job.group
+    assert group is not None and group.search is not None
+    scores = [run.score for run in runs if run.state == "finished" and run.score is not None]
+    state: TrialState = "running"
+    if all(run.has_ended for run in runs):
+        pruned = any(run.is_pruned for run in runs)
+        state = "pruned" if pruned else "finished" if scores else "failed"
+    return Trial(
+        values=values_of(runs[0].job, group.search),
+        state=state,
+        score=statistics.fmean(scores) if scores else None,
+        evaluations=next((run.evaluations for run in runs if run.is_pruned), ()),
+    )
+
+
+def best_trial(trials: Sequence[Trial], higher_is_better: bool) -> Trial | None:
+    """The finished one with the best mean score."""
+    ended = [trial for trial in trials if trial.state == "finished" and trial.score is not None]
+    sign = 1 if higher_is_better else -1
+    return max(ended, key=lambda trial: sign * (trial.score or 0.0), default=None)
+
+
+# ── what comes next ──────────────────────────────────────────────────────────────────────────
+
+
+def end_of(runs: Sequence[SearchRun], higher_is_better: bool) -> Phrase | None:
+    """Why a search starts nothing more, whatever is left; None where it goes on."""
+    trials, search = trials_of(runs), _search(runs)
+    if search.hours and sum(run.seconds for run in runs) >= 3600 * search.hours:
+        return phrase("the {hours:g} hours of training are used up", hours=search.hours)
+    ended = [trial for trial in trials if trial.state != "running"]
+    best = best_trial(ended, higher_is_better) if search.stop_after else None
+    if best is not None and len(ended) - 1 - ended.index(best) >= search.stop_after:
+        return phrase("{n} combination(s) in a row were not better", n=search.stop_after)
+    last = [trial.state for trial in ended[-MAX_FAILURES:]]
+    if search.method == "tpe" and last == ["failed"] * MAX_FAILURES:
+        return phrase("{n} combination(s) in a row failed", n=MAX_FAILURES)
+    return None
+
+
+def next_question(runs: Sequence[SearchRun], higher_is_better: bool) -> Suggest | None:
+    """What is asked for the next combination, where one is wanted now.
+
+    None while a run is waiting, at work, or stopped by the user, and where the search is over.
+    """
+    search = _search(runs)
+    if search.method != "tpe" or not all(run.has_ended for run in runs):
+        return None
+    trials = trials_of(runs)
+    if len(trials) >= search.limit or end_of(runs, higher_is_better) is not None:
+        return None
+    return Suggest(
+        job=runs[0].job,
+        search=search,
+        trials=tuple(trials),
+        higher_is_better=higher_is_better,
+        seed=_group(runs).seeds[0] if _group(runs).seeds else 0,
+    )
+
+
+def _group(runs: Sequence[SearchRun]) -> RunGroup:
+    group = runs[0].job.group
+    assert group is not None
+    return group
+
+
+def _search(runs: Sequence[SearchRun]) -> SearchSpec:
+    search = _group(runs).search
+    assert search is not None
+    return search
+
+
+# ── pruning ──────────────────────────────────────────────────────────────────────────────────
+
+
+def best_so_far(values: Sequence[float], higher_is_better: bool) -> list[float]:
+    """The best value up to each place."""
+    best: list[float] = []
+    for value in values:
+        better = not best or (value > best[-1]) == higher_is_better
+        best.append(value if better and (not best or value != best[-1]) else best[-1])
+    return best
+
+
+def is_below_median(
+    own: Sequence[float], others: Sequence[Sequence[float]], higher_is_better: bool
+) -> float | None:
+    """The median of the other runs where a run is worse at its last evaluation; None else.
+
+    As Optuna's MedianPruner: the best value so far, against the median of what the others, of which
+    at least five have ended, had measured at the same evaluation.
+    """
+    place = len(own) - 1
+    at_place = [other[place] for other in others if len(other) > place]
+    if place < 0 or len(others) < STARTUP_RUNS or not at_place:
+        return None
+    median, best = statistics.median(at_place), best_so_far(own, higher_is_better)[-1]
+    return median if (best < median if higher_is_better else best > median) else None
+
+
+def why_pruned(step: int, score: float, median: float) -> Phrase:
+    """Why the search stops a run."""
+    return phrase(
+        "Pruned at step {step:,}: its best score of {score:.4g} is worse than {median:.4g}, the"
+        " median of the other runs at this evaluation.",
+        step=step,
+        score=score,
+        median=median,
+    )

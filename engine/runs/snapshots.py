@@ -1,0 +1,69 @@
+"""Snapshots of a run: its weights alone, in fp16, at steps that lie close together at first.
+
+Steps 0, 1, 2, 4, … 512 and then every n-th (as the intermediate checkpoints of Biderman et al.
+2023, “Pythia”, §2.1), and the last one. Config and tokenizer are the same for all of them and
+stand once, beside them.
+"""
+
+from itertools import takewhile
+from pathlib import Path
+
+from engine.atomic_write import MANIFEST, remove_whole
+from engine.runs.folder import STEP, RunFolder, step_of
+from engine.runs.retention import size
+
+DOUBLING_UP_TO = 512
+
+
+def is_snapshot_step(step: int, every: int) -> bool:
+    """Whether a snapshot follows `step`, where the job wants one `every` so many steps (0: none).
+
+    That of the last step is not among them, since early stopping decides which one that is.
+    """
+    if every == 0:
+        return False
+    if step <= DOUBLING_UP_TO:
+        return step & (step - 1) == 0
+    return step % every == 0
+
+
+def count_snapshots(steps: int, every: int) -> int:
+    """How many a run of `steps` makes, its last one among them; 0 where none is wanted."""
+    if every == 0:
+        return 0
+    doubling = takewhile(lambda step: step <= steps, (0, *(1 << n for n in range(10))))
+    late = max(0, steps // every - DOUBLING_UP_TO // every)
+    return len(list(doubling)) + late + (not is_snapshot_step(steps, every))
+
+
+def snapshot(run: RunFolder, step: int) -> Path:
+    """Where the snapshot of a step stands or will stand."""
+    return run.snapshots / f"step-{step:08d}"
+
+
+def snapshot_folders(run: RunFolder) -> list[Path]:
+    """All whole snapshots, by step."""
+    if not run.snapshots.is_dir() or run.snapshots.is_symlink():
+        return []
+    found = (f for f in run.snapshots.iterdir() if STEP.fullmatch(f.name))
+    return sorted((f for f in found if (f / MANIFEST).is_file()), key=step_of)
+
+
+def run_of(checkpoint: Path) -> RunFolder | None:
+    """The run that a checkpoint or a snapshot was made by; None for any other model."""
+    run = RunFolder(checkpoint.parent.parent)
+    if checkpoint.parent not in (run.checkpoints, run.snapshots) or not run.spec_file.is_file():
+        return None
+    return run
+
+
+def discard_after(run: RunFolder, step: int) -> None:
+    """Delete the snapshots after `step`: a run that resumes there makes them again."""
+    for folder in snapshot_folders(run):
+        if step_of(folder) > step:
+            remove_whole(folder)
+
+
+def snapshots_size(run: RunFolder) -> int:
+    """Bytes of all snapshots of a run, with what they share."""
+    return size(run.snapshots) if run.snapshots.is_dir() else 0

@@ -1,0 +1,97 @@
+"""The curves of a run as an event file of TensorBoard.
+
+An event file is a TFRecord file (tensorflow.org, “TFRecord and tf.train.Example”): of each record
+its length, uint64, the masked CRC-32C of that, the record, and its masked CRC-32C. A record is a
+message Event (tensorflow/core/util/event.proto): 1 wall_time, double in seconds; 2 step, int64;
+3 file_version, string; 5 summary, whose field 1 is a value with 1 tag, string, and 2 simple_value,
+float32; 7 session_log, whose field 1 is its status, 1 for a start. At a start TensorBoard forgets
+what it has read of that step and later ones.
+"""
+
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.messages.events import AnyEvent, Ended, Measured
+from engine.progress import ProgressCallback
+from engine.runs.curve_files import CurveFiles, number_of
+from engine.runs.folder import RunFolder
+from engine.wire import FIXED32, FIXED64, as_field, as_varint
+
+VERSION = b"brain.Event:2"
+START = 1  # the status of a session log
+FILES = "events.out.tfevents.*"
+
+
+class TensorBoardFiles(CurveFiles):
+    """An event file in a folder of the run’s name."""
+
+    form = "TensorBoard"
+
+    def _place(self) -> Path:
+        return self.into / self.run.path.name
+
+    def _growing(self) -> Iterator[Path]:
+        yield from sorted(self.folder.glob(FILES))
+
+    def _begin(self, first: AnyEvent | None) -> None:
+        began = first.at.timestamp() if first is not None else 0.0
+        self.folder.mkdir(parents=True, exist_ok=True)
+        size = self.run.events_size()  # so that what is written anew has another name
+        name = f"events.out.tfevents.{int(began)}.{socket.gethostname()}.{size}"
+        with open(self.folder / name, "xb") as file:
+            _record(file, _double(1, began) + as_field(3, VERSION))
+            _record(file, _double(1, began) + as_field(7, as_field(1, START)))
+
+    def _append(self, points: Iterator[Measured]) -> None:
+        with open(next(self._growing()), "ab") as file:
+            for event in points:
+                _record(
+                    file,
+                    scalar(event.at.timestamp(), event.step, tag(event.name), number_of(event)),
+                )
+
+    def _tell(self, end: Ended | None) -> None:
+        """TensorBoard does not say how a run ended."""
+
+
+def write_tensorboard(
+    run: RunFolder,
+    into: Path,
+    report: ProgressCallback = lambda done, total: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Path:
+    """Write all curves of a run into a folder of its name below `into`; the file that was written.
+
+    Raises StudioError where the disk refuses it, CopyCancelled soon after `cancelled` says so.
+    """
+    files = TensorBoardFiles(run, into)
+    files.write_all(report, cancelled)
+    return next(iter(files.folder.glob(FILES)))
+
+
+def tag(name: str) -> str:
+    """A metric as TensorBoard groups it: “validation/f1”, “training/loss”."""
+    if name.startswith("validation_"):
+        return f"validation/{name.removeprefix('validation_')}"
+    return f"training/{name}"
+
+
+def scalar(seconds: float, step: int, name: str, value: float) -> bytes:
+    """One point of one curve as a message Event; `seconds` since 1970."""
+    point = as_field(1, name.encode("utf-8")) + as_varint(2 << 3 | FIXED32)
+    point += struct.pack("<f", value)
+    return _double(1, seconds) + as_field(2, step) + as_field(5, as_field(1, point))
+
+
+def _double(field: int, value: float) -> bytes:
+    return as_varint(field << 3 | FIXED64) + struct.pack("<d", value)
+
+
+def _record(file: IO[bytes], content: bytes) -> None:
+    length = struct.pack("<Q", len(content))
+    file.write(length + struct.pack("<I", masked(crc32c(length))))
+    file.write(content + struct.pack("<I", masked(crc32c(content))))

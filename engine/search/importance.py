@@ -1,0 +1,74 @@
+"""Which fields of a search the score depends on: fANOVA (Hutter et al. 2014) over its trials.
+
+How sure that is: the range of the shares over resampled trials, and how much of the score a forest
+explains in trials that it was not fitted on.
+"""
+
+import numpy as np
+from optuna.importance import FanovaImportanceEvaluator, get_param_importances
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.metrics import r2_score
+from sklearn.model_selection import LeaveOneOut, cross_val_predict
+
+from engine.errors import StudioError
+from engine.messages.searching import (
+    FieldImportance,
+    ImportanceMeasured,
+    MeasureImportance,
+    Trial,
+)
+from engine.phrases import phrase
+from engine.search.study import frozen, parameter, study
+from engine.spec.search import SearchSpec
+
+FEWEST = 4  # finished combinations
+RESAMPLES, TREES = 12, 32
+RANGE = (5, 95)  # percent
+
+
+def importance(question: MeasureImportance) -> ImportanceMeasured:
+    """The share of each field, the largest first. Raises StudioError where too few have ended."""
+    search = question.search
+    trials = [t for t in question.trials if t.state == "finished" and t.score is not None]
+    if len(trials) < FEWEST:
+        raise StudioError(
+            phrase("The importance of the fields needs {n} finished combinations.", n=FEWEST),
+            phrase("Wait until more runs have finished."),
+        )
+    whole = _shares(search, trials, 0)
+    rng = np.random.default_rng(0)
+    again = [
+        _shares(search, [trials[i] for i in rng.integers(0, len(trials), len(trials))], one)
+        for one in range(RESAMPLES)
+    ]
+    found = [
+        FieldImportance(path=path, share=share, low=float(low), high=float(high))
+        for path, share in whole.items()
+        for low, high in [np.percentile([one[path] for one in again], RANGE)]
+    ]
+    found.sort(key=lambda one: -one.share)
+    return ImportanceMeasured(
+        fields=tuple(found), trials=len(trials), explained=_explained(search, trials)
+    )
+
+
+def _shares(search: SearchSpec, trials: list[Trial], seed: int) -> dict[str, float]:
+    """The share of each field in the variance that all fields explain; 0 where there is none."""
+    paths = [field.path for field in search.varied]
+    if len({trial.score for trial in trials}) < 2:
+        return dict.fromkeys(paths, 0.0)
+    evaluator = FanovaImportanceEvaluator(n_trees=TREES, seed=seed)
+    known = study(higher_is_better=True)
+    known.add_trials([one for trial in trials if (one := frozen(search, trial)) is not None])
+    shares = get_param_importances(known, evaluator=evaluator, params=paths)
+    return {path: float(shares.get(path, 0.0)) for path in paths}
+
+
+def _explained(search: SearchSpec, trials: list[Trial]) -> float:
+    """R² of a forest, each trial predicted by one that was fitted on all others."""
+    inputs = np.array([[parameter(f, t.values[f.path]) for f in search.varied] for t in trials])
+    scores = np.array([trial.score for trial in trials])
+    if len(set(scores.tolist())) < 2:
+        return 0.0
+    forest = RandomForestRegressor(TREES, random_state=0)
+    return float(r2_score(scores, cross_val_predict(forest, inputs, scores, cv=LeaveOneOut())))

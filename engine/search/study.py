@@ -1,0 +1,116 @@
+"""The trials of a search as a study of Optuna, made anew from what is known of them.
+
+Nothing of a study is kept: the runs are its memory, and so it resumes wherever they do.
+"""
+
+import math
+import warnings
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState, create_trial
+from pydantic import JsonValue
+
+from engine.messages.searching import Trial
+from engine.spec.search import SearchField, SearchSpec
+
+STATES = {"finished": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
+FEWEST_ORDERED = 3  # numbers from which on their order tells something
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+
+
+def study(
+    higher_is_better: bool, sampler: optuna.samplers.BaseSampler | None = None
+) -> optuna.Study:
+    """An empty study in memory."""
+    direction = StudyDirection.MAXIMIZE if higher_is_better else StudyDirection.MINIMIZE
+    return optuna.create_study(direction=direction, sampler=sampler)
+
+
+def outcome(trial: Trial) -> tuple[TrialState, float | None]:
+    """How a trial has ended, and its score where it has one that counts.
+
+    A combination that was pruned counts by its evaluations, and a failed one not at all.
+    """
+    state = STATES.get(trial.state, TrialState.FAIL)
+    has_score = trial.score is not None and math.isfinite(trial.score)
+    if state is TrialState.COMPLETE and not has_score:
+        state = TrialState.FAIL
+    return state, trial.score if state is TrialState.COMPLETE else None
+
+
+def frozen(search: SearchSpec, trial: Trial) -> FrozenTrial | None:
+    """A trial as Optuna knows it; None where its values are of another search."""
+    if not all(_is_among(field, trial.values) for field in search.varied):
+        return None
+    state, score = outcome(trial)
+    return create_trial(
+        state=state,
+        value=score,
+        params={f.path: parameter(f, trial.values[f.path]) for f in search.varied},
+        distributions={f.path: distribution(f) for f in search.varied},
+        intermediate_values=dict(enumerate(trial.evaluations)),
+    )
+
+
+def _is_among(field: SearchField, values: dict[str, JsonValue]) -> bool:
+    value = values.get(field.path)
+    if not field.is_range:
+        return value in field.values
+    low, high = _ends(field)
+    return isinstance(value, int | float) and low <= value <= high
+
+
+def distribution(field: SearchField) -> BaseDistribution:
+    """What Optuna draws from: numbers of a list by their order, other values by themselves."""
+    if field.is_range:
+        low, high = _ends(field)
+        if field.whole:
+            return IntDistribution(int(low), int(high), log=field.log)
+        return FloatDistribution(low, high, log=field.log)
+    if is_ordered(field):
+        return IntDistribution(0, len(field.values) - 1)
+    return CategoricalDistribution(tuple(range(len(field.values))))
+
+
+def is_ordered(field: SearchField) -> bool:
+    """Whether the values are numbers of which some lie between others."""
+    numbers = [v for v in field.values if isinstance(v, int | float) and not isinstance(v, bool)]
+    return len(numbers) == len(field.values) >= FEWEST_ORDERED
+
+
+def _ends(field: SearchField) -> tuple[float, float]:
+    assert field.low is not None and field.high is not None, "a rule of the job"
+    return field.low, field.high
+
+
+def _in_order(field: SearchField) -> list[JsonValue]:
+    if not is_ordered(field):
+        return list(field.values)
+    return sorted(field.values, key=float)  # type: ignore[arg-type]
+
+
+def parameter(field: SearchField, value: JsonValue) -> float:
+    """A value of a field as Optuna keeps it."""
+    if field.is_range:
+        assert isinstance(value, int | float)
+        return value
+    return _in_order(field).index(value)
+
+
+def value_of(field: SearchField, drawn: float) -> JsonValue:
+    """The value that Optuna has drawn; of a range with three digits, which a reader can keep."""
+    if not field.is_range:
+        return _in_order(field)[int(drawn)]
+    if field.whole:
+        return int(drawn)
+    low, high = _ends(field)
+    return min(max(float(f"{drawn:.3g}"), low), high)

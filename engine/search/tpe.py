@@ -1,0 +1,83 @@
+"""The next combination of a search, by the tree-structured Parzen estimator (Bergstra et al. 2011).
+
+Optuna's TPESampler chooses, from one seed: all that was asked before is asked again first. So a
+search that resumes goes on as one that was never interrupted, and nothing of Optuna is kept. Only a
+combination that was tried, or breaks a rule of the job, is drawn again.
+"""
+
+import random
+from itertools import product
+
+import optuna
+from optuna.trial import TrialState
+
+from engine.messages.searching import Suggest, Trial
+from engine.runs.searching import Setting, is_possible
+from engine.search.study import distribution, frozen, outcome, study, value_of
+from engine.spec.search import MAX_SETTINGS, combinations
+
+DRAWS = 20  # before any other combination is taken
+
+
+def suggest(question: Suggest) -> Setting | None:
+    """The values to try next, by path; None where every combination was tried."""
+    asked = _Asked(question)
+    for trial in question.trials:
+        asked.tell(trial)
+    drawn = asked.draw()
+    return drawn[1] if drawn is not None else _untried(question, asked.tried)
+
+
+class _Asked:
+    """A study of Optuna to which a search is told anew."""
+
+    def __init__(self, question: Suggest) -> None:
+        self._question = question
+        sampler = optuna.samplers.TPESampler(seed=question.seed % 2**32)
+        self._study = study(question.higher_is_better, sampler)
+        self._from = {f.path: distribution(f) for f in question.search.varied}
+        self.tried: list[Setting] = []
+
+    def draw(self) -> tuple[optuna.Trial, Setting] | None:
+        """A combination that is new and possible; None where there is none in a few draws."""
+        search = self._question.search
+        if len(self.tried) >= combinations(search) < MAX_SETTINGS:
+            return None
+        for _ in range(DRAWS):
+            drawn = self._study.ask(self._from)
+            values = {f.path: value_of(f, drawn.params[f.path]) for f in search.varied}
+            if values not in self.tried and _is_possible(self._question, values):
+                return drawn, values
+            self._study.tell(drawn, state=TrialState.FAIL)
+        return None
+
+    def tell(self, trial: Trial) -> None:
+        """What came of a combination, whether it was drawn here or not."""
+        drawn, values = self.draw() or (None, {})
+        self.tried.append(trial.values)
+        if drawn is not None and values == trial.values:
+            for place, value in enumerate(trial.evaluations):
+                drawn.report(value, place)
+            state, score = outcome(trial)
+            self._study.tell(drawn, score, state)
+            return
+        if drawn is not None:
+            self._study.tell(drawn, state=TrialState.FAIL)
+        if (other := frozen(self._question.search, trial)) is not None:
+            self._study.add_trial(other)
+
+
+def _is_possible(question: Suggest, values: Setting) -> bool:
+    return question.job is None or is_possible(question.job, values)
+
+
+def _untried(question: Suggest, tried: list[Setting]) -> Setting | None:
+    """Any combination that was not tried; of a range, none is looked for."""
+    fields = question.search.varied
+    if any(field.is_range for field in fields):
+        return None
+    every = product(*(field.values for field in fields))
+    paths = [field.path for field in fields]
+    left = [dict(zip(paths, one, strict=True)) for one in every]
+    left = [v for v in left if v not in tried and _is_possible(question, v)]
+    return random.Random(question.seed + len(tried)).choice(left) if left else None

@@ -1,0 +1,95 @@
+"""Snapshots of a run in training; which steps have one, `engine.runs.snapshots` says."""
+
+from engine.atomic_write import MANIFEST, check_room, whole_folder
+from engine.checkpoints.heads import TASK
+from engine.errors import StudioError
+from engine.models import checkpoint
+from engine.models.network import Network
+from engine.phrases import phrase
+from engine.runs import snapshots
+from engine.snapshot_folder import CONFIG
+from engine.training.checkpoints import TOKENIZER_SIZE
+from engine.training.training_run import TrainingRun
+
+DTYPE = checkpoint.HALF["float16"]
+
+
+def begin_snapshots(run: TrainingRun, resumed: bool) -> None:
+    """Before the first step of a worker: forget what comes after it, and take that of step 0.
+
+    Every rank must call.
+    """
+    if not run.settings.snapshot_every:
+        return
+    if run.ranks.writes:
+        snapshots.discard_after(run.context.folder, run.progress.step if resumed else -1)
+    if not resumed:
+        _note_size(run)
+        _save(run)
+
+
+def save_snapshot(run: TrainingRun) -> bool:
+    """Save one where the step that was just taken has one; every rank must call."""
+    step, every = run.progress.step, run.settings.snapshot_every
+    if not every or not (snapshots.is_snapshot_step(step, every) or run.is_over):
+        return False
+    _save(run)
+    return True
+
+
+def snapshot_size(network: Network) -> int:
+    """About how many bytes a snapshot takes."""
+    return DTYPE.itemsize * sum(parameter.numel() for parameter in network.parameters())
+
+
+def _save(run: TrainingRun) -> None:
+    """Write the weights of the present step, averaged and merged as those of a checkpoint.
+
+    Weights that are too large for fp16 are left out with a note: the training itself is well.
+    """
+    network = run.ranks.whole_network(run.network)
+    if not run.ranks.writes:
+        return
+    folder = snapshots.snapshot(run.context.folder, run.progress.step)
+    try:
+        with run.average.in_place():
+            tensors = checkpoint.finite_tensors(network, DTYPE)
+    except StudioError as error:
+        text = phrase(
+            "No snapshot of step {step}: {error}", step=run.progress.step, error=error.problem
+        )
+        run.context.note(text)
+        return
+
+    def write() -> None:
+        check_room(folder, snapshot_size(network) + TOKENIZER_SIZE)
+        _write_shared(run, network)
+        with whole_folder(folder) as inside:
+            checkpoint.write_weights(inside, tensors)
+
+    run.context.retry_when_full(write)
+
+
+def _note_size(run: TrainingRun) -> None:
+    """Say before the first step what the snapshots will take."""
+    count = snapshots.count_snapshots(run.setup.data.steps, run.settings.snapshot_every)
+    each = snapshot_size(run.network)
+    text = phrase(
+        "{count} snapshots of the weights, {each:.1f} MB each: {total:.0f} MB.",
+        count=count,
+        each=each / 1e6,
+        total=count * each / 1e6,
+    )
+    run.context.note(text)
+
+
+def _write_shared(run: TrainingRun, network: Network) -> None:
+    """The config and the tokenizer, once for all snapshots; whole before the first one is."""
+    shared, data = run.context.folder.snapshots, run.setup.data
+    if (shared / CONFIG).is_file() and (shared / MANIFEST).is_file():
+        return
+    learner = data.learner
+    task = learner.task.without_labels() if learner.heads.outputs else None
+    extra = {TASK: task.model_dump(mode="json")} if task else None
+    with whole_folder(shared) as inside:
+        checkpoint.write_words(inside, network, data.tokenizer, learner.labels, DTYPE, extra)

@@ -1,0 +1,46 @@
+"""Rows without a label, from the file to the version that is trained on, with a real worker."""
+
+from PySide6.QtCore import Qt
+
+from app.pages.train.choices import Step
+from app.pages.train.view import TrainPage
+from engine.data.datasets.store import open_dataset
+from engine.shipped import minilm
+from tests.app.pages.data.dataset.test_view import opened
+from tests.app.pages.train.cards import SENTENCE
+
+PATIENCE = 90_000  # ms; a worker loads torch first
+
+
+def test_rows_are_labelled_with_the_model_that_is_chosen_at_first(qtbot, page, write) -> None:
+    rows = [f"{('lovely', 'dull')[n % 2]} film {n},{'' if n % 3 else n % 2}" for n in range(60)]
+    view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
+    card = view.editing.card
+    qtbot.waitUntil(card.suggest.isVisible, timeout=PATIENCE)
+    assert card.model.chosen().path in (minilm(), page._studio.home.models / "little")
+    qtbot.mouseClick(card.suggest, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(card.end.isVisible, timeout=PATIENCE)
+    assert card.found.text() == "40 rows have no label; 40 are listed."
+    qtbot.keyClick(view.table, Qt.Key.Key_Return)
+    qtbot.keyClick(view.table, Qt.Key.Key_Return)
+    assert card.decided.text() == "2 labelled, 100.0 % as suggested"
+    wizard = TrainPage(page._studio)
+    qtbot.addWidget(wizard)
+    wizard.state.choose_goal(SENTENCE)
+    page._studio.go.connect(lambda place, wanted: place == "train" and wizard.arrive(wanted))
+    versions = view.state.folder.parent
+    qtbot.mouseClick(card.train, Qt.MouseButton.LeftButton)  # the only press
+    qtbot.waitUntil((versions / "3" / "spec.json").exists, timeout=PATIENCE)
+    state = wizard.state
+    qtbot.waitUntil(lambda: state.choices.data is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: state.choices.data.source.folder.name == "3", timeout=PATIENCE)
+    saved, trained_on = (open_dataset(versions / name).spec for name in "23")
+    assert saved.labels[""] == 38 and "" not in trained_on.labels
+    assert sum(trained_on.rows.values()) == 60 - 38
+    assert state.obstacle(Step.DATA) == "" and state.fixes(Step.DATA) == []
+    assert wizard.adjusted.sentence.text().endswith(
+        "Version 3 skips the rows in which “label” is empty."
+    )
+    wizard.adjusted.undo.click()
+    assert state.choices.data.source.folder.name == "2"
+    assert "38 of 60 rows have no label" in state.obstacle(Step.DATA)

@@ -1,0 +1,149 @@
+"""A data set of the hub is named, listed, fetched and imported with its splits."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QPlainTextEdit
+
+from app.pages.data.state import source_state
+from app.pages.data.texts import facts_of
+from app.pages.data.view import DataPage
+from app.studio import Studio
+from app.widgets.dialogs import Question
+from app.widgets.text import Text
+from engine.data.datasets.store import open_dataset
+from engine.spec.dataset import HubOrigin
+from tests.engine.hub import stand_in
+from tests.engine.hub.stand_in import Hub, Repo
+
+PATIENCE = 60_000  # ms; a worker begins
+NAME = "somebody/moods"
+ROWS = "".join(f"a text with the number {n},{'good' if n % 2 else 'bad'}\n" for n in range(20))
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A hub that the workers of the window ask, since it stands in their environment."""
+    with stand_in.running() as hub:
+        content = f"text,label\n{ROWS}".encode()
+        files = {
+            f"{kind}/{part}-{split}.csv": content
+            for kind in ("film", "news")
+            for part, split in (("a", "learn"), ("b", "check"))
+        }
+        configs = [
+            {
+                "config_name": kind,
+                "data_files": [
+                    {"split": "train", "path": f"{kind}/a-*.csv"},
+                    {"split": "validation", "path": f"{kind}/b-*.csv"},
+                ],
+            }
+            for kind in ("film", "news")
+        ]
+        hub.repos[f"datasets/{NAME}"] = Repo(files, card={"configs": configs})
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+        monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+        monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+        yield hub
+
+
+@pytest.fixture
+def page(qtbot, studio: Studio) -> DataPage:
+    made = DataPage(studio)
+    qtbot.addWidget(made)
+    made.resize(1280, 800)
+    made.show()
+    return made
+
+
+def question(qtbot, part: str) -> Question:
+    """The question that is open, once there is one with this in its title."""
+
+    def found() -> list[Question]:
+        return [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)
+                and w.isVisible() and part in w.windowTitle()]  # fmt: skip
+
+    qtbot.waitUntil(lambda: bool(found()), timeout=PATIENCE)
+    return found()[0]
+
+
+def test_a_data_set_is_fetched_and_imported_with_its_splits(
+    qtbot, page: DataPage, hub: Hub, studio: Studio
+) -> None:
+    page.list.hub_button.click()
+    asked = question(qtbot, "Get a data set")
+    asked.findChild(QLineEdit).setText(NAME)
+    asked.buttons["list"].click()
+    consent = question(qtbot, "Contact")
+    assert not hub.asked
+    consent.buttons["contact"].click()
+    subset = question(qtbot, "Which subset")
+    box = subset.findChild(QComboBox)
+    assert [box.itemText(n) for n in range(box.count())] == ["film", "news"]
+    box.setCurrentIndex(1)
+    subset.buttons["choose"].click()
+    confirm = question(qtbot, "Download")
+    listed = confirm.findChild(QPlainTextEdit).toPlainText()
+    assert "news/a-learn.csv" in listed and "film" not in listed
+    said = " ".join(text.text() for text in confirm.findChildren(Text))
+    assert "apache-2.0" in said and hub.repos[f"datasets/{NAME}"].sha[:12] in said
+    confirm.buttons["download"].click()
+    state = page.importing.state
+    qtbot.waitUntil(lambda: bool(state.files) and not state.obstacle(), timeout=PATIENCE)
+    assert [file.name for file in state.files] == ["a-learn.csv", "b-check.csv"]
+    assert state.splits == ["train", "validation"] and state.name == "moods-news"
+    with qtbot.waitSignal(state.imported, timeout=PATIENCE) as imported:
+        state.start_import()
+    spec = open_dataset(imported.args[0]).spec
+    assert spec.hub is not None and (spec.hub.name, spec.hub.subset) == (NAME, "news")
+    assert spec.rows["validation"] == 20
+    qtbot.waitUntil(lambda: not list(studio.home.downloads.iterdir()))
+    qtbot.waitUntil(lambda: page.state.sources.get(imported.args[0]) == "hub")
+    facts = {name: value for name, value, *_ in facts_of(spec, imported.args[0], "hub")}
+    assert facts["Source"].startswith(f"{NAME} news\nRevision ")
+    assert facts["Source status"].startswith("Fetched from")
+
+
+def test_a_refusal_is_a_notice_and_a_stop_ends_the_worker(
+    qtbot, page: DataPage, hub: Hub, studio: Studio
+) -> None:
+    page.getting.plan("somebody/nothing")
+    dialog = page.getting.dialog
+    assert dialog is not None and dialog.isVisible()
+    qtbot.waitUntil(lambda: bool(studio.notices.shown), timeout=PATIENCE)
+    assert "no data set somebody/nothing" in studio.notices.shown[0].problem
+    assert page.getting.dialog is None
+    page.getting.plan(NAME)
+    worker = page.getting.worker
+    assert worker is not None and page.getting.dialog is not None
+    page.getting.dialog.reject()
+    assert worker.is_over() and page.getting.worker is page.getting.dialog is None
+
+
+def test_what_is_in_the_cache_is_used_in_place(
+    qtbot, page: DataPage, hub: Hub, tmp_path: Path
+) -> None:
+    folder = tmp_path / "hub" / "datasets--somebody--moods" / "snapshots" / "abc"
+    folder.mkdir(parents=True)
+    (folder / "train.csv").write_text(f"text,label\n{ROWS}", encoding="utf-8")
+    page.list.hub_button.click()
+    asked = question(qtbot, "Get a data set")
+    box = asked.findChild(QComboBox)
+    box.setCurrentIndex(box.findText(NAME))
+    assert not asked.findChild(QLineEdit).isEnabled()
+    asked.buttons["list"].click()
+    qtbot.waitUntil(lambda: bool(page.importing.state.files))
+    state = page.importing.state
+    assert state.files == [folder / "train.csv"] and not hub.asked
+    qtbot.waitUntil(lambda: not state.obstacle(), timeout=PATIENCE)
+    with qtbot.waitSignal(state.imported, timeout=PATIENCE) as imported:
+        state.start_import()
+    spec = open_dataset(imported.args[0]).spec
+    assert spec.hub == HubOrigin(name=NAME, revision="abc")
+    assert source_state(spec, {}) == "same"
+    facts = {name: value for name, value, *_ in facts_of(spec, imported.args[0], "same")}
+    assert facts["Source"] == f"{NAME}\nRevision abc"
+    (folder / "train.csv").unlink()
+    assert source_state(spec, {}) == "hub"

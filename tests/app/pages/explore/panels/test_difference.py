@@ -1,0 +1,102 @@
+"""What a second model has that the first has not, in the window."""
+
+import numpy as np
+import pytest
+import torch
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.library import describe_model
+from app.pages.explore.captions import source
+from app.pages.explore.panels.difference.figure import (
+    cka_figure_of,
+    figure_of,
+    texts_figure_of,
+)
+from app.pages.explore.view import ExplorePage
+from app.widgets import figure as figures
+from engine.models.checkpoint import load, write
+from tests.app.accessible import assert_accessible
+
+TEXTS = "the cat sat\na dog . the mat\nunhappy cats sat on the mat"
+
+
+@pytest.fixture
+def tuned(home, classifier):
+    """The classifier after some steps."""
+    loaded = load(classifier)
+    torch.manual_seed(4)
+    with torch.no_grad():
+        for parameter in loaded.network.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.005)
+    path = home.models / "zzz-tuned"
+    path.mkdir()
+    write(path, loaded.network, loaded.tokenizer, loaded.labels)
+    return describe_model("tuned", path, "imported")
+
+
+@pytest.fixture
+def page(qtbot, workshop, classifier, wait) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1016, 664)
+    made.show()
+    made.arrive({"model": classifier, "text": "the cat"})
+    wait(lambda: made.study.is_settled and made.study.text == "the cat")
+    return made
+
+
+def test_what_did_fine_tuning_change(page, tuned, wait, qtbot):
+    """Six actions: texts, a second model, the panel, Compare, a column, and a text."""
+    page.panels["texts"].typed.setPlainText(TEXTS)  # 1
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 3)
+    page.bench.show_panel("difference")  # 2
+    view = page.panels["difference"]
+    assert not view.bar.run.isEnabled() and "second model" in view.bar.problem.text()
+    page.study.compare(tuned)  # 3
+    wait(lambda: page.study.is_settled)
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
+    wait(lambda: view._state.answer is not None and not view._state.work.is_running)
+    wait(lambda: len(view._state.rows) == 3)
+    assert view.grid.values.shape == (3, 2) and (view.grid.values > 0).all()
+    assert len(view.layers.rows.rows) == 4 and len(view.texts.rows.rows) == 3
+    assert view.texts.isVisible() and not view.no_predictions.isVisible()
+    changes = [float(row[-1]) for row in view.texts.rows.rows]
+    assert changes == sorted(changes, reverse=True)
+    assert "Below 2,000 it is uncertain" in view.note.text()
+    view.column.setFocus()
+    QTest.keyClick(view.column, Qt.Key.Key_Down)  # 5
+    assert view._state.is_signed and (view.grid.values < 0).any()
+    made = figure_of(view._state)
+    assert made.caption.endswith(source(page.study)) and "A: zz-classes. B: tuned." in made.caption
+    assert np.array_equal(made.array, view.grid.values) and len(made.table().rows) == 6
+    assert b"Layer" in figures.svg(made)
+    alike = cka_figure_of(view._state)
+    assert len(alike.table().rows) == 4 and b"CKA" in figures.svg(alike)
+    changed = texts_figure_of(view._state)
+    drawn = [row[1] for row in changed.table().rows]
+    assert drawn == [view._state.rows[text][0] for text in view.order]
+    assert changed.caption.endswith(source(page.study)) and b"unhappy" in figures.svg(changed)
+    view.texts.setFocus()
+    view.texts.selectRow(0)
+    QTest.keyClick(view.texts, Qt.Key.Key_Return)  # 6
+    wait(lambda: page.study.text == view._state.rows[view.order[0]][0])
+    assert page.study.is_compared
+    assert_accessible(view)
+
+
+def test_models_that_were_trained_apart_are_not_compared_by_heads(page, entry, wait, qtbot):
+    page.panels["texts"].typed.setPlainText(TEXTS)
+    wait(lambda: page.study.chosen is not None)
+    page.study.compare(entry)
+    page.bench.show_panel("difference")
+    view = page.panels["difference"]
+    wait(view.bar.run.isEnabled)
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: view._state.answer is not None and not view._state.work.is_running)
+    assert "do not correspond" in view.note.text() and not view.grid.isEnabled()
+    assert len(view.layers.rows.rows) == 4 and figure_of(view._state).name == "cka"
+    assert view.no_predictions.isVisible() and not view.texts.isVisible()
+    assert texts_figure_of(view._state) is None
+    page.study.compare(None)
+    assert view._state.answer is None and not view.layers.rows.rows

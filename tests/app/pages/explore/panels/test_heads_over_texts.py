@@ -1,0 +1,182 @@
+"""What every head does in many texts, counted and read in the window."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+
+from app.pages.explore.captions import source
+from app.pages.explore.panels.heads.figure import figure_of
+from app.pages.explore.view import ExplorePage
+from app.widgets import figure as figures
+from tests.app.accessible import assert_accessible
+
+
+@pytest.fixture
+def page(qtbot, workshop, model, wait) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show()
+    made.arrive({"model": model, "text": "the cat"})
+    wait(lambda: made.study.is_settled and made.study.text == "the cat")
+    return made
+
+
+def test_which_heads_attend_to_the_previous_token_in_my_texts(page, wait, qtbot):
+    """Five actions: two panels, the texts, Count, and a header."""
+    page.bench.show_panel("texts")  # 1
+    texts = page.panels["texts"].typed
+    texts.setFocus()
+    qtbot.keyClicks(texts, "the cat sat")  # 2
+    QTest.keyClick(texts, Qt.Key.Key_Return)
+    qtbot.keyClicks(texts, "a dog . the mat")
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 2)
+    page.bench.show_panel("heads")  # 3
+    view = page.panels["heads"]
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
+    wait(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
+    header, section = view.table.horizontalHeader(), view.rows.section_of("previous")
+    assert view.rows.headerData(section, Qt.Orientation.Horizontal) == "To previous"
+    view.table.scrollTo(view.rows.index(0, section))
+    place = header.sectionViewportPosition(section) + 10
+    at = QPoint(place, header.height() // 2)
+    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)  # 5
+    column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
+    assert column == sorted(column, reverse=True) and view.title.whole() == "To previous"
+    assert np.array_equal(view.grid.values, view._state.ends("previous")[0])
+    view.table.setFocus()
+    view.table.selectRow(0)
+    assert (page.study.layer, page.study.head) == view.rows.order[0] == view.grid.chosen
+    assert "(95 %:" in view.note.text() and "of 2 text(s)" in view.note.text()
+    assert_accessible(view)
+    made = figure_of(view._state)
+    assert made.caption.endswith(source(page.study)) and made.array.shape == (3, 3, 2)
+    assert len(made.table().rows) == 6
+    assert b"Layer" in figures.svg(made) and b"Head" in figures.svg(made)
+
+
+def test_grid_is_moved_through_by_keys_and_clicks(page, wait, qtbot):
+    page.bench.show_panel("texts")
+    page.panels["texts"].typed.setPlainText("the cat sat")
+    wait(lambda: page.study.chosen is not None)
+    page.bench.show_panel("heads")
+    view = page.panels["heads"]
+    view._state.count()
+    wait(lambda: view.rows.rowCount() == 6)
+    view.grid.setFocus()
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
+        QTest.keyClick(view.grid, key)
+    assert (page.study.layer, page.study.head) == (1, 1) == view.grid.chosen
+    place = view.grid.cell(2, 0).center().toPoint()
+    qtbot.mouseClick(view.grid, Qt.MouseButton.LeftButton, pos=place)
+    assert (page.study.layer, page.study.head) == (2, 0)
+    assert view.rows.order[view.table.currentIndex().row()] == (2, 0)
+    page.panels["texts"].typed.setPlainText("a dog")
+    wait(lambda: page.study.chosen is not None and page.study.chosen != view._state.of)
+    page.study.pick_head(0, 0)
+    assert "Other texts are chosen now" in view.note.text()
+    page.study.switch_head(0, 1)
+    assert view.rows.rowCount() == 0 and figure_of(view._state) is None
+
+
+def test_which_heads_does_the_model_need(page, classifier, wait, qtbot):
+    """Four actions: the texts, the panel, a method, and Count."""
+    page.choose(classifier)
+    wait(lambda: page.study.checkpoint == classifier and page.study.is_settled)
+    page.panels["texts"].typed.setPlainText("the cat\tlabel 1\na dog sat\tlabel 0")  # 1
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 2)
+    page.bench.show_panel("heads")  # 2
+    view = page.panels["heads"]
+    view._state.count()
+    wait(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
+    before = view._state.keys
+    view.method.setFocus()
+    for _ in range(2):
+        QTest.keyClick(view.method, Qt.Key.Key_Down)  # 3
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
+    wait(lambda: "loss off" in view._state.keys and not view._state.work.is_running)
+    assert view._state.keys == ("loss off", "importance", *before), "both stay side by side"
+    assert view.grid.is_signed and view.rows.section_of("loss off") == 2, "in sight at once"
+    assert view.title.whole() == "Loss without it"
+    section = view.rows.section_of("loss off")
+    column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
+    assert column == sorted(column, reverse=True)
+    assert "mean loss" in view.note.text() and "(95 %:" in view.note.text()
+    made = figure_of(view._state)
+    assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(view._keys)
+    page.panels["texts"].typed.setPlainText("the cat")
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 1)
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: "no labels" in view.bar.problem.text())
+
+
+@pytest.fixture
+def needed(page, classifier, wait):
+    """The panel Heads over four texts with labels."""
+    page.choose(classifier)
+    wait(lambda: page.study.checkpoint == classifier and page.study.is_settled)
+    lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
+    page.panels["texts"].typed.setPlainText("\n".join(lines))
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 4)
+    page.bench.show_panel("heads")
+    return page.panels["heads"]
+
+
+def test_how_many_heads_can_go_and_a_model_without_them(page, needed, wait, qtbot, home):
+    """Four actions: a method, how far it may fall, Count, and Save."""
+    view, state = needed, needed._state
+    assert not view.fall.isVisible() and not view.save.isVisible()
+    view.method.setFocus()
+    QTest.keyClick(view.method, Qt.Key.Key_End)  # 1
+    assert view.fall.isVisible() and not view.save.isVisible()
+    view.fall.setValue(100)  # 2
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 3
+    wait(lambda: state.pruned is not None and not state.work.is_running)
+    assert state.pruned.pruned and state.keys[0] == "pruned round" == state.column
+    cells = {view.rows.data(view.rows.index(n, 2)) for n in range(6)}
+    assert "kept" in cells and cells - {"kept"} <= {str(n) for n in range(1, 6)}
+    assert f"{len(state.pruned.pruned)} of 6 heads can go." in view.note.text()
+    assert view.note.text().count("Round ") == min(3, len(state.pruned.rounds) - 1)
+    assert "accuracy with all heads: " in view.note.text().lower()
+    made = figure_of(state)
+    assert "can go" in made.caption and made.table().header[3] == "pruned round"
+    assert_accessible(view)
+    qtbot.mouseClick(view.save, Qt.MouseButton.LeftButton)  # 4
+    wait(lambda: not state.is_saving)
+    saved = home.models / "zz-classes-without-5-heads"
+    wait((saved / "model.safetensors").is_file)
+    wait(lambda: saved in [model.path for model in page.comparison._models])
+    view.fall.setValue(0)
+    assert not state.work.is_cut and state.max_fall == 0
+
+
+def test_a_model_that_cannot_be_saved_is_said(needed, wait, classifier, qtbot, page):
+    state = needed._state
+    state.choose_method("prune")
+    state.allow_fall(1)
+    state.count()
+    wait(lambda: state.can_save)
+    (classifier / "model.safetensors").unlink()
+    with qtbot.waitSignal(state.not_saved) as said:
+        state.save()
+    assert said.args[0].problem and not state.is_saving
+
+
+def test_each_head_off_with_its_mean_in_its_place(needed, wait, qtbot):
+    view, state = needed, needed._state
+    view.method.setFocus()
+    QTest.keyClick(view.method, Qt.Key.Key_Up)
+    for _ in range(2):
+        QTest.keyClick(view.method, Qt.Key.Key_Down)
+    assert state.method == "each" and view.instead.isVisible()
+    state.count()
+    wait(lambda: state.weighed is not None and not state.work.is_running)
+    zero = state.ends("loss off").copy()
+    view.instead.setFocus()
+    QTest.keyClick(view.instead, Qt.Key.Key_Down)
+    assert state.replacement == "mean"
+    assert "switched off" in figure_of(state).caption
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: not np.array_equal(state.ends("loss off"), zero))
+    assert "with the mean of the head in its place" in figure_of(state).caption

@@ -1,0 +1,114 @@
+"""Texts as points, placed, coloured and selected in the window."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtTest import QTest
+
+from app.pages.explore.captions import source
+from app.pages.explore.panels.map.figure import figure_of
+from app.pages.explore.panels.map.points import PointsView
+from app.pages.explore.view import ExplorePage
+from app.widgets import figure as figures
+from tests.app.accessible import assert_accessible
+
+TEXTS = (
+    *("the cat sat\tlabel 0", "a dog\tlabel 1", "on the mat .\tlabel 0"),
+    *("a dog sat on a dog\tlabel 1", "the mat\tlabel 0", "unhappy dog\tlabel 1"),
+)
+
+
+@pytest.fixture
+def view(qtbot, workshop, classifier, wait):
+    page = ExplorePage(workshop)
+    qtbot.addWidget(page)
+    page.resize(1016, 664)
+    page.show()
+    page.arrive({"model": classifier, "text": "the cat"})
+    wait(lambda: page.study.is_settled and page.study.text == "the cat")
+    page.panels["texts"].typed.setPlainText("\n".join(TEXTS))
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 6)
+    page.bench.show_panel("map")
+    view = page.panels["map"]
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: len(view.points.points) == 6 and len(view._state.rows) == 6)
+    view.page = page
+    return view
+
+
+def test_are_my_texts_apart_in_a_layer(view, workers, wait, qtbot):
+    """Five actions with those of the fixture: the texts, the panel, Map, a height, t-SNE."""
+    rows = view.heights.rows.rows
+    assert [row[0] for row in rows] == ["Embeddings", "Layer 1", "Layer 2", "Layer 3"]
+    before = view.points.points.copy()
+    view.heights.setFocus()
+    view.heights.selectRow(1)
+    wait(lambda: not view._state.work.is_running)
+    assert workers.asked[-1].height == 1 and view.height_box.currentText() == "Layer 1"
+    assert not np.array_equal(view.points.points, before)
+    assert "of the variance" in view.note.text()
+    view.method.setFocus()
+    QTest.keyClick(view.method, Qt.Key.Key_Down)
+    wait(lambda: view._state.answer.placed is not None)
+    assert "t-SNE, axis 1" in view.note.text()
+    assert view.points.legend == ["label 0", "label 1"]
+    view._state.colour_by("error")
+    assert set(view.points.names) <= {"right", "wrong"}
+    made = figure_of(view._state)
+    assert made.caption.endswith(source(view.page.study)) and len(made.table().rows) == 6
+    assert b"axis 2" in figures.svg(made)
+    assert_accessible(view)
+
+
+def test_a_lasso_selects_rows_of_texts(view, wait, qtbot):
+    places = view.points.places()
+    left, top = (places.min(0) - 8).astype(int).tolist()
+    bottom = int(places[:, 1].max() + 8)
+    middle = int(np.sort(places[:, 0])[2:4].mean())
+    corners = [(left, top), (middle, top), (middle, bottom), (left, bottom)]
+    points = [QPoint(*corner) for corner in corners]
+    QTest.mousePress(view.points, Qt.MouseButton.LeftButton, pos=points[0])
+    for point in points[1:]:
+        at = QPointF(point)
+        view.points.mouseMoveEvent(
+            QMouseEvent(QEvent.Type.MouseMove, at, at, Qt.MouseButton.NoButton,
+                        Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+        )  # fmt: skip
+    QTest.mouseRelease(view.points, Qt.MouseButton.LeftButton, pos=points[-1])
+    chosen = tuple(np.flatnonzero(places[:, 0] < middle).tolist())
+    assert 0 < len(chosen) < 6 and view._state.inside == chosen
+    study = view.page.study
+    assert study.chosen.texts.rows == chosen and study.chosen.count == len(chosen)
+    table = view.page.panels["texts"]
+    shown = {table.rows.order[i.row()] for i in table.table.selectionModel().selectedRows()}
+    assert shown == set(chosen)
+    assert "in the lasso" in view.note.text()
+    qtbot.mouseClick(view.points, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
+    assert study.chosen.texts.rows is None and not view._state.inside
+    assert not table.table.selectionModel().selectedRows()
+
+
+def test_keys_go_from_point_to_point(view, wait):
+    view.points.setFocus()
+    QTest.keyClick(view.points, Qt.Key.Key_Right)
+    first = view.points.current
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down):
+        for _ in range(6):
+            QTest.keyClick(view.points, key)
+    assert first >= 0 and view.points.current >= 0
+    assert "Label: label" in view.points.accessibleDescription()
+    QTest.keyClick(view.points, Qt.Key.Key_Return)
+    wait(lambda: view.page.study.text == TEXTS[view.points.current].split("\t")[0])
+
+
+def test_no_point_is_under_the_legend(qtbot):
+    shown = PointsView("Map")
+    qtbot.addWidget(shown)
+    shown.resize(400, 300)
+    points = np.array([[-5.0, 0.0], [5.0, 1.0], [0.0, 0.5]])
+    shown.show_points(points, ["a long label", "b", "c"], ["a long label", "b"], ())
+    right = shown.fontMetrics().horizontalAdvance("a long label")
+    assert shown.places()[:, 0].min() > right, "the names stand at the left"
+    shown.show_points(points, ["", "", ""], [], ())
+    assert shown.places()[:, 0].min() < right, "without names all the room is theirs"

@@ -1,0 +1,118 @@
+"""Fillers and targets in templates, typed and read in the window."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.pages.explore.captions import source
+from app.pages.explore.panels.templates.figure import figure_of
+from app.pages.explore.panels.templates.state import words
+from app.pages.explore.view import ExplorePage
+from app.widgets import figure as figures
+from app.widgets.numbers import decimal
+from tests.app.accessible import assert_accessible
+
+
+@pytest.fixture
+def page(qtbot, workshop, model, wait) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show()
+    made.arrive({"model": model, "text": "the cat"})
+    wait(lambda: made.study.is_settled and made.study.text == "the cat")
+    return made
+
+
+@pytest.fixture
+def answered(explorer, wait):
+    """Answer until all rows are known; gives the questions."""
+
+    def answered(state) -> list:
+        asked = explorer.of_kind("score_templates")[-1:]
+        explorer.truly(asked[-1])
+        while not state.is_complete:
+            asked.append(explorer.of_kind("score_templates")[-1])
+            explorer.truly(asked[-1])
+        return asked
+
+    return answered
+
+
+def typed(qtbot, field, text: str) -> None:
+    field.setFocus()
+    field.selectAll()
+    qtbot.keyClicks(field, text)
+
+
+def test_which_words_does_a_filler_make_more_likely(page, explorer, wait, qtbot, answered):
+    """Four actions: the panel, templates, fillers, targets."""
+    view, state = page.panels["templates"], page.panels["templates"]._state
+    page.bench.show_panel("templates")  # 1
+    wait(lambda: bool(explorer.of_kind("score_templates")))
+    typed(qtbot, view.templates, "[TARGET] sat on a [FILLER] .")  # 2
+    QTest.keyClick(view.templates, Qt.Key.Key_Return)
+    qtbot.keyClicks(view.templates, "the [FILLER] sat . [TARGET]")
+    typed(qtbot, view.fillers, "mat, unhappy, dog")  # 3
+    typed(qtbot, view.targets, "cat, dogs")  # 4
+    QTest.keyClick(view.targets, Qt.Key.Key_Return)
+    wait(lambda: explorer.of_kind("score_templates")[-1].targets == ("cat", "dogs"))
+    asked = answered(state)
+    assert [question.start for question in asked] == [0, 4] and len(state.rows) == 6
+    assert view.grid.rows.header == ("Filler", "cat", "dogs")
+    assert [row[0] for row in view.grid.rows.rows] == ["mat", "unhappy", "dog"]
+    means = state.numbers("association").mean(0)
+    assert view.grid.rows.rows[1][2] == decimal(means[1, 1], 3)
+    assert np.allclose(
+        state.numbers("association"), state.numbers("given") - state.numbers("prior")
+    )
+    view.template.setFocus()
+    QTest.keyClick(view.template, Qt.Key.Key_Down)
+    assert view.grid.rows.rows[0][1] == decimal(state.numbers("association")[0, 0, 0], 3)
+    view.measure.setFocus()
+    QTest.keyClick(view.measure, Qt.Key.Key_End)
+    assert view.grid.rows.rows[0][1] == decimal(state.numbers("prior")[0, 0, 0], 3)
+    assert_accessible(view)
+    made = figure_of(state)
+    assert made.array.shape == (3, 2, 3, 2) and len(made.table().rows) == 12
+    assert made.caption.endswith(source(page.study)) and "In “[TARGET] sat" in made.caption
+    assert made.table().rows[3][4] == "dog ##s"
+    picture = figures.svg(made)
+    assert b"unhappy" in picture and b"dogs" in picture
+
+
+def test_what_cannot_be_scored_is_said(page, explorer, wait, qtbot, answered):
+    view, state = page.panels["templates"], page.panels["templates"]._state
+    page.bench.show_panel("templates")
+    wait(lambda: bool(explorer.of_kind("score_templates")))
+    answered(state)
+    assert "The filler is not in the vocabulary. (“nurse”, “engineer”, “" in view.note.text()
+    assert {cell for row in view.grid.rows.rows for cell in row[1:]} == {"–"}
+    view.templates.setPlainText("no slot")
+    wait(lambda: explorer.of_kind("score_templates")[-1].templates == ("no slot",))
+    assert not state.rows and figure_of(state) is None
+    explorer.refuse(explorer.of_kind("score_templates")[-1], "Template 1 needs [FILLER] once.")
+    assert "Template 1 needs [FILLER] once." in view.note.text()
+    view.templates.setPlainText("")
+    wait(lambda: "Type a template" in view.note.text())
+
+
+def test_an_answer_to_other_words_is_not_shown(page, explorer, wait, answered):
+    view, state = page.panels["templates"], page.panels["templates"]._state
+    page.bench.show_panel("templates")
+    wait(lambda: bool(explorer.of_kind("score_templates")))
+    first = explorer.of_kind("score_templates")[-1]
+    view.targets.setText("cat")
+    view.targets.returnPressed.emit()
+    explorer.truly(first)
+    assert not state.rows
+    answered(state)
+    assert len(state.rows[0].targets) == 1
+    page.study.switch_head(0, 0)
+    wait(lambda: explorer.of_kind("score_templates")[-1].heads_off == ((0, 0),))
+    assert not state.rows
+
+
+def test_words_stand_between_commas_each_once():
+    assert words(" a, b ,a,, big dog\nc") == ("a", "b", "big dog", "c")

@@ -1,0 +1,156 @@
+"""Many texts, typed or of a data set, scored and chosen in the window."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QHeaderView
+
+from app.pages.explore.captions import source
+from app.pages.explore.panels.texts.figure import figure_of
+from app.pages.explore.panels.texts.table import LABEL, LOSS, PREDICTION, TEXT
+from app.pages.explore.view import ExplorePage
+from engine.data.datasets.store import import_dataset
+from engine.spec.dataset import Mapping, Reading, Split
+from tests.app.accessible import assert_accessible
+from tests.app.alt_keys import _keys as keys_in_sight
+
+ROWS = (
+    *(("the cat sat", "label 0"), ("a dog", "label 1"), ("on the mat .", "label 2")),
+    *(("the dog sat on a mat", "label 1"), ("<b>cat</b> %s", "label 0")),
+)
+
+
+@pytest.fixture
+def stored(home, tmp_path):
+    """A data set of which all rows but one are test rows."""
+    file = tmp_path / "reviews.csv"
+    lines = [f'"{text}","{label}",{"test" if n else "train"}' for n, (text, label) in
+             enumerate(ROWS)]  # fmt: skip
+    file.write_text("\n".join(["text,label,split", *lines]), encoding="utf-8")
+    split = Split(column="split", validation=0, test=0)
+    mapping = Mapping(text="text", label="label")
+    import_dataset("reviews", {"all": file}, Reading(), mapping, split, home.datasets / "r" / "1")
+
+
+@pytest.fixture
+def page(qtbot, workshop, classifier, stored, wait) -> ExplorePage:
+    made = ExplorePage(workshop)
+    qtbot.addWidget(made)
+    made.resize(1000, 640)
+    made.show()
+    made.arrive({"model": classifier, "text": "the cat"})
+    wait(lambda: made.study.is_settled and made.study.text == "the cat")
+    return made
+
+
+@pytest.fixture
+def view(page, wait):
+    page.bench.show_panel("texts")
+    view = page.panels["texts"]
+    wait(lambda: view.source.count() == 2)
+    return view
+
+
+def column(view, number):
+    rows = view.rows
+    return [rows.data(rows.index(n, number)) for n in range(rows.rowCount())]
+
+
+def test_which_text_of_a_test_set_is_hardest(page, view, wait, qtbot):
+    """Five actions: the panel, the data set, its test rows, Score, and the first row."""
+    view.source.setFocus()  # 1 is the panel
+    QTest.keyClick(view.source, Qt.Key.Key_Down)  # 2
+    wait(lambda: len(view.rows.order) == 4)
+    assert view.part.currentText() == "test (4)", "without validation rows the last part"
+    assert page.study.chosen.count == 4
+    view.part.setFocus()  # 3
+    QTest.keyClick(view.part, Qt.Key.Key_Up)
+    wait(lambda: len(view.rows.order) == 1)
+    QTest.keyClick(view.part, Qt.Key.Key_Down)
+    wait(lambda: len(view.rows.order) == 4)
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
+    wait(lambda: len(view._state.scores) == 4 and not view._state.work.is_running)
+    losses = [float(value) for value in column(view, LOSS)]
+    assert losses == sorted(losses, reverse=True)
+    labels = dict(ROWS)
+    for text, label in zip(column(view, TEXT), column(view, LABEL), strict=True):
+        assert labels[text] == label
+    assert set(column(view, PREDICTION)) <= {"label 0", "label 1", "label 2"}
+    header = view.table.horizontalHeader()
+    for one in (LABEL, PREDICTION):
+        assert header.sectionSize(one) >= header.sectionSizeHint(one)
+        assert header.sectionResizeMode(one) == QHeaderView.ResizeMode.Interactive
+    assert "Mean loss of 4 text(s)" in view.note.text() and "% are right" in view.note.text()
+    hardest = column(view, TEXT)[0]
+    view.table.setFocus()
+    view.table.selectRow(0)
+    QTest.keyClick(view.table, Qt.Key.Key_Return)  # 5
+    wait(lambda: page.study.text == hardest)
+    assert page.study.chosen.texts.rows == (view.rows.order[0],) and page.study.chosen.count == 1
+    assert "the 1 selected text(s)" in view.note.text()
+    assert_accessible(view)
+    figure = figure_of(view._state)
+    assert figure.caption.endswith(source(page.study)) and len(figure.table().rows) == 4
+    assert sorted(figure.array.tolist(), reverse=True) == pytest.approx(losses, abs=5e-4)
+
+
+def test_typed_texts_have_labels_behind_a_tab_and_stay_selected(page, view, wait, qtbot):
+    view.typed.setPlainText("the cat\tlabel 1\n\na dog\non the mat\tlabel 2\n")
+    wait(lambda: len(view.rows.order) == 3)
+    assert column(view, TEXT) == ["the cat", "a dog", "on the mat"]
+    QTest.keyClick(view.table, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    assert page.study.chosen.texts.rows == (0, 1, 2)
+    view.table.clearSelection()
+    view.table.selectRow(2)
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: len(view._state.scores) == 3)
+    assert column(view, TEXT)[-1] == "a dog", "without a label there is no loss"
+    chosen = [view.rows.order[i.row()] for i in view.table.selectionModel().selectedRows()]
+    assert chosen == [2] and page.study.chosen.texts.rows == (2,)
+    page.study.switch_head(0, 0)
+    assert not view._state.scores, "a head that is off changes the numbers"
+
+
+def test_it_is_cancelled_at_once_and_resumed(page, view, workers, wait, qtbot):
+    view.typed.setPlainText("the cat\na dog")
+    wait(lambda: len(view.rows.order) == 2)
+    workers.is_held = True
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    assert view.bar.progress.isVisible() and not view.bar.run.isVisible()
+    qtbot.mouseClick(view.bar.progress.cancel, Qt.MouseButton.LeftButton)
+    assert not view._state.work.is_running and view.bar.run.isVisible()
+    workers.is_held = False
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: len(view._state.scores) == 2)
+    assert workers.asked[0] == workers.asked[1]
+    assert "Without labels there is no loss" in view.note.text()
+
+
+def test_wrong_labels_are_told_in_a_sentence(view, wait, qtbot):
+    view.typed.setPlainText("the cat\tpurple")
+    wait(lambda: len(view.rows.order) == 1)
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: "purple" in view.bar.problem.text())
+    assert not view._state.work.is_running
+
+
+def test_a_masked_language_model_has_a_pseudo_loss(page, view, model, wait, qtbot):
+    page.choose(model)
+    wait(lambda: page.study.checkpoint == model and page.study.is_settled)
+    view.typed.setPlainText("the cat sat\na dog")
+    wait(lambda: len(view.rows.order) == 2)
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: len(view._state.scores) == 2)
+    assert "Mean pseudo-loss of 2 text(s)" in view.note.text()
+    assert view.table.isColumnHidden(PREDICTION)
+    assert view.rows.name(LOSS) == "Pseudo-loss"
+
+
+@pytest.mark.parametrize("panel", ["texts", "heads", "difference", "map"])
+def test_each_control_over_texts_has_a_key_of_its_own(page, view, wait, panel):
+    view.typed.setPlainText("the cat")
+    wait(lambda: page.study.chosen is not None)
+    page.bench.show_panel(panel)
+    wait(lambda: page.bench.is_seen(panel))
+    keys = [key for key, _ in keys_in_sight(page)]
+    assert len(set(keys)) == len(keys), sorted(keys_in_sight(page))

@@ -1,0 +1,382 @@
+"""The bar of a run with snapshots: mouse and keys move through its training, panels follow."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog
+
+from app.library import ModelEntry, describe_model
+from app.pages.explore.view import ExplorePage
+from app.studio import Studio
+from engine.home import Home
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.snapshots import snapshot
+from engine.spec.tasks.pretraining import Pretraining
+from tests.app.accessible import assert_accessible
+from tests.app.pages.explore.conftest import FakeExplorer
+from tests.engine.training import small
+
+TEXT = "a warm film and a good end"
+STEPS = (0, 1, 2, 4, 8, 16, 24)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("film")
+    job = small.pretraining(folder, steps=24, save_every=12, evaluate_every=12, snapshot_every=600)
+    job = job.model_copy(update={"name": "Night", "task": Pretraining()})
+    run = RunFolder.create(folder / "run", job)
+    from engine.worker.train import main as work
+
+    assert work(run.path) == 0
+    return run
+
+
+@pytest.fixture
+def run(made: RunFolder, home: Home) -> RunFolder:
+    home.runs.mkdir(exist_ok=True)
+    return RunFolder(Path(shutil.copytree(made.path, home.runs / "night")))
+
+
+class Answering:
+    """Answers every question of predictions as the worker does, once it is asked."""
+
+    def __init__(self, explorer: FakeExplorer) -> None:
+        self.explorer, self.done = explorer, 0
+
+    def __call__(self, *kinds: str) -> None:
+        asked = self.explorer.asked[self.done :]
+        self.done = len(self.explorer.asked)
+        newest = {(q.kind, q.side): q for q in asked}
+        for question in newest.values():
+            if not kinds or question.kind in kinds:
+                self.explorer.truly(question)
+
+
+@pytest.fixture
+def answer(explorer: FakeExplorer) -> Answering:
+    return Answering(explorer)
+
+
+@pytest.fixture
+def settle(page, answer, wait) -> Callable[[], None]:
+    """Answer until everything that is seen belongs to the step."""
+
+    def settled() -> bool:
+        answer()
+        return page.training_bar.state.is_answered
+
+    return lambda: wait(settled)
+
+
+@pytest.fixture
+def page(qtbot, workshop, model, run, wait, answer) -> ExplorePage:
+    """The last checkpoint of the run, with “film” masked and what is predicted for it."""
+    shown = ExplorePage(workshop)
+    qtbot.addWidget(shown)
+    shown.resize(1180, 760)
+    shown.show()
+    shown.arrive({"model": run.checkpoint(24), "text": TEXT})
+    wait(lambda: shown.study.is_settled and shown.study.checkpoint == run.checkpoint(24))
+    wait(shown.training_bar.isVisible)
+    shown.study.toggle_mask(next(n for n, t in enumerate(shown.study.tokens) if "film" in t.text))
+    answer()
+    return shown
+
+
+def at(page: ExplorePage) -> int:
+    assert page.study.checkpoint is not None
+    return step_of(page.study.checkpoint)
+
+
+def click(page: ExplorePage, number: int) -> None:
+    slider = page.training_bar.slider
+    place = QPoint(round(slider.x_of(number)), slider.height() // 3)
+    QTest.mouseClick(slider, Qt.MouseButton.LeftButton, pos=place)
+
+
+def test_a_model_without_snapshots_has_no_bar(page, model, wait):
+    page.choose(model)
+    wait(lambda: page.study.is_settled and page.study.checkpoint == model)
+    assert not page.training_bar.isVisible()
+
+
+def test_the_bar_says_what_is_shown(page, run, settle):
+    bar = page.training_bar
+    assert bar.state.moments.steps == STEPS
+    assert bar.said.text() == "Checkpoint of step 24"
+    click(page, 3)
+    assert at(page) == 4 and page.study.checkpoint == snapshot(run, 4)
+    settle()
+    assert bar.said.text().startswith("Step 4 · loss ")
+    assert bar.slider.accessibleDescription() == bar.said.text()
+    assert page.study.model.name == "Night, step 4"
+    assert_accessible(bar)
+
+
+def test_arrow_keys_home_and_end_move_and_stay_within(page, run, qtbot):
+    slider = page.training_bar.slider
+    slider.setFocus()
+    seen = []
+    for key in ("Home", "Left", "Right", "Right", "Up", "Down", "PageUp", "End", "Right"):
+        QTest.keyClick(slider, getattr(Qt.Key, f"Key_{key}"))
+        seen.append(at(page))
+    assert seen == [0, 0, 1, 2, 4, 2, 24, 24, 24]
+
+
+def test_dragging_moves_through_the_steps(page):
+    slider = page.training_bar.slider
+    high = slider.height() // 3
+    QTest.mousePress(slider, Qt.MouseButton.LeftButton, pos=QPoint(round(slider.x_of(0)), high))
+    seen = [at(page)]
+    for number in (1, 3, 5):
+        QTest.mouseMove(slider, QPoint(round(slider.x_of(number)), high))
+        seen.append(at(page))
+    QTest.mouseRelease(slider, Qt.MouseButton.LeftButton, pos=QPoint(0, high))
+    assert seen == [0, 1, 4, 16] and at(page) == 16
+
+
+def test_panels_follow_and_keep_what_is_shown_until_they_know_more(page, explorer, answer, wait):
+    words = page.panels["words"]
+    picked = page.study.tokens
+    page.study.pick(3)
+    before = page.panels["words"].predictions.state.query.answer
+    assert before is not None
+    click(page, 1)
+    assert page.study.tokens == picked and page.study.picked == 3
+    assert (
+        words.predictions.state.query.answer is before and words.predictions.state.query.is_waiting
+    )
+    wait(lambda: page.study.is_settled)
+    answer()
+    assert words.predictions.state.query.answer is not before
+    asked = explorer.of_kind("fill_mask")
+    assert step_of(asked[-1].checkpoint) == 1
+    assert page.precision.said.text() == "Exact (fp32), as always with snapshots."
+
+
+def test_attention_follows(page, explorer, answer, wait):
+    page.bench.show_panel("attention")
+    wait(lambda: explorer.of_kind("attend"))
+    answer()
+    state = page.panels["attention"]._state
+    wait(lambda: len(state.tokens))
+    shown = []
+    for number in (0, 6):
+        click(page, number)
+        wait(lambda n=number: step_of(explorer.of_kind("attend")[-1].checkpoint) == STEPS[n])
+        answer()
+        wait(lambda: not state.maps.query.is_waiting)
+        shown.append(state.maps.weights.copy())
+    assert abs(shown[0] - shown[1]).max() > 1e-4
+
+
+def test_scales_end_as_far_as_any_step_needed(page, answer, wait):
+    study = page.study
+    click(page, 0)
+    assert [study.held("x", value) for value in (1.0, 5.0, 2.0)] == [1.0, 5.0, 5.0]
+    study.set_texts("a poor story")
+    assert study.held("x", 2.0) == 2.0, "of another text it begins anew"
+    page.picker.choose(page.picker.chosen().path)
+    study.choose_model(page.picker.chosen())
+    assert [study.held("x", value) for value in (5.0, 2.0)] == [5.0, 2.0], "of one model as it is"
+
+
+def test_bars_of_two_steps_have_one_scale(page, answer, wait):
+    words = page.panels["words"].predictions
+    assert words.cards[0].bars.most < 1, "of a checkpoint they end where its largest does"
+    for number in (6, 0, 6):
+        click(page, number)
+        wait(lambda: answer() or words.cards[0].bars.most == 1)
+
+
+def test_it_plays_from_the_first_to_the_last_and_can_be_paused(page, answer, wait, qtbot):
+    bar = page.training_bar
+    bar.state._playing.setInterval(1)
+    click(page, 6)
+    qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
+    assert bar.playing.accessibleName() == "Pause" and at(page) == 0
+    seen = []
+
+    def through(last: int) -> Callable[[], bool]:
+        def step() -> bool:
+            answer()
+            if not seen or seen[-1] != at(page):
+                seen.append(at(page))
+            return at(page) == last
+
+        return step
+
+    wait(through(4))
+    qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
+    assert bar.playing.accessibleName() == "Play" and not bar.state.is_playing
+    qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
+    assert at(page) == seen[-1]
+    wait(lambda: through(24)() and not bar.state.is_playing)
+    assert tuple(seen) == STEPS, "none is left out"
+
+
+def test_it_waits_for_the_answers_of_a_step(page, qtbot, wait, answer):
+    bar = page.training_bar
+    bar.state._playing.setInterval(1)
+    click(page, 0)
+    qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
+    for _ in range(20):
+        bar.state._playing.timeout.emit()
+    assert at(page) == 0
+    answer()
+    wait(lambda: at(page) == 1)
+    bar.state.pause()
+
+
+def test_what_was_learned_between_two_steps(page, settle, wait, qtbot, explorer):
+    """Five actions with those of the fixture: the model, a masked word, a step, Compare with this
+    step, and another step."""
+    bar = page.training_bar
+    click(page, 1)  # 1
+    settle()
+    qtbot.mouseClick(bar.beside, Qt.MouseButton.LeftButton)  # 2
+    settle()
+    bar.slider.setFocus()
+    QTest.keyClick(bar.slider, Qt.Key.Key_End)  # 3
+    assert bar.said.text() == "Step 24 · computing …", "what is seen is of another step"
+    settle()
+    first, second = page.study.both
+    assert [step_of(side.checkpoint) for side in (first, second)] == [24, 1]
+    shown = page.panels["words"].predictions.cards[0].pairs.shown
+    assert shown and all(bar.first is not None and bar.second is not None for bar in shown)
+    assert any(abs(bar.first - bar.second) > 0.01 for bar in shown)
+    assert "Night, step 24" in page.panels["words"].predictions.models.text()
+    assert "Night, step 1" in page.panels["words"].predictions.models.text()
+    QTest.keyClick(bar.slider, Qt.Key.Key_Left)
+    assert at(page) == 16 and step_of(second.checkpoint) == 1, "the other moment stays"
+
+
+def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
+    click(page, 5)
+    page.study.switch_head(0, 1)
+    wait(lambda: page.study.is_settled)
+    click(page, 2)
+    first, second = page.study.both
+    assert page.study.heads_off == ((0, 1),)
+    assert step_of(first.checkpoint) == step_of(second.checkpoint) == 2
+
+
+def test_a_new_list_of_models_does_not_leave_the_step(page, workshop, wait, run):
+    click(page, 2)
+    read_again(page, workshop, wait)
+    assert page.study.checkpoint == snapshot(run, 2)
+
+
+def test_another_checkpoint_of_the_run_can_be_asked_for(page, wait, run):
+    click(page, 2)
+    page.choose(run.checkpoint(12))
+    wait(lambda: page.study.checkpoint == run.checkpoint(12))
+    wait(lambda: page.training_bar.said.text() == "Checkpoint of step 12")
+    assert page.training_bar.slider.value() == STEPS.index(8)
+
+
+def test_what_is_under_way_ends_when_the_page_is_left(page, tmp_path):
+    bar = page.training_bar
+    bar.state.play()
+    page.hide()
+    assert not bar.state.is_playing
+    page.show()
+    bar.series.start(str(tmp_path))
+    page.hide()
+    assert not bar.series.is_running and not any(tmp_path.glob("*.png"))
+
+
+def test_a_series_has_a_picture_of_each_step_with_one_scale(
+    page, answer, wait, qtbot, tmp_path, workshop
+):
+    bar, folder = page.training_bar, tmp_path / "pictures"
+    folder.mkdir()
+    click(page, 2)
+    wait(lambda: page.study.is_settled)
+    answer()
+    qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
+    dialog = next(d for d in page.findChildren(QFileDialog) if d.isVisible())
+    dialog.fileSelected.emit(str(folder))
+    dialog.close()
+    assert bar.series.is_running and bar.save.text() == "&Cancel saving"
+
+    def saved() -> bool:
+        answer()
+        return not bar.series.is_running
+
+    wait(saved)
+    names = sorted(file.name for file in folder.iterdir())
+    predictions = [name for name in names if name.startswith("predictions")]
+    assert [int(name[-12:-4]) for name in predictions] == list(STEPS)
+    pictures = [QImage(str(folder / name)) for name in names]
+    assert all(not picture.isNull() for picture in pictures)
+    titles = {picture.text("Description") for picture in pictures}
+    assert len(titles) == len(pictures), "each names its step"
+    assert at(page) == 2, "where it was"
+    assert "pictures in" in workshop.notices.shown[-1].problem
+
+
+def test_saving_can_be_cancelled(page, answer, wait, qtbot, tmp_path):
+    bar = page.training_bar
+    bar.series.start(str(tmp_path))
+    assert at(page) == 0
+    qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
+    assert not bar.series.is_running and bar.save.text() == "Save a se&ries…"
+    assert list(tmp_path.glob("*.png")) == []
+
+
+def test_a_folder_that_cannot_be_written_is_told_of(page, answer, wait, qtbot, workshop, tmp_path):
+    bar = page.training_bar
+    bar.series.start(str(tmp_path / "nowhere"))
+
+    def ended() -> bool:
+        answer()
+        return not bar.series.is_running
+
+    wait(ended)
+    assert "could not be written" in workshop.notices.shown[-1].problem
+
+
+def listed(run: RunFolder, *steps: int) -> list[ModelEntry]:
+    """Checkpoints of the run as the record lists them."""
+    made = [describe_model("Night", run.checkpoint(step), "run") for step in steps]
+    return [replace(one, run="night", step=n) for one, n in zip(made, steps, strict=True)]
+
+
+def read_again(page: ExplorePage, workshop: Studio, wait: Callable[..., None]) -> None:
+    """Let the list of models be read anew, and shown."""
+    shown: list[int] = []
+    page.picker.currentIndexChanged.connect(shown.append)
+    workshop.models_changed.emit()
+    wait(lambda: bool(shown))
+
+
+@pytest.mark.parametrize("left", [12, None])
+def test_a_run_that_deletes_the_checkpoint_leaves_the_step(
+    page, workshop, wait, run, monkeypatch, left
+):
+    """As a run does that trains on and keeps its newest ones only."""
+    monkeypatch.setattr(workshop, "models", lambda: listed(run, 12, 24))
+    page.choose(run.checkpoint(24))
+    wait(lambda: page.study.model.run == "night")
+    wait(page.training_bar.isVisible)
+    click(page, 3)
+    monkeypatch.setattr(workshop, "models", lambda: listed(run, left) if left else [])
+    read_again(page, workshop, wait)
+    assert page.study.checkpoint == snapshot(run, 4)
+    there = run.checkpoint(left) if left else snapshot(run, 4)
+    assert page.picker.chosen().path == there
+
+
+def test_a_snapshot_that_is_opened_by_itself_stays(page, workshop, wait, run):
+    page.arrive({"model": snapshot(run, 8)})
+    wait(lambda: page.study.is_settled and page.study.checkpoint == snapshot(run, 8))
+    read_again(page, workshop, wait)
+    assert page.picker.chosen().path == page.study.checkpoint == snapshot(run, 8)

@@ -1,0 +1,237 @@
+"""Several runs side by side: what is drawn of them, what is told, and what is kept."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+import app.__main__
+from app.pages.runs.compare.curves_tab import Look, lines_of
+from app.pages.runs.compare.parallel import Parallel, axis_of
+from app.pages.runs.compare.scatter import scatter_of
+from app.pages.runs.compare.state import Curves, along, differing
+from app.pages.runs.compare.view import CompareView
+from app.pages.runs.rows import RunRow, read_rows
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from app.widgets import figure
+from engine.runs.folder import RunFolder
+from engine.runs.pace import pace_of
+from engine.spec.job import JobSpec
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import HOSTILE
+from tests.engine.runs import fake_worker
+
+
+def with_training(name: str, **changes: object) -> JobSpec:
+    job = fake_worker.job(name)
+    return job.model_copy(update={"training": job.training.model_copy(update=changes)})
+
+
+@pytest.fixture
+def four(make_run: MakeRun, studio: Studio) -> list[RunRow]:
+    """Two rates with two seeds each; one failed early."""
+    for number, (rate, seed) in enumerate(((1e-5, 1), (1e-5, 2), (1e-4, 1), (1e-4, 2))):
+        more: dict[str, Any] = {"upto": 7, "outcome": "failed"} if number == 3 else {}
+        name = HOSTILE if number == 0 else f"run {number}"
+        make_run(name, job=with_training(name, learning_rate=rate, seed=seed), **more)
+    return sorted(read_rows(studio.record), key=lambda row: row.id)
+
+
+@pytest.fixture
+def comparison(page: Callable[[], RunsPage], four: Sequence[RunRow], qtbot: QtBot) -> CompareView:
+    shown = page()
+    shown.list.table.selectAll()
+    shown.list.actions_.by_key["compare"].trigger()
+    found = shown.comparison
+    assert found is not None
+    qtbot.waitUntil(lambda: found.curves.view.chart is not None)
+    return found
+
+
+def curves(four: Sequence[RunRow]) -> Curves:
+    steps = np.arange(1, 6)
+    points = {row.id: (steps, np.linspace(n, n + 1, 5)) for n, row in enumerate(four)}
+    return Curves("loss", points)
+
+
+def test_a_group_is_its_mean_with_the_interval_of_student(four: list[RunRow]) -> None:
+    look = Look("training.learning_rate", together=True)
+    low, high = lines_of(four, curves(four), "step", 1, look)
+    assert low.name == "Learning rate 1e-5 (n = 2)"
+    values = np.array([[0.0, 0.25, 0.5, 0.75, 1.0], [1.0, 1.25, 1.5, 1.75, 2.0]])
+    mean, error = values.mean(axis=0), scipy.stats.sem(values)
+    expected = scipy.stats.t.interval(0.95, 1, loc=mean, scale=error)
+    assert low.low is not None and low.high is not None
+    np.testing.assert_allclose(low.y, mean)
+    np.testing.assert_allclose([low.low, low.high], expected, rtol=1e-6)
+    assert high.colour != low.colour
+
+
+def test_runs_are_told_apart_by_what_they_say(four: list[RunRow]) -> None:
+    look = Look("training.learning_rate", "training.seed")
+    lines = lines_of(four, curves(four), "step", 1, look)
+    assert [(line.colour, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    own = lines_of(four, curves(four), "step", 1, Look(""))
+    assert [(line.colour, line.dash) for line in own] == [(0, 0), (1, 0), (2, 0), (3, 0)]
+
+
+def test_curves_stand_over_epochs_time_and_tokens(four: list[RunRow]) -> None:
+    steps = np.array([1, 10, 20])
+    np.testing.assert_allclose(along("epoch", four[0], steps, None), steps * 32 / 99)  # type: ignore[arg-type]
+    pace = pace_of(RunFolder(four[0].folder))
+    np.testing.assert_array_equal(pace.steps, np.arange(1, 21))
+    np.testing.assert_allclose(pace.seconds, np.arange(1, 21))  # one step in a second
+    np.testing.assert_allclose(pace.tokens, 1000.0 * np.arange(1, 21))
+    np.testing.assert_allclose(along("tokens", four[0], steps, pace), 1000.0 * steps)  # type: ignore[arg-type]
+    assert along("time", four[0], steps, None) is None
+
+
+def test_the_metric_that_most_runs_have_is_shown_first(comparison: CompareView) -> None:
+    tab = comparison.curves
+    tab.metric_box.clear()
+    comparison.state.named.emit({"loss": 4, "validation_accuracy": 3, "validation_loss": 4})
+    assert tab.metric_box.currentData() == "validation_loss"
+    comparison.state.named.emit({"loss": 4, "validation_accuracy": 4, "validation_loss": 4})
+    assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
+
+
+def test_the_page_draws_what_is_chosen(comparison: CompareView, qtbot: QtBot) -> None:
+    tab = comparison.curves
+    assert tab.metric_box.currentData() == "validation_accuracy"
+    assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
+    tab.metric_box.setCurrentIndex(tab.metric_box.findData("loss"))
+    tab.metric_box.activated.emit(tab.metric_box.currentIndex())
+    qtbot.waitUntil(lambda: tab.view.chart is not None and "loss" in tab.view.chart.y_title)
+    tab.axis_box.setCurrentIndex(tab.axis_box.findData("time"))
+    tab.axis_box.activated.emit(3)
+    qtbot.waitUntil(lambda: tab.view.chart is not None and tab.view.chart.x_title == "Minutes")
+    assert tab.view.chart is not None
+    ends = {line.key: float(line.x[-1]) for line in tab.view.chart.lines}
+    assert ends["run0"] == pytest.approx(20 / 60) and ends["run3"] == pytest.approx(7 / 60)
+    qtbot.keyClick(tab.view, Qt.Key.Key_Right)
+    qtbot.keyClick(tab.view, Qt.Key.Key_Right)
+    assert HOSTILE in tab.readout.text()
+
+
+def test_every_picture_is_kept_with_its_numbers(comparison: CompareView) -> None:
+    comparison.tabs.setCurrentWidget(comparison.parallel)
+    comparison.tabs.setCurrentWidget(comparison.scatter)
+    for kept in (
+        comparison.curves.figure(),
+        comparison.parallel.made.view.figure(),
+        comparison.scatter.made.view.figure(),
+    ):
+        assert kept is not None and kept.table is not None
+        assert figure.png(kept).startswith(b"\x89PNG")
+        assert b"<svg" in figure.svg(kept) and figure.pdf(kept).startswith(b"%PDF")
+        assert len(kept.table().rows) >= 4
+        assert figure.csv_text(kept.table()).count("\n") > 4
+
+
+def test_the_settings_that_differ_are_listed_and_copied(
+    comparison: CompareView, four: list[RunRow]
+) -> None:
+    assert differing(four) == ["training.learning_rate", "training.seed"]
+    tab = comparison.settings.made
+    assert [tab.model.text(path, 0) for path in tab.model.paths] == ["Learning rate", "Random seed"]
+    tab.search.setText("seed")
+    assert tab.model.rowCount() == 1
+    tab.copy()
+    copied = QGuiApplication.clipboard().text().splitlines()
+    assert len(copied) == 2 and copied[1].startswith("Random seed\t")
+    tab.search.clear()
+    tab.alone.setChecked(False)
+    assert tab.model.rowCount() > 30
+
+
+def test_a_stretch_of_an_axis_chooses_runs(
+    comparison: CompareView, four: list[RunRow], qtbot: QtBot
+) -> None:
+    axis = axis_of("training.learning_rate", four)
+    assert axis is not None and [label for _, label in axis.labels] == ["1e-5", "1e-4"]
+    shown = Parallel(four, [axis], {axis.key: (0.5, 1.0)})
+    assert [row.id for row in shown.chosen()] == ["run2", "run3"]
+    comparison.tabs.setCurrentWidget(comparison.parallel)
+    tab = comparison.parallel.made
+    view = tab.view
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Up)
+    assert len(view.shown.brushes) == 1
+    qtbot.keyClick(view, Qt.Key.Key_Escape)
+    assert not view.shown.brushes
+    top, middle = QPoint(70, 46), QPoint(70, view.height() // 2)
+    qtbot.mousePress(view, Qt.MouseButton.LeftButton, pos=top)
+    qtbot.mouseMove(view, middle)
+    qtbot.mouseRelease(view, Qt.MouseButton.LeftButton, pos=middle)
+    assert len(view.shown.brushes) == 1 and tab.said.text().startswith("2 of 4 runs")
+
+
+def test_a_point_is_a_run_that_opens(
+    comparison: CompareView, four: list[RunRow], qtbot: QtBot
+) -> None:
+    found = scatter_of(four, "training.learning_rate", "best", "training.seed")
+    assert found.missing == 0 and found.names == ("1", "2")
+    assert scatter_of(four, "validation_f1@last", "best", "").missing == 4
+    comparison.tabs.setCurrentWidget(comparison.scatter)
+    view = comparison.scatter.made.view
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    with qtbot.waitSignal(comparison.opened) as opened:
+        qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert opened.args == [view.shown.rows[0].id] if view.shown else False
+
+
+def test_the_way_back_leads_to_where_one_came_from(
+    page: Callable[[], RunsPage], four: list[RunRow], qtbot: QtBot
+) -> None:
+    shown = page()
+    shown.compare(four[:2])
+    shown.open(four[0].id)
+    assert shown.run is not None
+    shown.run.left.emit()
+    assert shown.run is None and shown.comparison is not None
+    assert shown._stack.currentWidget() is shown.comparison
+    shown.comparison.left.emit()
+    assert shown.comparison is None and shown._stack.currentIndex() == 0
+
+
+def test_a_run_alone_is_not_compared(page: Callable[[], RunsPage], four: list[RunRow]) -> None:
+    shown = page()
+    shown.list.select(four[0].id)
+    action = shown.list.actions_.by_key["compare"]
+    assert not action.isEnabled() and action.toolTip() == "Select at least two runs."
+    assert not shown.list.compare.isEnabled()
+
+
+def test_the_comparison_is_saved_as_a_report(
+    comparison: CompareView, four: Sequence[RunRow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    path = tmp_path / "comparison.html"
+    qtbot.mouseClick(comparison.report, Qt.MouseButton.LeftButton)
+    dialog = comparison.window().findChild(QFileDialog)
+    assert dialog is not None and dialog.nameFilters() == ["HTML (*.html)", "PDF (*.pdf)"]
+    dialog.fileSelected.emit(str(path))
+    dialog.close()
+    assert not comparison.report.isEnabled()
+    qtbot.waitUntil(lambda: not comparison.saving.is_at_work, timeout=20_000)
+    page = path.read_text(encoding="utf-8")
+    assert "<h1>Comparison of 4 run" in page and "Learning rate" in page
+    assert page.count("<img") == len({"loss", "validation_accuracy"})
+
+
+def test_the_same_report_is_made_without_a_window(
+    four: Sequence[RunRow], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [str(row.folder) for row in four]
+    out = tmp_path / "comparison.pdf"
+    assert app.__main__.main(["report", *folders, "--out", str(out)]) == 0
+    assert "Saved as" in capsys.readouterr().out
+    content = out.read_bytes()
+    assert content.startswith(b"%PDF") and "Comparison of 4 runs".encode("utf-16-be") in content

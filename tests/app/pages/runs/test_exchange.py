@@ -1,0 +1,79 @@
+"""Runs that leave as a file, and come in as one on another computer."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app.drops import page_for
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from engine.record.runs import remove_run
+from engine.runs.mlflow import MLflowFiles
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import PATIENCE, names, question
+
+
+def test_a_run_goes_out_as_a_file_and_comes_in_with_its_name_and_notes(
+    page: Callable[[], RunsPage],
+    studio: Studio,
+    make_run: MakeRun,
+    qtbot: QtBot,
+    tmp_path: Path,
+) -> None:
+    run_id = make_run("night")
+    studio.dispatcher.begin()
+    shown = page()
+    shown.state.rename(run_id, "the best night")
+    shown.state.set_notes(run_id, "for the paper")
+    shown.state.set_tags(run_id, ["paper"])
+    qtbot.waitUntil(lambda: shown.state.rows[run_id].tags == ("paper",))
+    qtbot.waitUntil(lambda: shown.state.rows[run_id].notes == "for the paper")
+    path = tmp_path / "night.zip"
+    exchange = shown.state.exchange
+    with qtbot.waitSignal(exchange.ended, timeout=PATIENCE):
+        exchange.export([shown.state.rows[run_id]], path, "best")
+    assert page_for([path]) == "runs"
+    with studio.record.session() as session:  # as on another computer, where it is not known
+        remove_run(session, run_id)
+    studio.home.runs.joinpath(run_id).rename(tmp_path / "elsewhere")
+    studio.dispatcher.run_removed.emit(run_id)
+    assert names(shown) == []
+    assert shown.accept_drop([path])
+    qtbot.waitUntil(lambda: names(shown) == ["the best night"], timeout=PATIENCE)
+    (row,) = shown.state.rows.values()
+    qtbot.waitUntil(lambda: shown.state.rows[row.id].notes == "for the paper")
+    assert shown.state.rows[row.id].tags == ("paper",)
+    assert shown.state.rows[row.id].checkpoint is not None
+    qtbot.waitUntil(lambda: not list(studio.home.cache.glob("unpacked-*")), timeout=PATIENCE)
+
+
+def test_what_is_no_file_of_runs_is_told(
+    page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot, tmp_path: Path
+) -> None:
+    shown = page()
+    bad = tmp_path / "bad.zip"
+    bad.write_bytes(b"PK nothing")
+    assert page_for([bad]) != "runs" and not shown.accept_drop([bad])
+    with qtbot.waitSignal(shown.state.exchange.ended, timeout=PATIENCE):
+        shown.state.exchange.open(bad)
+    assert not list(studio.home.cache.glob("unpacked-*"))
+
+
+def test_the_question_leads_to_a_file_or_to_tensorboard(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot, tmp_path: Path
+) -> None:
+    make_run("one")
+    make_run("two")
+    shown = page()
+    shown.list.table.selectAll()
+    shown.list.actions_.by_key["export"].trigger()
+    asked = question(qtbot)
+    qtbot.mouseClick(asked.buttons["cancel"], Qt.MouseButton.LeftButton)
+    with qtbot.waitSignal(shown.state.exchange.ended, timeout=PATIENCE):
+        shown.state.exchange.export_curves(shown.list.selected(), tmp_path / "tb")
+    with qtbot.waitSignal(shown.state.exchange.ended, timeout=PATIENCE):
+        shown.state.exchange.export_curves(shown.list.selected(), tmp_path / "ml", MLflowFiles)
+    assert len(list((tmp_path / "ml").glob("*/*/metrics/training/loss"))) == 2
+    assert len(list((tmp_path / "tb").glob("*/events.out.tfevents.*"))) == 2

@@ -1,0 +1,195 @@
+"""The lineage as a picture: walked by keys and by the mouse, opened, copied and saved."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QSizeF, Qt
+from PySide6.QtGui import QGuiApplication, QImage, QPainter
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.lineage.picture import arranged
+from app.pages.runs.lineage.state import MOST_SHOWN
+from app.pages.runs.lineage.view import LineageView
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from engine.messages import now
+from engine.runs.exports import ExportNote, note_export
+from engine.runs.lineage import Lineage, Node, export_key, model_key, run_key
+from engine.shipped import minilm
+from engine.spec.job import FromCheckpoint
+from tests.app.accessible import assert_accessible
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import HOSTILE, PATIENCE
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def chain(studio: Studio, make_run: MakeRun, tmp_path: Path) -> tuple[str, str]:
+    """A run from MiniLM, one from its checkpoint with a hostile name, and an export of that."""
+    job = fake_worker.job("first")
+    first = make_run(
+        "first", job=job.model_copy(update={"base_model": FromCheckpoint(path=minilm())})
+    )
+    base = FromCheckpoint(path=studio.home.runs / first / "checkpoints" / "step-00000010")
+    second = make_run(
+        HOSTILE, job=job.model_copy(update={"name": HOSTILE, "base_model": base}), outcome="failed"
+    )
+    exported = tmp_path / "exported"
+    exported.mkdir()
+    checkpoint = studio.home.runs / second / "checkpoints" / "step-00000005"
+    note = ExportNote(
+        at=now(), checkpoint=checkpoint, folder=exported, form="onnx", precision="int8"
+    )
+    note_export(studio.home, note)
+    return first, second
+
+
+def shown(page: RunsPage, key: str, qtbot: QtBot) -> LineageView:
+    page.arrive({"lineage": key})
+    view = page.lineage
+    assert view is not None
+    qtbot.waitUntil(lambda: view.picture.drawn is not None, timeout=PATIENCE)
+    qtbot.waitUntil(view.copy.isEnabled, timeout=PATIENCE)
+    return view
+
+
+def test_the_picture_is_walked_by_keys_and_opens_things(
+    page: Callable[[], RunsPage],
+    studio: Studio,
+    chain: tuple[str, str],
+    qtbot: QtBot,
+    tmp_path: Path,
+) -> None:
+    first, second = map(run_key, chain)
+    whole = page()
+    whole.list.table.selectRow(1)
+    assert whole.list.selected()[0].id == chain[0]
+    whole.list.actions_.by_key["lineage"].trigger()
+    assert whole.lineage is not None
+    view = shown(whole, first, qtbot)
+    assert_accessible(view)
+    state, picture = view.state, view.picture
+    assert state.current == first and "first" in view.title.whole()
+    assert picture.accessibleDescription() == "first, Run, finished"
+    assert [view.made.item(n).text() for n in range(view.made.count())] == [
+        f"{HOSTILE} (Run, failed): checkpoint of step 10",
+        "exported (Export, onnx, int8)",
+    ]
+    picture.setFocus()
+    qtbot.keyClick(picture, Qt.Key.Key_Right)
+    assert state.current == second and picture.accessibleDescription() == f"{HOSTILE}, Run, failed"
+    qtbot.keyClick(picture, Qt.Key.Key_Right)
+    assert state.current == export_key(tmp_path / "exported")
+    qtbot.keyClick(picture, Qt.Key.Key_Right)
+    assert state.current == export_key(tmp_path / "exported"), "nothing is further right"
+    for _ in range(2):
+        qtbot.keyClick(picture, Qt.Key.Key_Left)
+    assert state.current == first
+    qtbot.keyClick(picture, Qt.Key.Key_Left)
+    before = state.current
+    qtbot.keyClick(picture, Qt.Key.Key_Down)
+    qtbot.keyClick(picture, Qt.Key.Key_Up)
+    assert before in (model_key(minilm()), "files:data.csv")
+    went: list[tuple[str, object]] = []
+    studio.go.connect(lambda where, what: went.append((where, what)))
+    state.select(model_key(minilm()))
+    qtbot.keyClick(picture, Qt.Key.Key_Return)
+    state.open("files:data.csv")
+    assert went == [("models", minilm())], "a file that is gone is not opened"
+    state.select(second)
+    qtbot.keyClick(picture, Qt.Key.Key_Return)
+    assert went[1:] == [("runs", {"run": chain[1]})]
+
+
+def test_the_mouse_selects_and_a_double_click_opens(
+    page: Callable[[], RunsPage], studio: Studio, chain: tuple[str, str], qtbot: QtBot
+) -> None:
+    first, second = map(run_key, chain)
+    whole = page()
+    view = shown(whole, first, qtbot)
+    drawn = view.picture.drawn
+    assert drawn is not None
+    place = drawn.boxes[second].center().toPoint()
+    qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
+    assert view.state.current == second and view.kind.text() == "Run, failed"
+    qtbot.mouseClick(view.picture, Qt.MouseButton.LeftButton, pos=QPoint(1, 1))
+    assert view.state.current == second, "beside the boxes is nothing"
+    qtbot.mouseClick(view.centre, Qt.MouseButton.LeftButton)
+    assert view.state.focus == second and not view.centre.isEnabled()
+    studio.go.connect(lambda where, what: whole.arrive(what))
+    place = view.picture.drawn.boxes[first].center().toPoint()  # type: ignore[union-attr]
+    QTest.mouseDClick(view.picture, Qt.MouseButton.LeftButton, pos=place)
+    assert whole.run is not None and whole.run.state.run_id == chain[0]
+    whole.run.left.emit()
+    assert whole.run is None and whole.lineage is view and view.isVisible()
+    view.left.emit()
+    assert whole.lineage is None
+
+
+def test_what_is_needed_is_copied_and_the_picture_is_saved(
+    page: Callable[[], RunsPage], chain: tuple[str, str], qtbot: QtBot
+) -> None:
+    view = shown(page(), run_key(chain[1]), qtbot)
+    qtbot.mouseClick(view.copy, Qt.MouseButton.LeftButton)
+    copied = QGuiApplication.clipboard().text()
+    assert f"Run “{HOSTILE}”" in copied and "Model “MiniLM”" in copied
+    assert "spec.json, SHA-256 " in copied and "random seed 42" in copied
+    figure = view.picture.figure()
+    assert figure is not None and figure.table is not None
+    assert ("first", "Run, finished", HOSTILE, "Run, failed", "checkpoint of step 10") in [
+        *figure.table().rows
+    ]
+    image = QImage(figure.size, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    painter = QPainter(image)
+    figure.paint(painter, QSizeF(figure.size))
+    painter.end()
+    colours = {image.pixel(x, y) for x in range(0, image.width(), 3) for y in range(image.height())}
+    assert len(colours) > 10
+
+
+def test_what_is_gone_is_said(page: Callable[[], RunsPage], qtbot: QtBot) -> None:
+    whole = page()
+    whole.arrive({"lineage": run_key("nothing")})
+    view = whole.lineage
+    assert view is not None
+    qtbot.waitUntil(lambda: view.counted.text() == "This is no longer there.", timeout=PATIENCE)
+    assert view.picture.figure() is None
+    qtbot.keyClick(view.picture, Qt.Key.Key_Right)
+    qtbot.keyClick(view.picture, Qt.Key.Key_Return)
+
+
+def test_boxes_do_not_overlap_and_lines_go_right(qapp: object) -> None:
+    rng = random.Random(3)
+    lineage = Lineage()
+    for number in range(60):
+        lineage.add(Node(str(number), "run", f"run {number}", "finished", Path(str(number))))
+    for a in range(60):
+        for b in range(a + 1, 60):
+            if rng.random() < 0.05:
+                lineage.join(str(a), str(b))
+    drawn = arranged(lineage, list(lineage.nodes))
+    boxes = list(drawn.boxes.values())
+    assert len(boxes) == 60 and sum(map(len, drawn.columns)) == 60
+    for number, box in enumerate(boxes):
+        assert not any(box.intersects(other) for other in boxes[:number])
+        assert box.left() >= 0 and box.right() <= drawn.size.width()
+        assert box.top() >= 0 and box.bottom() <= drawn.size.height()
+    assert all(drawn.boxes[e.source].right() < drawn.boxes[e.target].left() for e in drawn.edges)
+
+
+def test_of_many_runs_the_nearest_are_shown(
+    page: Callable[[], RunsPage], studio: Studio, chain: tuple[str, str], qtbot: QtBot
+) -> None:
+    view = shown(page(), run_key(chain[0]), qtbot)
+    for number in range(2 * MOST_SHOWN):
+        view.state.lineage.add(Node(str(number), "run", "r", "finished", Path("r")))
+        view.state.lineage.join(run_key(chain[0]), str(number))
+    keys, total = view.state.shown()
+    assert len(keys) <= MOST_SHOWN + 1 and total > 2 * MOST_SHOWN
+    assert model_key(minilm()) in keys
+    view.state.changed.emit()
+    assert f"The nearest {MOST_SHOWN} of {total} are shown." in view.counted.text()

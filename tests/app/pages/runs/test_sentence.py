@@ -1,0 +1,160 @@
+"""Filters as sentences: what they mean, what is wrong with them, and how they go on."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.pages.runs.columns import all_columns, column_of
+from app.pages.runs.field_names import name_of
+from app.pages.runs.rows import RunRow, read_rows
+from app.pages.runs.sentence import (
+    as_number,
+    comparison,
+    is_sentence,
+    offered,
+    parse,
+    quoted,
+)
+from app.studio import Studio
+from engine.spec.tasks.token_classification import TokenClassification
+from tests.app.pages.runs.conftest import MakeRun
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def rows(studio: Studio, make_run: MakeRun) -> list[RunRow]:
+    job = fake_worker.job("tags")
+    make_run("first")
+    make_run("second one", upto=7, outcome="failed")
+    make_run(
+        "tags",
+        job=job.model_copy(update={"task": TokenClassification()}),
+        upto=0,
+        outcome="stopped",
+    )
+    read = {row.name: row for row in read_rows(studio.record)}
+    first, second, tags = (read[name] for name in ("first", "second one", "tags"))
+    first.measured["validation_accuracy@at best"] = 0.8
+    second.measured["validation_accuracy@at best"] = 0.6
+    return [replace(first, measured=first.measured, tags=("paper", "ward 7")), second, tags]
+
+
+@pytest.mark.parametrize(
+    "sentence, names",
+    [
+        ("task is NER", "tags"),
+        ("task is token classification", "tags"),
+        ("task is not NER", "first second"),
+        ("accuracy > 0.7", "first"),
+        ("acc >= 60 %", "first second"),
+        ("accuracy > 0.9 or state is failed", "second"),
+        ("state = failed and accuracy < 0.7", "second"),
+        ("not (state is failed)", "first tags"),
+        ("learning rate = 5e-5", "first second tags"),
+        ("learning rate = 0.00005 and name is first", "first"),
+        ("training.learning_rate > 1e-4", ""),
+        ('name is "second one"', "second"),
+        ("name contains ON", "second"),
+        ("name does not contain on", "first tags"),
+        ("tags is ward 7", "first"),
+        ("tags is empty", "second tags"),
+        ("tags is not empty", "first"),
+        ("state in (failed, finished)", "first second"),
+        ("state not in (failed, finished)", "tags"),
+        ("gradient checkpointing is off", "first second tags"),
+        ("gradient checkpointing is on", ""),
+        ("accuracy is empty", "tags"),
+        ("started > 2020-01", "first second tags"),
+        ("started < 2020-01-31", ""),
+        ("batch size > 16 and batch size < 33", "first second tags"),
+        ("batch size = 16", ""),
+        ("step ≠ 20", "second tags"),
+    ],
+)
+def test_a_sentence_chooses_runs(rows: list[RunRow], sentence: str, names: str) -> None:
+    parsed = parse(sentence)
+    assert parsed.error is None
+    assert " ".join(row.name.split()[0] for row in rows if parsed.test(row)) == names
+
+
+@pytest.mark.parametrize(
+    "sentence, said, place",
+    [
+        ("learnin rate = 3", "There is no field “learnin rate”: did you mean “learning rate”?", 0),
+        ("task is NER and qqqq > 1", "There is no field “qqqq”.", 16),
+        ("accuracy > high", "“high” is no number, and “Accuracy” is one.", 11),
+        ("name > b", "“b” is no number: compare texts with “is” or “contains”.", 7),
+        ("learning rate", "After “learning rate” comes a comparison", 13),
+        ("learning rate =", "After “learning rate =” comes a value.", 15),
+        ("(step = 3", "A bracket is not closed: add “)”.", 9),
+        ("step = 3 )", "“)” does not belong here", 9),
+        ("step = 3 and", "A comparison is missing here", 12),
+        ("state in (failed", "A bracket is not closed", 16),
+    ],
+)
+def test_an_error_is_one_sentence_with_its_place(sentence: str, said: str, place: int) -> None:
+    error = parse(sentence).error
+    assert error is not None
+    assert error.said.startswith(said)
+    assert error.start == place
+
+
+def test_words_alone_are_a_search() -> None:
+    assert not is_sentence("night of runs")
+    assert not is_sentence("")
+    assert is_sentence("x is y") and is_sentence("loss<3")
+
+
+@pytest.mark.parametrize(
+    "text, number",
+    [("3e-5", 3e-5), ("1,000", 1000), ("70 %", 0.7), ("10 min", 600), ("-.5", -0.5), ("x", None)],
+)
+def test_numbers_are_read_as_people_write_them(text: str, number: float | None) -> None:
+    assert as_number(text) == (pytest.approx(number) if number is not None else None)
+
+
+@pytest.mark.parametrize(
+    "text, expected, begin",
+    [
+        ("learn", "field", "learning rate"),
+        ("state ", "operator", "is"),
+        ("state is f", "value", "failed"),
+        ("state is failed ", "joint", "and"),
+        ("state is failed and tas", "field", "task"),
+    ],
+)
+def test_what_is_begun_is_completed(
+    rows: list[RunRow], text: str, expected: str, begin: str
+) -> None:
+    parsed = parse(text)
+    assert parsed.expected == expected
+    assert offered(parsed, text, rows)[0] == begin
+
+
+def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows: list[RunRow]) -> None:
+    """Of every column that there is, and the opposite holds of it never."""
+    odd = replace(rows[1], name='say "and" or (not)', notes="a = b, c", measured={})
+    for row in (rows[0], odd):
+        for key in all_columns():
+            only, none = parse(comparison(key, row)), parse(comparison(key, row, negated=True))
+            assert only.error is None and none.error is None, comparison(key, row)
+            if '"' not in str(_value(key, row)):  # a mark of quotation cannot be quoted
+                assert only.test(row) and not none.test(row), comparison(key, row)
+
+
+def _value(key: str, row: RunRow) -> Any:
+    facts = column_of(key)
+    return facts.value_of(row) if facts is not None else None
+
+
+def test_every_column_is_found_by_a_name() -> None:
+    for key in all_columns():
+        assert parse(f"{key} is empty").error is None
+        assert parse(f"{name_of(key)} is empty").error is None
+
+
+def test_values_are_quoted_where_they_must_be() -> None:
+    assert quoted("plain words") == "plain words"
+    assert quoted("this and that") == '"this and that"'
+    assert quoted("a=b") == '"a=b"'

@@ -1,0 +1,206 @@
+"""Several values in the wizard: a “+” beside each field, further models, and the runs they make."""
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from app.pages.train.choices import CUSTOM_SIZE, Step
+from app.pages.train.estimate_texts import verdict_sentence
+from app.pages.train.job import choices_of, job
+from app.pages.train.view import TrainPage
+from app.studio import Studio
+from app.widgets.help_topics import concept
+from app.widgets.several import SeveralValues, can_vary
+from engine.home import Home
+from engine.messages.estimating import Estimated
+from engine.runs.groups import expand
+from engine.spec.job import FromCheckpoint
+from tests.app.accessible import assert_accessible
+from tests.app.pages.train.cards import SCRATCH, SENTENCE
+from tests.app.pages.train.conftest import AskedWorker, MakeData, choose_all, write_model
+
+
+@pytest.fixture
+def wizard(
+    qtbot: QtBot, studio: Studio, sentences: object, model: object,
+    one_time_workers: list[AskedWorker], home: Home, make_data: MakeData,
+) -> TrainPage:  # fmt: skip
+    """With two data sets and two models, of which one each is chosen."""
+    write_model(home.models / "other")
+    make_data("more films")
+    made = TrainPage(studio)
+    qtbot.addWidget(made)
+    with qtbot.waitSignal(made.state.lists.changed):
+        made.state.lists.read()
+    choose_all(made.state, qtbot)
+    return made
+
+
+def click(qtbot: QtBot, several: SeveralValues) -> None:
+    qtbot.mouseClick(several.button, Qt.MouseButton.LeftButton)
+
+
+def test_every_number_and_every_choice_can_have_several_values(wizard: TrainPage) -> None:
+    """From the fields themselves: whoever adds one need not think of it."""
+    for form in wizard.settings._forms():
+        varied = {name for name, field in form.fields.items() if can_vary(field)}
+        assert varied - {"seeds"} == set(form.several)
+        assert not {name for name in form.fields if name not in varied} - {
+            "class_weights", "cores", "labels"
+        }  # fmt: skip
+
+
+def test_values_that_are_typed_make_a_job_with_a_search(qtbot: QtBot, wizard: TrainPage) -> None:
+    step, state = wizard.settings, wizard.state
+    rate = step.fine_tuning.several["learning_rate"]
+    click(qtbot, rate)
+    assert rate.line is not None and rate.line.text().startswith("5e-4, 5e-5"), (
+        "with the usual ones"
+    )
+    assert rate.field.isHidden() and not rate.editor.isHidden()
+    rate.line.setText("1e-5, 3e-5; 1e-4")
+    assert "number" in state.obstacle(Step.SETTINGS)
+    rate.line.setText("1e-5, 3e-5")
+    check = step.more.several["gradient_checkpointing"]
+    click(qtbot, check)
+    made = job(state.choices)
+    assert made.training.learning_rate == 1e-5 and made.search is not None
+    assert {field.path: field.values for field in made.search.fields} == {
+        "training.learning_rate": (1e-5, 3e-5),
+        "training.gradient_checkpointing": (False, True),
+    }
+    assert len(expand(made)) == 4
+    again = choices_of(made, [], [])
+    assert job(again).search == made.search, "a saved job opens as it was"
+    click(qtbot, rate)
+    click(qtbot, check)
+    assert job(state.choices).search is None and not rate.field.isHidden()
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("1e-5", "at least two"),
+        ("1e-5, fast", "must be a number"),
+        ("1e-5, 1e-5", "given twice"),
+        ("1e-5, -1", "-1: Must be greater than 0"),
+        ("", "at least two"),
+    ],
+)
+def test_values_that_cannot_be_are_told_at_the_field(
+    qtbot: QtBot, wizard: TrainPage, text: str, words: str
+) -> None:
+    form = wizard.settings.fine_tuning
+    rate = form.several["learning_rate"]
+    click(qtbot, rate)
+    assert rate.line is not None
+    rate.line.setText(text)
+    assert words in form.problems()["learning_rate"]
+    assert wizard.state.job() is None
+
+
+def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(
+    qtbot: QtBot, wizard: TrainPage
+) -> None:
+    step, state = wizard.settings, wizard.state
+    for form, name, text in (
+        (step.fine_tuning, "learning_rate", "1e-5..1e-3"),
+        (step.more, "frozen_layers", "0..1"),
+    ):
+        click(qtbot, form.several[name])
+        line = form.several[name].line
+        assert line is not None
+        line.setText(text)
+        assert not form.problems(), name
+    search = job(state.choices).search
+    assert search is not None and search.method == "tpe"
+    rate, layers = search.fields
+    assert (rate.low, rate.high, rate.log, rate.whole) == (1e-5, 1e-3, True, False)
+    assert (layers.low, layers.high, layers.log, layers.whole) == (0, 1, False, True)
+    assert "Learning rate: 1e-5 to 0.001" in wizard.review.search.values.shown()
+    again = choices_of(job(state.choices), [], [])
+    assert job(again).search == search
+    line = step.fine_tuning.several["learning_rate"].line
+    assert line is not None
+    for text, words in (
+        ("1e-3..1e-5", "lower to the higher number"),
+        ("1e-5..1e-3, 1", "one range"),
+        ("0..1", "greater than 0"),
+    ):
+        line.setText(text)
+        assert words in step.fine_tuning.problems()["learning_rate"]
+
+
+def test_the_layers_of_a_new_network_can_have_several_values(
+    qtbot: QtBot, wizard: TrainPage
+) -> None:
+    state, form = wizard.state, wizard.base_model.scratch
+    state.choose_goal(SCRATCH)
+    state.set(replace(state.choices, scratch=replace(state.choices.scratch, size=CUSTOM_SIZE)))
+    click(qtbot, form.custom.several["layers"])
+    line = form.custom.several["layers"].line
+    assert line is not None
+    line.setText("2, 4")
+    made = job(state.choices)
+    assert [one.base_model.model.layers for one in expand(made)] == [2, 4]  # type: ignore[union-attr]
+    assert job(choices_of(made, [], [])).search == made.search
+    state.choose_goal(SENTENCE)
+    assert state.choices.search is None, "a base model has the layers that it has"
+
+
+def test_the_longest_of_several_lengths_must_fit_the_model(wizard: TrainPage) -> None:
+    state = wizard.state
+    state.set(state.choices.with_varied("training", {"max_length": (64, 512)}))
+    assert "at most 128 tokens, but “Max. length” is 512" in state.obstacle(Step.SETTINGS)
+
+
+def test_the_help_of_every_control_is_there(wizard: TrainPage) -> None:
+    keys = {str(w.property("help")) for w in wizard.findChildren(QWidget) if w.property("help")}
+    assert len(keys) > 60
+    assert all(concept(key).title for key in keys)
+
+
+def test_further_models_and_data_sets_are_tried_besides(qtbot: QtBot, wizard: TrainPage) -> None:
+    state = wizard.state
+    for step in (wizard.base_model, wizard.data):
+        step.also._fill()
+        (other,) = step.also.menu.actions()
+        other.trigger()
+        assert other.text() in step.also.said.text()
+    search = job(state.choices).search
+    assert search is not None and [field.path for field in search.fields] == ["base_model", "data"]
+    jobs = expand(job(state.choices))
+    assert len({str(one.base_model) for one in jobs}) == len({str(one.data) for one in jobs}) == 2
+    chosen = state.choices.model
+    assert chosen is not None and jobs[0].base_model == FromCheckpoint(path=chosen.path)
+    wizard.base_model.also._fill()
+    wizard.base_model.also.menu.actions()[0].trigger()
+    assert len(expand(job(state.choices))) == 2
+
+
+def test_the_review_says_how_many_runs_and_how_they_are_chosen(
+    qtbot: QtBot, wizard: TrainPage
+) -> None:
+    state, box = wizard.state, wizard.review.search
+    assert box.isHidden()
+    choices = state.choices.with_varied("training", {"epochs": (1, 2, 3), "seed": (1, 2)})
+    state.set(choices)
+    assert not box.isHidden()
+    assert box.count.text() == "3 combination(s) with 2 seeds each: 6 run(s)", "no translator here"
+    assert box.values.shown() == ["Epochs: 1, 2, 3", "Random seed: 1, 2"]
+    box.form.set_value({"method": "tpe", "budget": 2, "prune": True})
+    assert box.count.text() == "2 of 3 combinations with 2 seeds each: 4 run(s)"
+    composed = state.job()
+    assert composed is not None and composed.search is not None and composed.search.prune
+    assert_accessible(wizard)
+
+
+def test_one_estimate_is_for_all_runs() -> None:
+    found = Estimated(
+        steps=10, seconds_per_step=0.1, seconds=7200, memory=1, available=1000, parameters=1,
+        device="cpu", runs=6,
+    )  # fmt: skip
+    assert verdict_sentence(found) == "Fits in memory. Takes about 2 h 0 min. (6 runs together)"

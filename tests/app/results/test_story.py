@@ -1,0 +1,73 @@
+"""The Results page of a run from its training to its baselines, with real workers."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from app import background
+from app.results.evaluating import results_of_run
+from app.results.view import ResultsView
+from app.studio import Studio
+from engine.results.store import kept_in, looks_in
+from engine.runs.folder import RunFolder
+from engine.spec.dataset import FileData, Split
+from engine.training.loop import train
+from tests.app.pages.runs.pages import question
+from tests.engine.training.small import classifying
+
+PATIENCE = 90_000  # ms; a worker loads torch first
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A tiny classifier of two labels, with rows left for the test."""
+    folder = tmp_path_factory.mktemp("trained")
+    job = classifying(folder, epochs=1)
+    assert isinstance(job.data, FileData)
+    parts = Split(validation=0.2, test=0.2)
+    job = job.model_copy(update={"data": job.data.model_copy(update={"split": parts})})
+    run = RunFolder.create(folder / "run", job)
+    train(job, run, run.append)
+    return run
+
+
+def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(
+    qtbot: QtBot, studio: Studio, trained: RunFolder
+) -> None:
+    view = ResultsView(studio, results_of_run(trained))
+    qtbot.addWidget(view)
+    view.resize(1000, 640)
+    view.show()
+    (kept,) = kept_in(trained.results)
+    rows, listed = kept.rows, view.rows.model
+    qtbot.waitUntil(lambda: listed.rowCount() == rows, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.pictures.made["confusion"].figure() is not None)
+
+    # a cell of the matrix lists its rows, whose number it says
+    matrix = view.pictures.made["confusion"].matrix  # type: ignore[attr-defined]
+    counts = matrix.confusion.counts
+    filled = next((g, p) for g in range(2) for p in range(2) if counts[g, p])
+    matrix.pressed.emit(filled)
+    qtbot.waitUntil(lambda: listed.rowCount() == counts[filled])
+    opened: list[tuple[str, dict[str, object]]] = []
+    studio.go.connect(lambda page, wanted: opened.append((page, wanted)))
+    view.rows.table.setCurrentIndex(listed.index(0, 0))
+    qtbot.keyClick(view.rows.table, Qt.Key.Key_Return)
+    ((page, wanted),) = opened
+    assert page == "explore" and wanted["text"] and wanted["label"] in ("good", "bad")
+    assert Path(str(wanted["model"])).is_dir()
+
+    # simple models are fitted on the training rows, and stand beside the score
+    qtbot.mouseClick(view.baselines.fit, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "Majority" in view.baselines.said.text(), timeout=PATIENCE)
+    assert "TF-IDF + logistic regression" in view.baselines.said.text()
+
+    # the test rows are scored by a worker when that is asked for, and it is counted
+    view.test_action.trigger()
+    question(qtbot).buttons["score"].click()
+    qtbot.waitUntil(lambda: view.choice.currentText().startswith("Test"), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "scored 1 time(s)" in view.headline.about.text())
+    assert len(looks_in(trained.results)) == 1
+    background.finish()

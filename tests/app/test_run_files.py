@@ -1,0 +1,88 @@
+"""`export-runs` and `import-runs`, from one home into another."""
+
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import main
+from engine.home import Home
+from engine.messages.events import Ended, Started
+from engine.record.follow import take_in
+from engine.record.opening import open_record
+from engine.record.runs import all_runs, set_name, set_notes, set_star, set_tags
+from engine.runs.folder import RunFolder
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def told(home: Home) -> Home:
+    """A home with two runs, of which one has a name, notes, a star and tags."""
+    record = open_record(home.record, home.backups)
+    for name in ("one", "two"):
+        folder = RunFolder.create(home.runs / name, fake_worker.job(name))
+        folder.append(Started(pid=1))
+        for step in (2, 4):
+            fake_worker.save(folder, step, best=step == 2)
+        folder.append(Ended(outcome="finished", step=4))
+        with record.session() as session:
+            take_in(session, folder, folder.job())
+    with record.session() as session:
+        set_name(session, "one", "the best night")
+        set_notes(session, "one", "for the paper")
+        set_star(session, "one", True)
+        set_tags(session, "one", ["paper", "second try"])
+    record.close()
+    return home
+
+
+def test_runs_go_from_one_home_to_another(
+    told: Home,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "night.zip"
+    two = str(told.runs / "two")
+    assert (
+        main(["export-runs", "the best night", two, "--to", str(file), "--checkpoints", "best"])
+        == 0
+    )
+    assert f"MB written to {file}" in capsys.readouterr().out
+    assert main(["export-runs", "one", "--to", str(file)]) == 1
+    assert "already exists" in capsys.readouterr().err
+    other = Home(tmp_path / "other")
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(other.root))
+    assert main(["import-runs", str(file)]) == 0
+    assert capsys.readouterr().out == f"{other.runs / 'one'}\n{other.runs / 'two'}\n"
+    record = open_record(other.record, other.backups)
+    with record.read() as session:
+        runs = {run.id: run for run in all_runs(session)}
+    record.close()
+    assert {run.state for run in runs.values()} == {"finished"}
+    assert runs["one"].name == "the best night" and runs["one"].notes == "for the paper"
+    assert runs["one"].star and runs["one"].tags == ["paper", "second try"]
+    assert runs["two"].name == "two" and runs["two"].tags == []
+    assert [f.name for f in RunFolder(other.runs / "one").checkpoint_folders()] == ["step-00000002"]
+    assert main(["import-runs", str(file)]) == 1, "they are there already"
+    assert "already in the list of runs" in capsys.readouterr().err
+
+
+def test_what_is_no_run_and_no_file_of_runs_is_refused(
+    home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export-runs", "nothing", "--to", str(tmp_path / "x.zip")]) == 1
+    assert "There is no run nothing." in capsys.readouterr().err
+    assert not (tmp_path / "x.zip").exists()
+    (tmp_path / "bad.zip").write_bytes(b"PK nothing")
+    assert main(["import-runs", str(tmp_path / "bad.zip")]) == 1
+    assert "bad.zip cannot be opened as runs" in capsys.readouterr().err
+    assert not list(home.runs.iterdir())
+
+
+def test_two_runs_whose_folders_have_one_name_are_refused(
+    told: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    RunFolder.create(tmp_path / "one", fake_worker.job("one"))
+    given = ["export-runs", str(tmp_path / "one"), "one", "--to", str(tmp_path / "x.zip")]
+    assert main(given) == 1
+    assert "Two of the runs have the folder name one." in capsys.readouterr().err

@@ -1,0 +1,106 @@
+"""The rows nearest to a typed text, with a real worker and a tiny sentence encoder."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+
+from app import background
+from app.studio import Studio
+from app.using.nearest_state import NearestState
+from app.using.nearest_view import NearestView
+from app.using.tab import UseTab
+from engine.data.datasets.importing import import_dataset
+from engine.data.formats.reading import recognise
+from engine.messages.question import Refused, Working
+from engine.spec.dataset import Split
+from tests.app.accessible import assert_accessible
+from tests.engine.fine_tuned import FineTuned, fine_tuned
+
+PATIENCE = 90_000  # ms; workers load torch first
+TEXTS = ("a lovely warm film", "a dull cold film", "i loved this story\nand its end")
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
+    return fine_tuned(tmp_path_factory.mktemp("similarity"), "sentence_similarity")
+
+
+@pytest.fixture
+def add_data(studio: Studio, tmp_path: Path) -> Callable[[], Path]:
+    def add() -> Path:
+        file, into = tmp_path / "films.csv", studio.home.datasets / "films" / "1"
+        lines = "".join(f'"{text}",{n % 2}\n' for n, text in enumerate(TEXTS * 10))
+        file.write_text("text,label\n" + lines)
+        found = recognise(file)
+        assert found.mapping is not None
+        split = Split(validation=0.0)
+        import_dataset("films", {"all": file}, found.reading, found.mapping, split, into)
+        studio.datasets_changed.emit()
+        return into
+
+    return add
+
+
+@pytest.fixture
+def tab(qtbot, studio: Studio, encoder: FineTuned) -> Iterator[UseTab]:
+    made = UseTab(studio)
+    qtbot.addWidget(made)
+    made.resize(900, 640)
+    made.show()
+    made.show_model(encoder.checkpoint, "films")
+    qtbot.waitUntil(lambda: made.nearest is not None)
+    yield made
+    background.finish()
+
+
+def test_the_nearest_rows_follow_while_typing(qtbot, tab: UseTab, studio, add_data) -> None:
+    view = tab.nearest
+    assert isinstance(view, NearestView) and tab.trying is not None
+    assert "Add a data set" in view.said.text() and not view.compute.isEnabled()
+    add_data()
+    qtbot.waitUntil(lambda: view.data.count() == 1)
+    assert view.data.currentText() == "films · 1" and view.part.count() == len(view.state.parts)
+    assert "are computed once" in view.said.text()
+    qtbot.mouseClick(view.compute, Qt.MouseButton.LeftButton)
+    assert view.stop.isVisible() and view.bar.isVisible() and not view.compute.isVisible()
+    qtbot.waitUntil(lambda: "Type a text" in view.said.text(), timeout=PATIENCE)
+    assert view.state.has_vectors
+    qtbot.keyClicks(tab.trying.text, TEXTS[0])
+    qtbot.waitUntil(lambda: view.model.index(0, 0).data() == "1.000", timeout=PATIENCE)
+    assert view.table.isVisible() and view.model.index(0, 2).data() == TEXTS[0]
+    cosines = [float(view.model.index(n, 0).data()) for n in range(view.model.rowCount())]
+    assert cosines == sorted(cosines, reverse=True)
+    assert all("\n" not in view.model.index(n, 2).data() for n in range(view.model.rowCount()))
+    assert_accessible(tab)
+    tab.trying.text.clear()
+    qtbot.waitUntil(lambda: not view.table.isVisible())
+
+
+def test_what_is_computed_is_stopped_and_refusals_are_said(
+    qtbot, tab: UseTab, studio, add_data
+) -> None:
+    add_data()
+    state: NearestState = tab.nearest.state
+    qtbot.waitUntil(lambda: state.data is not None)
+    state.compute()
+    state._on_working(Working(stage="Computing vectors", done=1, total=4))
+    assert tab.nearest.bar.value() == 250 and tab.nearest.said.text() == "Computing vectors …"
+    qtbot.mouseClick(tab.nearest.stop, Qt.MouseButton.LeftButton)
+    assert state.working is None and not state.has_vectors
+    state._on_refused(Refused(problem="There is no room.", advice="Make some."))
+    assert "There is no room." in tab.nearest.said.text()
+    assert tab.nearest.compute.isVisible()
+
+
+def test_a_model_that_compares_nothing_has_no_nearest_rows(
+    qtbot, studio: Studio, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    made = UseTab(studio)
+    qtbot.addWidget(made)
+    model = fine_tuned(tmp_path_factory.mktemp("classes"), "text_classification")
+    made.show_model(model.checkpoint, "films")
+    qtbot.waitUntil(lambda: made.trying is not None)
+    assert made.nearest is None
+    background.finish()

@@ -1,0 +1,52 @@
+"""Every choice of every setting has a name of its own in the window."""
+
+from collections.abc import Iterator
+from typing import Literal, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel
+
+from app.widgets.spec_texts import value_text
+from engine.spec.dataset import Cleaning, Mapping, Split
+from engine.spec.families import FAMILIES
+from engine.spec.features import Features
+from engine.spec.fields import settings_of
+from engine.spec.prediction import PredictionSettings
+from engine.spec.search import SearchField, SearchSpec
+from engine.spec.tasks import TASKS
+from engine.spec.training import HardwareSpec, TrainingSpec
+
+AS_WRITTEN = {"fp32", "bf16", "fp16", "int8", "tanh"}  # the field's own words
+
+
+def choices_of(spec: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """Each choice of words of each setting, with the field."""
+    for name, info in settings_of(spec).items():
+        for kind in (info.annotation, *get_args(info.annotation)):
+            if get_origin(kind) is Literal:
+                yield from ((f"{spec.__name__}.{name}", str(value)) for value in get_args(kind))
+
+
+SPECS = (
+    *(TrainingSpec, HardwareSpec, Features, SearchSpec, SearchField, PredictionSettings),
+    *(Mapping, Split, Cleaning),
+    *TASKS.values(),
+    *{family.spec: family for family in FAMILIES.values()},
+)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda one: one.__name__)
+def test_every_choice_has_a_name_of_its_own(spec: type[BaseModel]) -> None:
+    found = dict.fromkeys(choices_of(spec))
+    raw = [(field, value) for field, value in found
+           if value_text(value) == value and value not in AS_WRITTEN]  # fmt: skip
+    assert raw == []
+    by_field: dict[str, list[str]] = {}
+    for field, value in found:
+        by_field.setdefault(field, []).append(value_text(value))
+    assert all(len(set(texts)) == len(texts) for texts in by_field.values())
+
+
+def test_some_specs_have_choices() -> None:
+    fields = {field for spec in SPECS for field, _ in choices_of(spec)}
+    assert {"SentenceSimilarity.objective", "HardwareSpec.precision"} <= fields

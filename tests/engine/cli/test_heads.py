@@ -1,0 +1,152 @@
+"""Heads over texts by the headless command: the numbers of the window, in a file and as JSON."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.cli import main
+from engine.data.datasets.store import resolve
+from engine.explore.head_importance import weigh
+from engine.explore.head_pruning import prune
+from engine.home import Home
+from engine.messages.explore.text_set import PruneHeads, TextSet, WeighHeads
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from engine.spec.dataset import FileData, Split, StoredData
+from tests.engine.models.small import LABELS, folder
+
+TEXTS = [
+    (" ".join("abcdefghijklmno"[(n * k) % 15] for k in range(1, 4 + n % 3)), LABELS[n % 3])
+    for n in range(1, 13)
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model, a file, and the same rows as a data set."""
+    made = tmp_path_factory.mktemp("heads")
+    folder(made / "model", Heads(outputs=3))
+    rows = "".join(f"{text},{label}\n" for text, label in TEXTS)
+    (made / "texts.csv").write_text(f"text,label\n{rows}")
+    resolve(FileData(path=made / "texts.csv", split=Split(validation=0, test=0)), made / "data")
+    return made
+
+
+@pytest.fixture
+def run(place: Path, capsys: pytest.CaptureFixture[str]):
+    """Carry out the command on the file; gives the exit code, stdout and stderr."""
+
+    def run(*options: str, model: str = "model", texts: tuple[str, ...] | None = None):
+        source = ("--texts", str(place / "texts.csv")) if texts is None else texts
+        code = main(["heads", str(place / model), *source, *options])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
+
+
+def chosen(place: Path) -> TextSet:
+    return TextSet(data=StoredData(folder=place / "data"), part="train")
+
+
+def test_patterns_name_the_head_that_does_most_of_each(run, tmp_path: Path) -> None:
+    out = tmp_path / "heads.csv"
+    code, said, _ = run("--out", str(out))
+    assert code == 0 and f"4 heads written to {out}" in said
+    rows = table(out)
+    assert [(row["layer"], row["head"]) for row in rows] == [
+        ("1", "1"), ("1", "2"), ("2", "1"), ("2", "2"),
+    ]  # fmt: skip
+    best = max(rows, key=lambda row: float(row["previous"]))
+    line = next(line for line in said.splitlines() if line.startswith("most previous: "))
+    assert f"{best['layer']}.{best['head']}" in line and "95 % interval" in line
+    assert float(best["previous low"]) <= float(best["previous"]) <= float(best["previous high"])
+    code, said, _ = run("--json")
+    told = json.loads(said)
+    assert (code, told["method"], told["texts"]) == (0, "patterns", len(TEXTS))
+    assert [str(head["previous"]) for head in told["heads"]] == [row["previous"] for row in rows]
+
+
+@pytest.mark.parametrize("replacement", ["zero", "mean"])
+def test_importance_is_that_of_the_window(run, place: Path, tmp_path: Path, replacement) -> None:
+    code, said, _ = run("--method", "each", "--replacement", replacement, "--json")
+    told = json.loads(said)
+    question = WeighHeads(
+        checkpoint=place / "model", texts=chosen(place), each_head=True, replacement=replacement
+    )
+    answer = weigh(load(place / "model"), question, tmp_path, lambda _: None)
+    values = np.load(answer.file)
+    assert code == 0 and told["replacement"] == replacement
+    assert told["loss"] == pytest.approx(answer.loss, abs=1e-6)
+    for one in told["heads"]:
+        head = one["layer"] - 1, one["head"] - 1
+        assert one["importance"] == pytest.approx(values[(0, *head, 0)], abs=1e-6)
+        assert one["loss off low"] == pytest.approx(values[(1, *head, 1)], abs=1e-6)
+
+
+def test_heads_are_printed_by_importance(run) -> None:
+    code, said, _ = run("--method", "importance", "--top", "2")
+    lines = said.splitlines()
+    assert code == 0 and lines[0].startswith("mean loss ") and lines[1] == "heads by importance:"
+    first, second = (float(line.split()[2]) for line in lines[2:])
+    assert first >= second
+
+
+def test_pruned_heads_and_the_model_without_them(run, place: Path, tmp_path: Path) -> None:
+    save, out = tmp_path / "pruned", tmp_path / "rounds.csv"
+    options = ("--method", "pruning", "--max-fall", "1", "--save", str(save), "--out", str(out))
+    code, said, _ = run(*options, "--json")
+    told = json.loads(said)
+    question = PruneHeads(checkpoint=place / "model", texts=chosen(place), max_fall=1)
+    answer = prune(load(place / "model"), question, lambda _: None)
+    assert code == 0 and told["metric"] == "accuracy" and told["saved"] == str(save)
+    assert [one["accuracy"] for one in told["rounds"]] == [one.figure for one in answer.rounds]
+    assert told["pruned"] == [[layer + 1, head + 1] for layer, head in answer.pruned]
+    weight = load(save).network.encoder.layers[0].attention.output.weight
+    gone = [head for layer, head in answer.pruned if layer == 0]
+    assert all(not weight[:, 8 * head : 8 * head + 8].any() for head in gone) and gone
+    rows = table(out)
+    assert sum(row["round"] == "" for row in rows) == 1, "one head stays"
+    code, said, err = run(*options)
+    assert code == 1 and "already exists" in err
+    code, said, _ = run("--method", "pruning", "--max-fall", "1")
+    assert "3 heads can go: " in said and said.count("round ") == 4
+
+
+def test_rows_of_a_stored_data_set_are_kept(run, place: Path, home: Home) -> None:
+    texts = ("--data", str(place / "data"), "--part", "train")
+    code, said, _ = run("--method", "importance", "--json", texts=texts)
+    assert code == 0 and json.loads(said)["texts"] == len(TEXTS)
+    assert len(list((home.cache / "texts").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        (("--save", "new"), "Only a model whose heads were pruned can be saved."),
+        (("--replacement", "mean"), "Add --method each"),
+        (("--max-fall", "0.1"), "--max-fall is of pruning."),
+        (("--data", "x"), "It is not clear which texts are meant."),
+        (("--out", "x.txt"), ".csv, .tsv"),
+    ],
+)
+def test_an_option_without_effect_is_refused(run, options: tuple[str, ...], said: str) -> None:
+    code, _, err = run(*options)
+    assert code == 1 and said in err
+
+
+def test_a_part_without_rows_and_texts_without_labels_are_said(
+    run, place: Path, tmp_path: Path
+) -> None:
+    code, _, err = run(texts=("--data", str(place / "data")))
+    assert code == 1 and "no rows in this split" in err
+    (tmp_path / "bare.txt").write_text("a b\nc d\n")
+    code, _, err = run("--method", "importance", texts=("--texts", str(tmp_path / "bare.txt")))
+    assert code == 1 and "no labels" in err

@@ -1,0 +1,139 @@
+"""Several values on the command line, and their runs in a folder without a window."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.cli import main
+from engine.cli.searching import search_of, texts_among
+from engine.errors import StudioError
+from engine.messages.events import Ended, Event, Prepared, Saved, Started, measured
+from engine.runs.folder import RunFolder
+from engine.runs.groups import SUMMARY
+from engine.spec.job import JobSpec
+from engine.spec.search import SearchField, SearchSpec
+from engine.worker import train as worker
+from tests.engine.runs import fake_worker
+
+RATE, SIZE = "training.learning_rate", "training.batch_size"
+RATES = SearchField(path=RATE, values=(1e-5, 3e-5, 1e-4))
+SIZES = SearchField(path=SIZE, values=(8, 16))
+
+
+def quick(folder: Path, listen: Callable[[Event], None]) -> int:
+    """In the place of the worker: three evaluations that follow from the values, and the end."""
+    run = RunFolder(folder)
+    settings = run.job().training
+    if settings.batch_size == 13:
+        run.append(Ended(outcome="failed", problem="Unlucky."))
+        return 1
+    score = 0.5 + 1000 * settings.learning_rate + settings.batch_size / 100
+    for event in (
+        Started(pid=1),
+        Prepared(steps=3, parameters=1, examples=1, device="cpu", threads=1,
+                 best_metric="validation_accuracy"),
+        *(measured("validation_accuracy", step, score * step / 3) for step in (1, 2, 3)),
+    ):  # fmt: skip
+        run.append(event)
+        listen(event)
+        if run.stop_wanted():
+            run.append(Ended(outcome="stopped", step=1, problem=run.stop_reason()))
+            return 0
+    run.append(Saved(step=3, folder="", best=True))
+    run.append(Ended(outcome="finished", step=3))
+    return 0
+
+
+def searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *fields: SearchField, **more: object
+) -> dict[str, object]:
+    """The summary of a search whose runs end at once."""
+    search = SearchSpec.model_validate({"fields": fields, **more})
+    job = JobSpec.model_validate(fake_worker.job().model_dump() | {"search": search})
+    (tmp_path / "job.json").write_text(job.model_dump_json())
+    monkeypatch.setattr(worker, "main", quick)
+    assert main(["train", str(tmp_path / "job.json"), "--into", str(tmp_path / "into")]) == 0
+    summary: dict[str, object] = json.loads((tmp_path / "into" / SUMMARY).read_bytes())
+    return summary
+
+
+def test_tpe_trains_its_budget_one_after_another_and_marks_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    summary = searched(tmp_path, monkeypatch, RATES, SIZES, method="tpe", budget=4)
+    rows = summary["rows"]
+    assert isinstance(rows, list) and len(rows) == 4
+    assert len({str(row["values"]) for row in rows}) == 4
+    best = max(rows, key=lambda row: row["metrics"]["validation_accuracy"]["mean"])
+    assert [row for row in rows if row["best"]] == [best]
+    assert "(best)" in capsys.readouterr().out
+
+
+def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "again").mkdir()
+    whole = searched(tmp_path / "whole", monkeypatch, RATES, SIZES, method="tpe", budget=4)
+
+    def dying(folder: Path, listen: Callable[[Event], None]) -> int:
+        if folder.name == "combination-3":
+            raise KeyboardInterrupt
+        return quick(folder, listen)
+
+    (tmp_path / "job.json").write_bytes((tmp_path / "whole" / "job.json").read_bytes())
+    monkeypatch.setattr(worker, "main", dying)
+    into = tmp_path / "again" / "into"
+    assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) != 0
+    monkeypatch.setattr(worker, "main", quick)
+    assert main(["resume", str(into)]) == 0
+    again = json.loads((into / SUMMARY).read_bytes())
+    assert again["rows"] == whole["rows"]
+
+
+def test_poor_runs_are_pruned_and_a_failed_one_holds_up_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = SearchField(path=SIZE, values=(60, 13, 50, 40, 30, 20, 10))
+    summary = searched(tmp_path, monkeypatch, sizes, prune=True)
+    runs = summary["runs"]
+    assert isinstance(runs, list)
+    outcomes = [run["outcome"] for run in runs]
+    assert outcomes == ["finished", "failed", *["finished"] * 4, "stopped"]
+    words = RunFolder(tmp_path / "into" / "combination-7").last_words()[-1]
+    assert isinstance(words, Ended) and words.problem.startswith("Pruned at step 1: its best")
+
+
+def test_a_command_line_gives_values_ranges_and_whole_parts(tmp_path: Path) -> None:
+    job = fake_worker.job()
+    varied = [
+        f"{RATE}=1e-5,3e-5",
+        f"{SIZE}=[8, 16]",
+        "training.warmup_ratio=0..0.5",
+        "training.weight_decay=1e-4..1e-1",
+        "training.frozen_layers=0..6",
+        "training.gradient_checkpointing=true,false",
+        f"base_model={tmp_path},other",
+    ]
+    search = search_of(job, varied, "random", {"budget": 7})
+    assert search is not None and (search.method, search.budget) == ("random", 7)
+    rate, size, warmup, decay, layers, check, base = search.fields
+    assert rate.values == (1e-5, 3e-5) and size.values == (8, 16)
+    assert (warmup.low, warmup.high, warmup.log) == (0, 0.5, False)
+    assert decay.log and not decay.whole and layers.whole and not layers.log
+    assert check.values == (True, False)
+    assert base.values[0] == {"kind": "checkpoint", "path": str(tmp_path)}
+    assert JobSpec.model_validate(job.model_dump() | {"search": search}).search == search
+    cores = "hardware.cores=0-3,8"
+    assert texts_among(job, [cores, varied[0]]) == [cores]
+
+
+def test_a_search_without_values_and_an_unknown_field_are_refused() -> None:
+    job = fake_worker.job()
+    assert search_of(job, [], None, {}) is None
+    with pytest.raises(StudioError, match="needs a field with several values"):
+        search_of(job, [], "tpe", {})
+    with pytest.raises(StudioError, match="no field “training"):
+        search_of(job, ["training.speed=1,2"], None, {})

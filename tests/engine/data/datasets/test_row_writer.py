@@ -1,0 +1,153 @@
+"""What is counted by columns is what counting row by row gives."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.data.columns.plain_texts import plain_text
+from engine.data.datasets import row_writer
+from engine.data.datasets.row_writer import FREE, RowWriter
+from engine.data.formats import batches
+from engine.data.formats.batches import batched, blanks
+from engine.data.formats.rows import Remarks
+from engine.errors import BadFile
+from engine.spec.dataset import Cleaning, Mapping, Split
+from tests.often import tries
+
+COLUMNS = ("text", "other", "label", "flag", "split")
+TEXTS = [
+    "A  cat",
+    "a cat",
+    "",
+    " ",
+    "\x1c",
+    "\u3000",
+    "\u3042",
+    "ﬁ",
+    "fi",
+    "x\0y",
+    "\t",
+    "é",
+    "ab",
+    "a b",
+]
+LABELS = ["yes", " yes", "Yes", "", "no ", "\u00a0no", "no"]
+ROWS = st.tuples(
+    st.sampled_from(TEXTS),
+    st.sampled_from(TEXTS),
+    st.sampled_from(LABELS),
+    st.sampled_from(["1", "0", "true", "No"]),
+    st.sampled_from(["train", "dev", "test"]),
+)
+CLEANING = Cleaning(skip_empty=("other",), spellings={"Yes": "yes"})
+
+
+def write(path, rows, mapping, split, cleaning):
+    remarks = Remarks()
+    with RowWriter(path, COLUMNS, mapping, split, cleaning) as writer:
+        writer.begin(path, remarks)
+        for batch in batched(enumerate(rows, start=2)):
+            kept = writer.filled(batch, remarks)
+            writer.append(batch if kept is None else batch.where(kept), FREE)
+    return writer.collected({}, [], Counter()), remarks.sentences()
+
+
+@given(st.lists(ROWS, min_size=1, max_size=30), st.booleans(), st.booleans(), st.booleans())
+@tries(400)
+def test_whole_columns_are_counted_as_single_rows(
+    tmp_path_factory, rows, has_pair, has_split, skips
+):
+    path = tmp_path_factory.getbasetemp() / "rows.parquet"
+    mapping = Mapping(text="text", pair="other" if has_pair else None, label="label")
+    mapping = mapping.model_copy(update={"flags": ("flag",)})
+    split = Split(column="split") if has_split else Split()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_writer, "GROUP_ROWS", 4)
+        patch.setattr(row_writer, "GROUP_BYTES", 60)
+        patch.setattr(batches, "ROWS", 7)
+        found, notes = write(path, rows, mapping, split, CLEANING if skips else Cleaning())
+    kept = [(n, row) for n, row in enumerate(rows, start=2) if row[1].strip() or not skips]
+    plain = [row[2].strip() for _, row in kept]
+    plain = ["yes" if skips and label == "Yes" else label for label in plain]
+    table = pq.read_table(path)
+    assert table.column("_line").to_pylist() == [n for n, _ in kept]
+    assert table.column("label").to_pylist() == plain
+    for place in (0, 1, 3, 4):
+        assert table.column(COLUMNS[place]).to_pylist() == [row[place] for _, row in kept]
+    groups = pq.read_metadata(path)
+    assert all(groups.row_group(n).num_rows <= 4 for n in range(groups.num_row_groups))
+    assert list(found.labels.items()) == list(Counter(plain).items())
+    assert [list(found.labels)[n] for n in found.label_numbers] == plain
+    assert found.flags == {"flag": sum(row[3] in ("1", "true") for _, row in kept)}
+    names = {"train": 0, "dev": 1, "test": 2}
+    assert found.given.tolist() == [names[row[4]] if has_split else FREE for _, row in kept]
+    for name, place in (("text", 0), ("label", 2), ("other", 1)):
+        if name in mapping.columns:
+            empty = [n for n, (_, row) in enumerate(kept) if not row[place].strip()]
+            assert found.empty.get(name, np.zeros(0)).tolist() == empty
+    texts = (0, 1) if has_pair else (0,)
+    keys = [tuple(plain_text(row[place]) for place in texts) for _, row in kept]
+    alone = [key if any(key) else n for n, key in enumerate(keys)]
+    assert _groups(alone) == _groups(found.text_keys.tolist())
+    assert [row[2] for row in found.first] == plain
+    assert [row[:2] for row in found.first] == [row[:2] for _, row in kept]
+    assert list(notes) == _notes(rows, kept, skips)
+
+
+def _groups(keys):
+    """For each row the first one with the same key."""
+    return [keys.index(key) for key in keys]
+
+
+def _notes(rows, kept, skips):
+    """What is to be said, by the first line."""
+    seen = {}
+
+    def saw(what, line):
+        seen.setdefault(what, []).append(line)
+
+    for line, row in enumerate(rows, start=2):
+        if skips and not row[1].strip():
+            saw("Row without “other” skipped", line)
+    for line, row in kept:
+        label = row[2]
+        if label != label.strip():
+            saw("Label with white space around it, which was removed", line)
+        if skips and label.strip() == "Yes":
+            saw("Label “Yes” read as “yes”", line)
+    for line, row in kept:
+        if not row[0].strip():
+            saw("Row without text", line)
+        if not row[2].strip():
+            saw("Row without label", line)
+    return [
+        f"{what}: {len(lines)} times, first in line {lines[0]}."
+        if len(lines) > 1
+        else f"{what}: once, in line {lines[0]}."
+        for what, lines in sorted(seen.items(), key=lambda one: one[1][0])
+    ]
+
+
+@pytest.mark.parametrize("flag, split, wrong", [("maybe", "train", "maybe"), ("1", "some", "some")])
+def test_a_wrong_cell_is_refused_with_its_line(tmp_path, flag, split, wrong):
+    mapping = Mapping(text="text", flags=("flag",))
+    good = ("a", "b", "c", "1", "train")
+    rows = [good, good, ("a", "b", "c", flag, split), ("a", "b", "c", flag, "none")]
+    with pytest.raises(BadFile, match=f"line 4: “{wrong}”"):
+        write(tmp_path / "x", rows, mapping, Split(column="split"), Cleaning())
+
+
+@given(
+    st.lists(
+        st.text(st.sampled_from("a \t\x1c\x85\xa0\u1680\u2003\u3000\u3042é\u200b"), max_size=3)
+    )
+)
+@tries(400)
+def test_blank_cells_are_those_without_a_character(cells):
+    (batch,) = batched([(n, (cell,)) for n, cell in enumerate(["x", *cells])])
+    column = batch.cells[0].slice(1)
+    assert blanks(column).tolist() == [n for n, cell in enumerate(cells) if not cell.strip()]

@@ -1,0 +1,124 @@
+"""The rows of a table by columns are those that the standard library reads, one after another."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.data.formats import lines, table_columns, text_blocks
+from engine.data.formats.reading import read
+from engine.errors import BadFile
+from engine.spec.dataset import Reading
+from tests.engine.data.formats.by_columns import outcome
+from tests.often import tries
+
+SMALL = 24  # bytes of a block, so that everything happens at the border of one
+ODD = ['"', '""', ",", "\n", "\r\n", "\r", "\0", "\ufeff", " ", "\t", "a", "bc", "ü", "\u2028", ""]
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch):
+    monkeypatch.setattr(lines, "BLOCK", SMALL)
+    monkeypatch.setattr(text_blocks, "BLOCK", SMALL)
+    monkeypatch.setattr(table_columns, "STEP", 8)
+
+
+def refusal(file: Path, how: Reading) -> str:
+    """What a file is refused with before its first row is read; empty where it is not."""
+    try:
+        read(file, how)
+    except BadFile as error:
+        return str(error)
+    return ""
+
+
+def assert_alike(file: Path, content: bytes, **reading: object) -> None:
+    file.write_bytes(content)
+    how = Reading.model_validate({"format": "csv", "encoding": "utf-8", **reading})
+    if not refusal(file, how):
+        assert outcome(read(file, how), True) == outcome(read(file, how), False)
+
+
+@tries(2_000)
+@given(
+    pieces=st.lists(st.sampled_from(ODD), min_size=1, max_size=40),
+    quoted=st.booleans(),
+    header=st.booleans(),
+)
+def test_any_characters_give_the_same_rows_refusals_and_notes(
+    tmp_path_factory, pieces, quoted, header
+):
+    file = tmp_path_factory.getbasetemp() / "any.csv"
+    content = "".join(pieces).encode()
+    if content:
+        assert_alike(file, content, quoted=quoted, header=header)
+
+
+CELLS = st.one_of(
+    st.sampled_from(["a", "", "ü", "two words", '"q"', '"q,"', '"x\ny"', '"x\r\ny"', '"a""b"']),
+    st.sampled_from(['"\n1,2,3\n"', '5" disk', '"a" b', "\0", "\xa0", '""', '"\ufeff"', "\ufeff"]),
+)
+
+
+@tries(2_000)
+@given(
+    rows=st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=20),
+    ends=st.lists(st.sampled_from(["\n", "\r\n", "\n\n", "\r", ""]), min_size=1, max_size=20),
+    quoted=st.booleans(),
+    header=st.booleans(),
+    delimiter=st.sampled_from([",", "\t"]),
+)
+def test_rows_that_are_nearly_right_are_read_alike(
+    tmp_path_factory, rows, ends, quoted, header, delimiter
+):
+    file = tmp_path_factory.getbasetemp() / "rows.csv"
+    usual = ends[0] or "\n"
+    text = usual.join(delimiter.join(row) for row in rows[:-1])
+    content = f"{text}\n{delimiter.join(rows[-1])}{''.join(ends[1:3])}"
+    assert_alike(file, content.encode(), quoted=quoted, header=header, delimiter=delimiter)
+
+
+@pytest.mark.parametrize(
+    "content, encoding",
+    [
+        (b"a,b\n1,\xff\n", "utf-8"),
+        (b"a,b\n" + b"1,2\n" * 30 + b"3,\xc3", "utf-8"),
+        ("a,b\nä,ö\n".encode("utf-16"), "utf-16"),
+        ("a,b\nä,ö\n".encode("cp1252"), "cp1252"),
+        (b"\xef\xbb\xbfa,b\n1,2\n", "utf-8"),
+    ],
+)
+def test_encodings_are_read_alike(tmp_path, content, encoding):
+    assert_alike(tmp_path / "file.csv", content, encoding=encoding)
+
+
+def test_a_line_that_is_too_long_is_refused_alike(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_blocks, "MAX_LINE_CHARACTERS", 200)
+    monkeypatch.setattr(lines, "MAX_LINE_CHARACTERS", 200)
+    for tail in ("x" * 300, "x" * 200, "x" * 199 + "\n", "x" * 200 + "\n"):
+        assert_alike(tmp_path / "file.csv", f"a\n{tail}".encode())
+
+
+def test_most_rows_are_cut_by_columns(tmp_path, monkeypatch):
+    """The slow way is taken only around a row that needs it."""
+    monkeypatch.setattr(lines, "BLOCK", 400)
+    monkeypatch.setattr(text_blocks, "BLOCK", 400)
+    monkeypatch.setattr(table_columns, "STEP", 100)
+    seen: list[int] = []
+    slow = table_columns.even_rows
+
+    def counted(rows, *others):
+        for row in slow(rows, *others):
+            seen.append(row.line)
+            yield row
+
+    monkeypatch.setattr(table_columns, "even_rows", counted)
+    good = ['"some, text",label'] * 400
+    file = tmp_path / "file.csv"
+    file.write_text(
+        "\n".join(["text,label", *good[:200], '5" disk,label', *good]), encoding="utf-8"
+    )
+    table = read(file, Reading(format="csv"))
+    assert sum(len(batch) for batch in table.batches()) == 601
+    assert 202 in seen and len(seen) < 60

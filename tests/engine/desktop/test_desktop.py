@@ -1,0 +1,173 @@
+"""A notification, no sleep, and a command of the user's own; against stand-ins on a private bus."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.desktop import on_end
+from engine.desktop.awake import Awake
+from engine.desktop.bus import NoAnswer
+from engine.desktop.notifications import notify
+from engine.errors import StudioError
+from engine.home import Home
+from engine.preferences import RunPreferences, RunPreferencesFile, run_preferences
+from engine.record.end_news import tell_ends, texts_of
+from engine.record.run_watch import RunEnd, RunUpdate
+from tests.engine.desktop import stand_in
+from tests.engine.runs.waiting import until
+
+needs_bus = pytest.mark.skipif(
+    shutil.which("dbus-daemon") is None or sys.platform != "linux", reason="there is no D-Bus"
+)
+HOSTILE = "x'; rm -rf $HOME; `touch /tmp/x` & <b>\n"
+
+
+@pytest.fixture
+def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[list[str]]]]:
+    """A private bus with both services; gives what they were asked so far."""
+    config = tmp_path / "bus.conf"
+    config.write_text(
+        f"<busconfig><type>session</type><listen>unix:dir={tmp_path}</listen>"
+        '<policy context="default"><allow send_destination="*"/><allow eavesdrop="true"/>'
+        '<allow own="*"/></policy></busconfig>'
+    )
+    daemon = subprocess.Popen(
+        ["dbus-daemon", f"--config-file={config}", "--print-address", "--nofork"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert daemon.stdout is not None
+    address = daemon.stdout.readline().strip()
+    for name in ("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"):
+        monkeypatch.setenv(name, address)
+    file = tmp_path / "asked"
+    service = subprocess.Popen([sys.executable, stand_in.__file__, str(file)])
+
+    def asked() -> list[list[str]]:
+        text = file.read_text(encoding="utf-8") if file.exists() else ""
+        return [json.loads(line) for line in text.splitlines()][1:]
+
+    until(file.exists)
+    yield asked
+    for process in (service, daemon):
+        process.kill()
+        process.wait()
+    daemon.stdout.close()
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No bus at all."""
+    for name in ("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS"):
+        monkeypatch.setenv(name, f"unix:path={tmp_path / 'none'}")
+
+
+def end(state: str = "finished", by_user: bool = False, folder: Path = Path()) -> RunEnd:
+    problem = "" if state == "finished" else "The loss is not a number."
+    return RunEnd(
+        "run-1", HOSTILE, state, problem, "", "validation_accuracy", 0.75, by_user, folder
+    )
+
+
+@needs_bus
+def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(
+    bus: Callable[[], list[list[str]]], home: Home
+) -> None:
+    wanted = RunPreferences(notify=True, sound=True)
+    assert tell_ends([RunUpdate("ended", (end(),))], home, wanted) == []
+    until(bus)
+    ((method, program, _, _, title, text, _, hints, _),) = bus()
+    assert (method, program, text) == ("Notify", "BERT Studio", "Best validation accuracy: 0.75")
+    assert title == f"“{HOSTILE}” finished" and "'complete'" in hints
+    notify("t", "<b>bold</b> & so on", sound=False, good=False)
+    until(lambda: len(bus()) == 2)
+    assert bus()[1][5] == "&lt;b&gt;bold&lt;/b&gt; &amp; so on" and "suppress-sound" in bus()[1][7]
+
+
+@needs_bus
+def test_the_system_stays_awake_until_it_is_released(bus: Callable[[], list[list[str]]]) -> None:
+    held = Awake()
+    for _ in range(3):
+        held.hold()
+    until(lambda: held.is_held)
+    assert bus() == [["Inhibit", "sleep:idle", "BERT Studio", "A model is being trained", "block"]]
+    held.release()
+    until(lambda: ["released"] in bus())
+    assert held.problem == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="that is how Linux is asked")
+def test_where_nobody_can_be_asked_it_is_said_and_not_tried_again(nowhere: None) -> None:
+    with pytest.raises(NoAnswer):
+        notify("t", "t", sound=False, good=True)
+    held = Awake()
+    held.hold()
+    until(lambda: held.problem)
+    assert "system bus" in held.problem and "session bus" in held.problem and not held.is_held
+    held.release()
+    held.hold()
+    assert held._thread is None
+
+
+def test_what_the_user_asked_for_is_no_notification(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr("engine.record.end_news.notify", lambda *said, **more: shown.append(said))
+    ended = [RunUpdate("ended", (end("stopped", by_user=True),))]
+    assert tell_ends(ended, home, RunPreferences(notify=True)) == [] and shown == []
+    assert texts_of(end("failed")) == (f"“{HOSTILE}” failed", "The loss is not a number.")
+    assert texts_of(end("stopped"))[0] == f"“{HOSTILE}” stopped"
+
+
+def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home: Home) -> None:
+    home.make()
+    out = home.root / "out.json"
+    code = (
+        "import json, os, sys; told = {k: v for k, v in os.environ.items() if 'STUDIO_RUN' in k}; "
+        "json.dump([sys.argv[1:], told], open('out.json.new', 'w')); "
+        "os.replace('out.json.new', 'out.json')"
+    )
+    command = f'"{sys.executable}" -c "{code}" "$HOME" "a b"'
+    ended = [RunUpdate("ended", (end("failed", folder=home.runs / "one"),))]
+    assert tell_ends(ended, home, RunPreferences(on_end=command)) == []
+    until(out.exists)
+    arguments, told = json.loads(out.read_bytes())
+    assert arguments == ["$HOME", "a b"], "no shell reads them"
+    assert told == {
+        "BERT_STUDIO_RUN_ID": "run-1",
+        "BERT_STUDIO_RUN_NAME": HOSTILE,
+        "BERT_STUDIO_RUN_STATE": "failed",
+        "BERT_STUDIO_RUN_FOLDER": str(home.runs / "one"),
+        "BERT_STUDIO_RUN_PROBLEM": "The loss is not a number.",
+        "BERT_STUDIO_RUN_METRIC": "validation_accuracy",
+        "BERT_STUDIO_RUN_SCORE": "0.75",
+    }
+
+
+def test_a_command_that_cannot_be_started_is_told(home: Home) -> None:
+    home.make()
+    ended = [RunUpdate("ended", (end(),))]
+    for command, words in (("no-such-program x", "could not be started"), ("'open", "be read")):
+        (update,) = tell_ends(ended, home, RunPreferences(on_end=command))
+        assert update.signal == "noted" and words in str(update.values[1])
+    with pytest.raises(StudioError):
+        on_end.words_of('"')
+
+
+def test_preferences_are_read_again_when_they_change(home: Home) -> None:
+    home.make()
+    file = RunPreferencesFile(home.settings)
+    assert file.get() == RunPreferences()
+    for value in (True, False):
+        home.settings.write_text(json.dumps({"preferences": {"notify": value, "theme": "dark"}}))
+        os.utime(home.settings, ns=(1, 10**9 + value))
+        assert file.get().notify is value
+    home.settings.write_text("{")
+    assert run_preferences(home.settings) == RunPreferences()

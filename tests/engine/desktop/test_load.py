@@ -1,0 +1,74 @@
+"""What the machine does: this process and its children, and what NVIDIA's driver says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine.desktop import load
+from engine.desktop.load import GpuLoad, MachineWatch, gpu_loads
+
+BUSY = "import time\nblock = bytearray(30_000_000)\nprint('here', flush=True)\nwhile True: pass"
+
+
+def test_processors_and_memory_are_those_of_a_process_and_its_children() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == b"here\n"
+            watch = MachineWatch()
+            own = watch.look(os.getpid())
+            watch.look(child.pid)
+            before = psutil.Process(child.pid).cpu_times().user
+            while psutil.Process(child.pid).cpu_times().user < before + 0.1:
+                pass
+            found = watch.look(child.pid)
+        finally:
+            child.kill()
+    assert found.run_memory is not None and found.run_memory > 30_000_000
+    assert own.run_memory is not None and own.run_memory > found.run_memory, "with its children"
+    assert found.run_processors is not None and 0 < found.run_processors <= 1.1
+    assert 0 <= found.processors <= 1 and 0 < found.memory < found.memory_total
+
+
+def test_of_a_process_that_is_gone_the_machine_alone_is_told() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        child.wait()
+    found = MachineWatch().look(child.pid)
+    assert found.run_memory is None and found.run_processors is None and found.memory > 0
+
+
+SAID = (
+    "NVIDIA A100, 87, 1024, 81920, 61, 250.5\\nNVIDIA T4, [N/A], 10, 15360, 40, [Not Supported]\\n"
+)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a script stands in for the driver")
+@pytest.mark.parametrize("script, gpus", [(f"printf '{SAID}'", 2), ("exit 9", 0)])
+def test_gpus_are_those_that_the_driver_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, gpus: int
+) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = list(gpu_loads())
+    assert len(found) == gpus
+    if found:
+        assert found[0] == GpuLoad("NVIDIA A100", 0.87, 1 << 30, 80 << 30, 61.0, 250.5)
+        assert found[1].busy is None and found[1].power is None
+
+
+def test_the_temperature_is_that_of_the_hottest_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sensor:
+        def __init__(self, current: float) -> None:
+            self.current = current
+
+    told = {"nvme": [Sensor(70)], "coretemp": [Sensor(51), Sensor(58)]}
+    monkeypatch.setattr(load.sys, "platform", "linux")
+    monkeypatch.setattr(load.psutil, "sensors_temperatures", lambda: told, raising=False)
+    assert load.processor_temperature() == 58
+    told.pop("coretemp")
+    assert load.processor_temperature() is None

@@ -1,0 +1,111 @@
+"""`bert-studio doctor`: it checks everything, says what passed and what failed, and refuses in one
+sentence what is not there. That it finds no fault in a device is shown in tests/simulated."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from engine import cores
+from engine.cli import main
+from engine.doctor import checks, material, questions
+from engine.doctor.bench import Bench
+from engine.doctor.checks import Steps
+from engine.doctor.report import Figure, Report, held, told
+from engine.errors import StudioError
+from engine.messages.question import Question
+from engine.spec.tasks import TASKS
+from engine.worker import answerers
+from engine.worker.answerers import ANSWERERS
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer of everything that a loop goes over, and no more patience than usual."""
+    kinds = ("text_classification", "pretraining", "token_classification", "sentence_similarity")
+    monkeypatch.setattr(checks, "DATA", {kind: material.DATA[kind] for kind in kinds})
+    monkeypatch.setattr(checks, "WAYS", {"micro-batches": {"micro_batch_size": 3}})
+    monkeypatch.setattr(checks, "FAMILIES", {"bert": checks.FAMILIES["bert"]})
+    monkeypatch.setattr(answerers, "give_way", lambda: None)
+    monkeypatch.setattr(cores, "threads_worth_trying", lambda: (1,))
+
+
+def test_it_has_a_job_of_every_task_and_a_question_of_every_kind_that_explore_asks() -> None:
+    assert {*material.DATA} == {*TASKS}
+    models = questions.Models(*["any"] * 6)  # type: ignore[arg-type]
+    found = {type(one) for one in questions.questions(models, material.Path("any"))}
+    asked = {one for one in ANSWERERS if one.__module__.startswith("engine.messages.explore.")}
+    assert found == asked and all(issubclass(one, Question) for one in found)
+
+
+def test_a_sound_processor_passes_every_check(
+    quick: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["device"] == "cpu" and report["passed"]
+    assert report["environment"]["torch"].startswith(torch.__version__)
+    assert [check["name"] for check in report["checks"]] == [*checks.CHECKS]
+    for check in report["checks"]:
+        assert check["passed"] and len(check["figures"]) > 1, check
+    assert Report.model_validate(report).passed
+
+
+def test_what_failed_is_marked_and_named_and_the_rest_is_checked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def wrong(bench: Bench) -> Steps:
+        yield "wrong", lambda: iter([held("a product, error", 0.5, 0.1)])
+        yield "worse", lambda: iter([held("another, error", float("nan"), 0.1)])
+        yield "speed", lambda: iter([told("speed", 3.0, "GB/s")])
+
+    def fails() -> Iterator[Figure]:
+        raise RuntimeError("no kernel\nin any image")
+
+    def broken(bench: Bench) -> Steps:
+        yield "first", fails
+        yield "second", lambda: iter([held("second", 0.0)])
+        raise StudioError("There is no third.")
+
+    def sound(bench: Bench) -> Steps:
+        yield "last", lambda: iter([held("last", 0.0)])
+
+    table = {"Wrong": wrong, "Broken": broken, "Sound": sound}
+    monkeypatch.setattr(checks, "CHECKS", table)
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr()
+    assert (
+        "FAILED  Wrong" in said.out and "FAILED  a product, error: 0.5  (at most 0.1)" in said.out
+    )
+    assert "FAILED  another, error: not a number" in said.out
+    assert "        speed: 3 GB/s\n" in said.out
+    assert "FAILED  first: RuntimeError: no kernel\n" in said.out and "in any image" in said.out
+    assert "        second: 0  (at most 0)" in said.out
+    assert "FAILED  Broken: There is no third.\n" in said.out
+    assert "passed  Sound" in said.out
+    assert said.err.count("\n") == 1 and "2 of 3 checks of “cpu” failed (Wrong, Broken)" in said.err
+
+
+@pytest.mark.parametrize("device", ["cuda", "mps"])
+def test_a_device_that_is_not_there_is_refused_in_one_sentence(
+    device: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert main(["doctor", "--device", device]) == 1
+    said = capsys.readouterr()
+    assert said.out == "" and f"no device “{device}”" in said.err and said.err.count("\n") == 1
+    assert main(["doctor", "--device", "tpu"]) == 2
+
+
+def test_answers_are_apart_by_their_numbers_and_infinitely_by_anything_else() -> None:
+    ours = {"to": 1, "ranked": [{"label": "a", "probability": 0.5}], "milliseconds": 4.0}
+    assert questions.apart(ours, ours | {"to": 2, "milliseconds": 9.0}) == 0
+    near = ours | {"ranked": [{"label": "a", "probability": 0.25}]}
+    assert questions.apart(ours, near) == 0.25
+    for other in ([{"label": "b", "probability": 0.5}], [], [{"label": "a", "probability": None}]):
+        assert questions.apart(ours, ours | {"ranked": other}) == float("inf")
+    some = torch.tensor([1.0, float("nan")]).numpy()
+    assert questions.apart({"": some}, {"": some + 0.5}) == 0.5
+    assert questions.apart({"": some}, {"": some[:1]}) == float("inf")

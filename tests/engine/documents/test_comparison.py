@@ -1,0 +1,98 @@
+"""The report of a comparison says what the folders of its runs say."""
+
+import statistics
+from pathlib import Path
+
+import pytest
+
+from engine.documents.comparison import CURVES, MOST_RUNS, comparison_report
+from engine.documents.report import Report, Section, html
+from engine.errors import StudioError
+from engine.results.comparing import compare
+from engine.results.predictions import read_predictions
+from engine.results.several import Candidate
+from engine.results.store import file_of
+from engine.runs.folder import RunFolder
+from engine.runs.groups import best_metrics
+from engine.training.loop import train
+from tests.tasks.test_table import JOBS
+
+CHANGES = {"first": {}, "again": {"seed": 2}, "quick": {"learning_rate": 0.02, "seed": 3}}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Candidate]:
+    """Two that differ in the seed alone, and one with another rate."""
+    folder = tmp_path_factory.mktemp("runs")
+    job = JOBS["text_classification"](folder, epochs=1)
+    made = []
+    for name, changes in CHANGES.items():
+        training = job.training.model_copy(update=changes)
+        own = job.model_copy(update={"name": name, "training": training})
+        run = RunFolder.create(folder / name, own)
+        train(own, run, run.append)
+        made.append(Candidate(name, name, run.path))
+    return made
+
+
+@pytest.fixture(scope="module")
+def sections(runs: list[Candidate]) -> dict[str, Section]:
+    report = comparison_report(runs)
+    assert report.title == "Comparison of 3 runs"
+    return {one.key: one for one in report.sections}
+
+
+def test_settings_that_differ_are_told_of_each_run(sections: dict[str, Section]) -> None:
+    found = sections["different"]
+    table = [found.header, *found.rows]
+    by_run = {row[0]: dict(zip(table[0][1:], row[1:], strict=True)) for row in table[1:]}
+    assert set(by_run) == set(CHANGES)
+    assert by_run["quick"]["Learning rate"] == "0.02"
+    assert [by_run[name]["Random seed"] for name in CHANGES] == ["42", "2", "3"]
+    same = {row[0]: row[1] for row in sections["same"].rows}
+    assert same["Epochs"] == "1" and "Learning rate" not in same
+    assert '"learning_rate"' in sections["repeat"].code
+
+
+def test_runs_that_differ_in_the_seed_alone_have_a_mean(
+    sections: dict[str, Section], runs: list[Candidate]
+) -> None:
+    values = [best_metrics(RunFolder(run.folder))[1]["validation_accuracy"] for run in runs[:2]]
+    first = sections["seeds"].rows[0]
+    assert first[:2] == ("first, again", "2")
+    place = sections["seeds"].header.index("accuracy")
+    expected = f"{statistics.fmean(values):.4f} ± {statistics.stdev(values):.4f}"
+    assert first[place] == expected
+    assert sections["seeds"].rows[1][:2] == ("quick", "1")
+
+
+def test_scores_stand_with_intervals_and_what_may_be_claimed(
+    sections: dict[str, Section], runs: list[Candidate]
+) -> None:
+    kept = [read_predictions(file_of(RunFolder(r.folder).results, "validation")) for r in runs]
+    compared = compare(kept[0], kept[2])
+    found = sections["validation"]
+    rows = {row[0]: dict(zip(found.header[1:], row[1:], strict=True)) for row in found.rows}
+    main = next(one for one in compared.metrics if one.name == "accuracy")
+    assert rows["first"]["Difference"] == ""
+    assert rows["quick"]["Difference"] == f"{main.difference.value:+.4f}"
+    assert rows["quick"]["95 % interval of it"] == (
+        f"{main.difference.low:.4f} to {main.difference.high:.4f}"
+    )
+    assert int(rows["quick"]["Worse"]) == int(compared.worse.sum())
+    assert f"quick: {compared.sentence}" in found.sentences
+
+
+def test_environment_weights_and_the_place_of_the_curves(sections: dict[str, Section]) -> None:
+    assert dict(sections["environment"].rows)["torch"]
+    assert [row[0] for row in sections["weights"].rows] == list(CHANGES)
+    assert len({row[2] for row in sections["weights"].rows}) == 3
+    assert sections[CURVES].rows == ()
+    page = html(Report("Comparison", "", tuple(sections.values())))
+    assert page.count("<section") == len(sections)
+
+
+@pytest.mark.parametrize("count", [0, 1, MOST_RUNS + 1])
+def test_only_several_runs_are_compared(count: int, tmp_path: Path) -> None:
+    with pytest.raises(StudioError, match="2 to 50 runs"):
+        comparison_report([Candidate(str(n), str(n), tmp_path) for n in range(count)])

@@ -1,0 +1,187 @@
+"""What heads do in many texts: beside transformers in float64, and what must hold of any census."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import import_dataset
+from engine.explore import head_census
+from engine.explore import over_texts as work
+from engine.explore.head_census import Words, census, of_text, words_in
+from engine.head_measures import KEYS, POSITIONAL, head_figures
+from engine.messages.explore.text_set import CountHeads, TextSet, TypedText
+from engine.models.checkpoint import Checkpoint, load, write
+from engine.models.heads import Heads
+from engine.spec.dataset import Mapping, Reading, Split, StoredData
+from engine.spec.families.bert import BertSpec
+from tests.engine.models.small import network, tokenizer
+
+CLOSE = 1e-5
+TEXTS = ("A quiet film, a film.", "Nobody laughs?", "We left the film early; it was cold.")
+
+
+def asked(texts, checkpoint=Path("any"), **more) -> CountHeads:
+    typed = TextSet(typed=tuple(TypedText(text=text) for text in texts))
+    return CountHeads(checkpoint=checkpoint, texts=typed, **more)
+
+
+def counted(checkpoint: Checkpoint, question: CountHeads, scratch: Path, tell=lambda _: None):
+    """The answer, and its columns by name: float64 [3, L, H] each."""
+    answer = census(checkpoint, question, scratch, tell)
+    values = np.load(answer.file)
+    return answer, {name: values[..., n] for n, name in enumerate(answer.columns)}
+
+
+def test_means_are_those_of_all_tokens_in_transformers(known, tmp_path) -> None:
+    answer, found = counted(known.checkpoint, asked(TEXTS), tmp_path)
+    sums, queries, offsets = 0.0, 0, []
+    for text in TEXTS:
+        given = known.typed(text)
+        out = known.run(given, output_attentions=True)
+        weights = np.stack([layer[0].double().numpy() for layer in out.attentions])
+        one = head_figures(weights, given.described)
+        sums, queries = sums + one.values * one.queries, queries + one.queries
+        rows = [n for n, token in enumerate(given.described) if not token.special]
+        offsets.append(weights[:, :, rows].argmax(-1) - np.array(rows))
+    assert answer.tokens == queries and answer.is_final
+    for number, key in enumerate(KEYS[:-1]):
+        assert found[key][0] == pytest.approx(sums[..., number] / queries, rel=CLOSE, abs=CLOSE), (
+            key
+        )
+    every = np.concatenate(offsets, -1)
+    for head in np.ndindex(*every.shape[:2]):
+        offset = int(found["offset"][0][head])
+        assert found["offset_share"][0][head] == pytest.approx(np.mean(every[head] == offset))
+        assert np.bincount(every[head] + 99).max() == np.sum(every[head] == offset)
+    low, high = found["entropy"][1:]
+    assert (low <= found["entropy"][0]).all() and (found["entropy"][0] <= high).all()
+    assert (low < high).all()
+
+
+def test_two_halves_give_the_whole(tiny, tmp_path) -> None:
+    texts = ("a b c", "d e", "f g h i j", "k")
+    (whole, all_), (one, first), (two, last) = (
+        counted(tiny, asked(some), tmp_path) for some in (texts, texts[:1], texts[1:])
+    )
+    assert one.tokens + two.tokens == whole.tokens
+    for key in KEYS[:-1]:
+        halves = first[key][0] * one.tokens + last[key][0] * two.tokens
+        assert all_[key][0] == pytest.approx(halves / whole.tokens, abs=1e-6)
+
+
+def test_a_cancelled_census_that_is_resumed_equals_an_uncut_one(
+    tiny, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(work, "MAX_SLICE", 1)
+    texts = ("a b c", "d e", "f g h i j", "k")
+    _, uncut = counted(tiny, asked(texts), tmp_path)
+    question = asked(texts, kept=tmp_path / "kept")
+
+    def cancel(answer) -> None:
+        if answer.done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        counted(tiny, question, tmp_path, cancel)
+    told: list = []
+    answer, resumed = counted(tiny, question, tmp_path, told.append)
+    assert [one.done for one in told] == [2, 3] and answer.done == 4
+    assert np.isnan(np.load(told[0].file)[1:, ..., 0]).all(), "no interval yet"
+    for name, values in uncut.items():
+        assert np.array_equal(values, resumed[name]), name
+
+
+def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
+    """Positions are orthogonal, and one head's query asks for the position before its own."""
+    size, count = 32, 12
+    spec = BertSpec(
+        vocab_size=40, hidden_size=size, layers=1, heads=2, intermediate_size=8,
+        max_positions=count,
+    )  # fmt: skip
+    made = network(Heads(), spec)
+    attention = made.encoder.layers[0].attention
+    with torch.no_grad():
+        embeddings = made.encoder.embeddings
+        embeddings.token.weight.mul_(0.001)
+        embeddings.segment.weight.zero_() if hasattr(embeddings, "segment") else None
+        embeddings.position.weight.zero_()
+        embeddings.position.weight[:, :count] = torch.eye(count)
+        for part in (attention.query, attention.key):
+            part.bias[:16] = 0
+            part.weight[:16] = 0
+        attention.key.weight[:count, :count] = 20 * torch.eye(count)
+        attention.query.weight[:count, :count] = 20 * torch.eye(count).roll(-1, 0)
+    path = tmp_path / "planted"
+    path.mkdir()
+    write(path, made, tokenizer(path))
+    _, found = counted(load(path), asked(("a b c d e", "f g h i")), tmp_path)
+    assert found["previous"][0].argmax() == 0 and found["previous"][0][0, 0] > 0.9
+    assert found["offset"][0][0, 0] == -1 and found["offset_share"][0][0, 0] >= POSITIONAL
+    assert found["previous"][0][0, 1] < 0.5
+
+
+def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
+    """Each number by its definition, from the same attention; two of the words have two tokens."""
+    words = ["a", "bc", "d", "ea"]
+    tags, heads = ["X", "Y", "X", "Z"], [2, 0, 2, 3]
+    rows = Rows(texts=[" ".join(words)], tags=[" ".join(tags)])
+    said = words_in(rows, [" ".join(map(str, heads))])[0]
+    assert said == Words([(0, 1), (2, 4), (5, 6), (7, 9)], tags, [1, -1, 1, 2])
+    found = of_text(tiny, rows.texts[0], None, said, ["X", "Y"])
+    from engine.explore.attention import weights
+
+    tokens, alpha = weights(tiny, rows.texts[0])
+    alpha = alpha.astype(np.float64)
+    inside = [[n for n, t in enumerate(tokens) if not t.special and a <= t.start < b]
+              for a, b in said.spans]  # fmt: skip
+    queries = [n for n, token in enumerate(tokens) if not token.special]
+    of_x = inside[0] + inside[2]
+    mass = alpha[:, :, queries][..., of_x].sum((-1, -2))
+    assert found["mass"][..., 0] == pytest.approx(mass, abs=CLOSE)
+    assert found["share"][0] == pytest.approx(len(queries) * len(of_x) / len(tokens))
+    for layer, head in np.ndindex(*alpha.shape[:2]):
+        between = np.array([[np.mean([alpha[layer, head, i][to].sum() for i in one])
+                             for to in inside] for one in inside])  # fmt: skip
+        np.fill_diagonal(between, -1)
+        right = [
+            sum(between[w].argmax() == said.heads[w] for w in (0, 2, 3)),
+            sum(between[:, w].argmax() == said.heads[w] for w in (0, 2, 3)),
+        ]
+        assert found["right"][layer, head].tolist() == right
+    assert int(found["words"]) == 3
+    assert np.flatnonzero(found["fixed"]).tolist() == [9, 11]  # −1 twice, +1 once
+
+
+def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path) -> None:
+    file = tmp_path / "some.conllu"
+    row = "{}\t{}\t_\t{}\t_\t_\t{}\tdep\t_\t_"
+    sentences = [
+        [row.format(1, "a", "DET", 2), row.format(2, "b", "NOUN", 0)],
+        [row.format(1, "c", "DET", 2), row.format(2, "d", "NOUN", 0), row.format(3, "e", "X", 2)],
+    ]
+    file.write_text("\n\n".join("\n".join(one) for one in sentences) + "\n\n", encoding="utf-8")
+    folder_ = tmp_path / "data" / "1"
+    from engine.data.formats.reading import recognise
+
+    found = recognise(file)
+    mapping = Mapping(text="text", tags="upos")
+    import_dataset("some", {"all": file}, found.reading or Reading(), mapping,
+                   Split(validation=0, test=0), folder_)  # fmt: skip
+    texts = TextSet(data=StoredData(folder=folder_), part="train")
+    question = CountHeads(checkpoint=Path("any"), texts=texts)
+    answer, columns = counted(tiny, question, tmp_path)
+    assert {"tag DET", "tag NOUN", "head dependent", "head governor"} <= set(columns)
+    assert answer.fixed == (1, pytest.approx(2 / 3))
+    assert ((columns["head dependent"][0] >= 0) & (columns["head dependent"][0] <= 1)).all()
+    assert head_census.REACH >= 8
+
+
+def test_no_word_is_lost_where_columns_do_not_fit() -> None:
+    rows = Rows(texts=["a b", "c"], tags=["X Y Z", "X"])
+    first, second = words_in(rows, ["1", "0"])
+    assert (first.tags, first.heads) == ([], [-1, -1])
+    assert (second.tags, second.heads) == (["X"], [-1])

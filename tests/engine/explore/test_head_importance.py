@@ -1,0 +1,164 @@
+"""Which heads a model needs, beside transformers with hooks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.data.datasets.text_sets import rows_of
+from engine.errors import StudioError
+from engine.explore import over_texts as work
+from engine.explore.ablation import heads_off
+from engine.explore.head_importance import prepared, weigh, weighed
+from engine.explore.head_means import means
+from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from engine.serving.serving import Serving
+from tests.engine.models.small import LABELS, folder
+
+TEXTS = (("a b c", "bad"), ("d e f g", "good"), ("h i", "so-so"), ("a a a k l", "bad"))
+CLOSE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory) -> Path:
+    return folder(tmp_path_factory.mktemp("weigh") / "model", Heads(outputs=3))
+
+
+def asked(path: Path, **more) -> WeighHeads:
+    typed = TextSet(typed=tuple(TypedText(text=t, label=g) for t, g in TEXTS))
+    return WeighHeads(checkpoint=path, texts=typed, **more)
+
+
+def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier, tmp_path) -> None:
+    from transformers import AutoModelForSequenceClassification
+
+    checkpoint = load(classifier)
+    answer = weigh(checkpoint, asked(classifier, each_head=True), tmp_path, lambda _: None)
+    values = np.load(answer.file)
+    assert answer.columns == ("importance", "loss off") and values.shape == (3, 2, 2, 2)
+    theirs = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
+    size = theirs.config.hidden_size // theirs.config.num_attention_heads
+    gates = torch.ones(2, 2, requires_grad=True)
+    for number, layer in enumerate(theirs.bert.encoder.layer):
+
+        def hook(_, given, number=number):
+            return (given[0] * gates[number].repeat_interleave(size),)
+
+        layer.attention.output.dense.register_forward_pre_hook(hook)
+
+    def loss(text: str, label: str) -> torch.Tensor:
+        ids = torch.tensor([checkpoint.tokenizer.encode(text).ids])
+        return theirs(ids, labels=torch.tensor([LABELS.index(label)])).loss
+
+    sums, whole, off = np.zeros((2, 2)), 0.0, np.zeros((2, 2))
+    for text, label in TEXTS:
+        value = loss(text, label)
+        sums += torch.autograd.grad(value, gates)[0].abs().double().numpy()
+        whole += float(value.detach())
+        for head in np.ndindex(2, 2):
+            with torch.no_grad():
+                gates[head] = 0
+                off[head] += float(loss(text, label))
+                gates[head] = 1
+    assert values[0, ..., 0] == pytest.approx(sums / len(TEXTS), abs=CLOSE)
+    assert answer.loss == pytest.approx(whole / len(TEXTS), abs=CLOSE)
+    assert values[0, ..., 1] == pytest.approx((off - whole) / len(TEXTS), abs=CLOSE)
+    low, high = values[1:]
+    assert (low <= values[0]).all() and (values[0] <= high).all() and (low < high).all()
+
+
+def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
+    """The loss without a head is that of a whole pass, to 1e-6, by zero and by the mean."""
+    checkpoint = known.checkpoint
+    if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
+        pytest.skip("no masked tokens")
+    texts = TextSet(typed=tuple(TypedText(text=t) for t in ("A quiet film.", "Nobody laughs.")))
+    rows = rows_of(texts)
+    network, spec = checkpoint.network, checkpoint.network.spec
+    whole = means(checkpoint, AverageHeads(checkpoint=known.folder, texts=texts))
+    for replacement, instead in (("zero", None), ("mean", torch.from_numpy(whole))):
+        question = WeighHeads(
+            checkpoint=known.folder, texts=texts, each_head=True, replacement=replacement
+        )
+        found = weighed(checkpoint, question, lambda *_: None)
+        for number in range(2):
+            batch, loss = prepared(checkpoint, None, rows.take([number]))
+            for head in np.ndindex(spec.layers, spec.heads):
+                with torch.inference_mode(), heads_off(network, (head,), instead):
+                    expected = float(loss(network, batch))
+                assert found["off"][(number, *head)] == pytest.approx(expected, abs=1e-6)
+        assert list(network.encoder.passes()) == list(type(network.encoder).passes(network.encoder))
+
+
+def test_layers_below_are_computed_once(classifier, monkeypatch):
+    """Of two layers with two heads: a pass for the gradient, one that is kept, and then the lower
+    layer for its own heads alone."""
+    checkpoint = load(classifier)
+    calls = []
+    for number, layer in enumerate(checkpoint.network.encoder.layers):
+        layer.register_forward_hook(lambda *_, number=number: calls.append(number))
+    one = TextSet(typed=(TypedText(text="a b", label="bad"),))
+    weighed(
+        checkpoint,
+        WeighHeads(checkpoint=classifier, texts=one, each_head=True),
+        lambda *_: None,
+    )
+    assert (calls.count(0), calls.count(1)) == (2 + 2, 2 + 4)
+
+
+def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:
+    """Of masked tokens; ALBERT's one layer has one for each height. It is the slope of the loss."""
+    checkpoint = known.checkpoint
+    if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
+        pytest.skip("no masked tokens")
+    texts = TextSet(typed=(TypedText(text="A quiet film, and nobody laughs at it."),))
+    question = WeighHeads(checkpoint=known.folder, texts=texts, each_head=True)
+    answer = weigh(checkpoint, question, tmp_path, lambda _: None)
+    values = np.load(answer.file)
+    spec = checkpoint.network.spec
+    assert values.shape == (3, spec.layers, spec.heads, 2)
+    assert (values[0, ..., 0] > 0).all() and values[0, ..., 1].any()
+
+
+def test_the_packed_network_has_no_gradient(classifier) -> None:
+    """A silent wrong number would be worse than an error; so the plain network is asked."""
+    serving = Serving(load(classifier))
+    if serving.exact is serving.plain:
+        pytest.skip("nothing is packed on this machine")
+    from engine.data.datasets.rows import Rows
+    from engine.explore.head_importance import of_text
+    from engine.tasks import learner_of
+
+    rows = Rows(texts=["a b"], labels=["bad"])
+    batch, loss = prepared(serving.exact, learner_of(serving.exact), rows)
+    with pytest.raises(RuntimeError, match="no gradient"):
+        of_text(serving.exact.network, batch, loss, False)
+
+
+def test_a_cancelled_question_is_resumed(classifier, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(work, "MAX_SLICE", 1)
+    checkpoint = load(classifier)
+    uncut = np.load(weigh(checkpoint, asked(classifier), tmp_path, lambda _: None).file)
+    question = asked(classifier, kept=tmp_path / "kept")
+
+    def cancel(answer) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        weigh(checkpoint, question, tmp_path, cancel)
+    assert work.Kept(question).rows == 1
+    assert np.array_equal(np.load(weigh(checkpoint, question, tmp_path, lambda _: 0).file), uncut)
+
+
+def test_without_labels_or_a_head_there_is_no_loss(classifier, tmp_path) -> None:
+    texts = TextSet(typed=(TypedText(text="a b"),))
+    question = WeighHeads(checkpoint=classifier, texts=texts)
+    with pytest.raises(StudioError, match="no labels"):
+        weigh(load(classifier), question, tmp_path, lambda _: None)
+    bare = folder(tmp_path / "bare", Heads())
+    with pytest.raises(StudioError, match="no loss"):
+        weigh(load(bare), question, tmp_path, lambda _: None)

@@ -1,0 +1,194 @@
+"""Heads are pruned in rounds; the saved copy is that of transformers without these heads."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import StudioError
+from engine.explore import over_texts as work
+from engine.explore.ablation import heads_off
+from engine.explore.head_importance import weigh
+from engine.explore.head_pruning import WEIGHED, _sample, cut, prune, remove, units
+from engine.messages.explore.text_set import (
+    PruneHeads,
+    RemoveHeads,
+    TextSet,
+    TypedText,
+    WeighHeads,
+)
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from tests.engine.models.small import LABELS, SPEC, folder
+
+WORDS = "abcdefghijklmno"
+TEXTS = tuple(
+    (" ".join(WORDS[(number * step) % 15] for step in range(1, 4 + number % 4)), LABELS[number % 3])
+    for number in range(1, 25)
+)
+TYPED = TextSet(typed=tuple(TypedText(text=t, label=g) for t, g in TEXTS))
+FOUR = SPEC.model_copy(update={"heads": 4, "layers": 3})
+CLOSE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory) -> Path:
+    """Twelve heads of four numbers, of which the third of the second layer adds nothing."""
+    path = folder(tmp_path_factory.mktemp("prune") / "model", Heads(outputs=3), FOUR)
+    question = RemoveHeads(checkpoint=path, heads=((1, 2),), into=path.parent / "planted")
+    return remove(question).folder
+
+
+def asked(path: Path, **more) -> PruneHeads:
+    return PruneHeads(checkpoint=path, texts=TYPED, **more)
+
+
+def accuracy(path: Path, off: tuple[tuple[int, int], ...]) -> float:
+    """Of transformers with hooks."""
+    from transformers import AutoModelForSequenceClassification
+
+    theirs = AutoModelForSequenceClassification.from_pretrained(path).eval()
+    for number, layer in enumerate(theirs.bert.encoder.layer):
+
+        def hook(_, given, number=number):
+            gathered = given[0].clone()
+            for at, head in off:
+                if at == number:
+                    gathered[..., 4 * head : 4 * head + 4] = 0
+            return (gathered,)
+
+        layer.attention.output.dense.register_forward_pre_hook(hook)
+    tokenizer, right = load(path).tokenizer, 0
+    with torch.inference_mode():
+        for text, label in TEXTS:
+            logits = theirs(torch.tensor([tokenizer.encode(text).ids])).logits[0]
+            right += int(logits.argmax()) == LABELS.index(label)
+    return right / len(TEXTS)
+
+
+def test_the_figure_of_each_round_is_that_of_transformers(classifier):
+    told = []
+    answer = prune(load(classifier), asked(classifier, max_fall=1, fraction=0.25), told.append)
+    assert answer.is_final and answer.metric == "accuracy"
+    assert [len(one.heads) for one in answer.rounds] == [0, 3, 3, 3, 2], "one head stays"
+    assert (1, 2) in answer.rounds[1].heads, "the head that adds nothing goes first"
+    off: tuple[tuple[int, int], ...] = ()
+    for one in answer.rounds:
+        off += one.heads
+        assert one.figure == pytest.approx(accuracy(classifier, off))
+    assert answer.pruned == tuple(sorted(off)) and len(set(off)) == 11
+
+
+def test_each_round_takes_the_least_important_by_layer(classifier, tmp_path):
+    """Scored anew without those that went before, over the norm of their layer."""
+    checkpoint = load(classifier)
+    first = prune(checkpoint, asked(classifier, max_fall=1, fraction=0.25), print).rounds[1:3]
+    off: tuple[tuple[int, int], ...] = ()
+    for one in first:
+        with heads_off(checkpoint.network, off):
+            question = WeighHeads(checkpoint=classifier, texts=TYPED)
+            values = np.load(weigh(checkpoint, question, tmp_path, print).file)[0, ..., 0]
+        share = values / np.linalg.norm(values, axis=1, keepdims=True)
+        left = [head for head in np.ndindex(3, 4) if head not in off]
+        assert set(one.heads) == set(sorted(left, key=lambda head: share[head])[:3])
+        off += one.heads
+
+
+def test_it_ends_before_the_figure_falls_by_more(classifier):
+    checkpoint = load(classifier)
+    every = prune(checkpoint, asked(classifier, max_fall=1), print).rounds
+    for fall in (0.0, 0.05, 0.1):
+        answer = prune(checkpoint, asked(classifier, max_fall=fall), print)
+        *allowed, last = answer.rounds
+        whole = answer.rounds[0].figure
+        assert all(one.figure >= whole - fall - 1e-6 for one in allowed)
+        is_whole = len(answer.rounds) == len(every)
+        assert is_whole or last.figure < whole - fall
+        assert answer.rounds == every[: len(answer.rounds)]
+        counted = [h for one in (answer.rounds if is_whole else allowed) for h in one.heads]
+        assert answer.pruned == tuple(sorted(counted))
+
+
+def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
+    """Its numbers are those of the model with these heads off."""
+    from transformers import AutoModelForMaskedLM
+
+    network = known.checkpoint.network
+    every = units(network)
+    heads = tuple(head for unit in (every[1], every[-1]) for head in unit)
+    answer = remove(RemoveHeads(checkpoint=known.folder, heads=heads, into=tmp_path / "cut"))
+    given = known.typed("A quiet film.", "Nobody laughs.", 2)
+    with torch.inference_mode(), heads_off(network, heads):
+        off = network.mlm(network.encode(given.tokens, given.segments).last)[0]
+    theirs = AutoModelForMaskedLM.from_pretrained(
+        answer.folder, local_files_only=True, attn_implementation="eager"
+    ).eval()
+    assert (known._replace(model=theirs).run(given).logits[0] - off).abs().max() < CLOSE
+    again = load(answer.folder)
+    with torch.inference_mode():
+        ours = again.network.mlm(again.network.encode(given.tokens, given.segments).last)[0]
+    assert (ours - off).abs().max() < CLOSE
+    assert (answer.folder / "manifest.json").is_file()
+
+
+def test_layers_that_share_their_weights_lose_a_head_at_all_heights(known):
+    if known.family != "albert":
+        pytest.skip("layers with weights of their own")
+    with pytest.raises(StudioError, match="share their weights"):
+        cut(known.checkpoint.network, ((0, 1),))
+
+
+def test_a_model_with_an_mlm_head_alone_keeps_its_masked_accuracy(tmp_path):
+    path = folder(tmp_path / "mlm", Heads(mlm=True))
+    answer = prune(load(path), asked(path, max_fall=1, fraction=0.5), print)
+    assert answer.metric == "accuracy" and len(answer.pruned) == 3
+    assert all(0 <= one.figure <= 1 for one in answer.rounds)
+
+
+def test_a_cancelled_pruning_is_resumed(classifier, tmp_path, monkeypatch):
+    """Also where more may go than before: the rounds that are known are not computed again."""
+    checkpoint = load(classifier)
+    uncut = prune(checkpoint, asked(classifier, max_fall=1), print)
+    question = asked(classifier, max_fall=0.02, kept=tmp_path / "kept")
+    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr("engine.explore.head_pruning.TELL_SECONDS", 0.0)
+    told = []
+
+    def cancel(answer) -> None:
+        told.append(answer)
+        if len(answer.rounds) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), cancel)
+    assert told and not any(one.is_final for one in told)
+    assert [one.done for one in told] == sorted(one.done for one in told)
+    assert work.Kept(question).rows == 2
+    again = prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), told.append)
+    assert (again.rounds, again.pruned) == (uncut.rounds, uncut.pruned)
+    monkeypatch.setattr("engine.explore.head_pruning.figure_of", None)
+    less = prune(checkpoint, question, told.append)
+    assert less.rounds == uncut.rounds[: len(less.rounds)]
+
+
+def test_what_cannot_be_pruned_is_said(classifier, tmp_path):
+    question = asked(classifier, head_means=tmp_path / "means.npy")
+    with pytest.raises(StudioError, match="Choose zero"):
+        prune(load(classifier), question, print)
+    unlabelled = PruneHeads(checkpoint=classifier, texts=TextSet(typed=(TypedText(text="a"),)))
+    with pytest.raises(StudioError, match="no labels"):
+        prune(load(classifier), unlabelled, print)
+    missing = RemoveHeads(checkpoint=classifier, heads=((0, 9),), into=tmp_path / "cut")
+    with pytest.raises(StudioError, match="no layer 1, head 10"):
+        remove(missing)
+    assert not (tmp_path / "cut").exists()
+
+
+def test_the_importance_is_of_texts_drawn_evenly():
+    many = TextSet(typed=tuple(TypedText(text=f"a {n}") for n in range(400)))
+    rows = _sample(many, 400).rows
+    assert len(rows) == WEIGHED and rows[0] == 0 and rows[-1] == 399 and len(set(rows)) == WEIGHED
+    some = many.model_copy(update={"rows": tuple(range(0, 400, 2))})
+    assert set(_sample(some, 200).rows) < set(some.rows)
+    assert _sample(some, 100) is some

@@ -1,0 +1,156 @@
+"""Two models on the same texts: divergences, differences, CKA; what must hold of any."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.spatial.distance import jensenshannon
+from scipy.stats import entropy
+
+from engine.explore.cka import hsic, linear_cka
+from engine.explore.model_difference import compare, jensen_shannon, kl_of_classes
+from engine.head_measures import KEYS, head_figures
+from engine.messages.explore.text_set import CompareModels, TextSet, TypedText
+from engine.models.checkpoint import load, write
+from engine.models.heads import Heads
+from engine.serving.serving import Serving
+from engine.shipped import minilm
+from tests.engine.models.small import folder, network, tokenizer
+
+TEXTS = ("a b c d", "e f g h i", "k l m a", "b d", "q p o n m l")
+
+
+def asked(a: Path, b: Path) -> CompareModels:
+    typed = TextSet(typed=tuple(TypedText(text=text) for text in TEXTS))
+    return CompareModels(checkpoint=a, other=b, texts=typed)
+
+
+def differed(a: Path, b: Path, scratch: Path):
+    made = [Serving(load(path)) for path in (a, b)]
+    answer = compare(*made, asked(a, b), scratch, lambda _: None)
+    with np.load(answer.file) as found:
+        return answer, {name: found[name] for name in found.files}
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory) -> tuple[Path, Path]:
+    """A classifier, and the same with somewhat other weights."""
+    home = tmp_path_factory.mktemp("models")
+    first = folder(home / "a", Heads(outputs=3))
+    other = network(Heads(outputs=3))
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.05)
+    (home / "b").mkdir()
+    write(home / "b", other, tokenizer(home / "b"), ("bad", "good", "so-so"))
+    return first, home / "b"
+
+
+def test_a_model_does_not_differ_from_itself(pair, tmp_path) -> None:
+    answer, found = differed(pair[0], pair[0], tmp_path)
+    assert answer.comparable and not answer.of_words
+    assert not found["divergence"].any() and not found["columns"].any() and not found["kl"].any()
+    assert found["cka"] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_a_sentence_encoder_says_nothing_of_texts_that_stand_alone(tmp_path) -> None:
+    answer, found = differed(minilm(), minilm(), tmp_path)
+    assert set(answer.predictions) == {("", "")} and not found["divergence"].any()
+
+
+def test_a_to_b_is_the_opposite_of_b_to_a(pair, tmp_path) -> None:
+    (there, one), (back, two) = (differed(*way, tmp_path) for way in (pair, pair[::-1]))
+    assert np.array_equal(one["columns"], -two["columns"]) and one["columns"].any()
+    assert one["divergence"] == pytest.approx(two["divergence"], abs=1e-12)
+    assert one["cka"] == pytest.approx(two["cka"], abs=1e-9)
+    assert [p[::-1] for p in there.predictions] == list(back.predictions)
+
+
+def test_numbers_are_those_of_scipy_on_transformers(pair, tmp_path) -> None:
+    from transformers import AutoModelForSequenceClassification
+
+    answer, found = differed(*pair, tmp_path)
+    theirs = [
+        AutoModelForSequenceClassification.from_pretrained(p, attn_implementation="eager").eval()
+        for p in pair
+    ]
+    known = load(pair[0]).tokenizer
+    divergence, queries, means, kl = 0.0, 0, [0.0, 0.0], []
+    for text in TEXTS:
+        encoded = known.encode(text)
+        with torch.no_grad():
+            out = [m(torch.tensor([encoded.ids]), output_attentions=True) for m in theirs]
+        weights = [np.stack([a[0].double().numpy() for a in one.attentions]) for one in out]
+        rows = [n for n, token in enumerate(encoded.tokens) if not token.special]
+        p, q = (one[:, :, rows] for one in weights)
+        divergence = divergence + (jensenshannon(p, q, axis=-1) ** 2).sum(-1)
+        queries += len(rows)
+        for n, one in enumerate(weights):
+            means[n] = means[n] + head_figures(one, encoded.tokens).values * len(rows)
+        shares = [one.logits[0].double().softmax(-1).numpy() for one in out]
+        kl.append(entropy(*shares))
+    assert found["divergence"] == pytest.approx(divergence / queries, abs=1e-6)
+    assert (found["divergence"] >= 0).all() and (found["divergence"] <= math.log(2)).all()
+    expected = (means[1] - means[0])[..., :-1] / queries
+    assert found["columns"][..., :-1] == pytest.approx(expected, abs=1e-5)
+    assert found["columns"].shape[-1] == len(KEYS)
+    assert found["kl"] == pytest.approx(kl, abs=1e-5)
+    assert answer.vectors == queries and len(answer.predictions) == len(TEXTS)
+
+
+def test_models_without_lineage_have_a_cka_alone(pair, tmp_path) -> None:
+    strange = network(Heads(outputs=3), seed=99)
+    path = tmp_path / "strange"
+    path.mkdir()
+    write(path, strange, tokenizer(path, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
+                                          *"abcdefghijklmnopq")), ("x", "y", "z"))  # fmt: skip
+    answer, found = differed(pair[0], path, tmp_path)
+    assert not answer.comparable and "divergence" not in found
+    assert len(found["cka"]) == 3 and np.isnan(found["kl"]).all()
+    assert found["heights"].tolist() == [[0, 1, 2]] * 2
+
+
+def gram_hsic(x: np.ndarray, y: np.ndarray) -> float:
+    """Song et al. 2012, equation 5, from the whole matrices."""
+    n = len(x)
+    k, m = x @ x.T, y @ y.T
+    np.fill_diagonal(k, 0)
+    np.fill_diagonal(m, 0)
+    ones = np.ones(n)
+    return float(
+        np.trace(k @ m)
+        + (ones @ k @ ones) * (ones @ m @ ones) / ((n - 1) * (n - 2))
+        - 2 / (n - 2) * (ones @ k @ m @ ones)
+    ) / (n * (n - 3))
+
+
+def test_cka_is_that_of_whole_matrices_and_knows_no_rotation() -> None:
+    rng = np.random.default_rng(1)
+    x, noise = rng.normal(size=(50, 7)), rng.normal(size=(50, 9))
+    y = np.concatenate([x @ rng.normal(size=(7, 4)), noise[:, :5]], 1)
+    expected = gram_hsic(x, y)
+    assert hsic(x, y) == pytest.approx(expected, rel=1e-9)
+    whole = expected / math.sqrt(gram_hsic(x, x) * gram_hsic(y, y))
+    assert linear_cka(x + 3, y - 1) == pytest.approx(whole, rel=1e-6)
+    rotation = np.linalg.qr(rng.normal(size=(7, 7)))[0]
+    assert linear_cka(x, 2 * x @ rotation + 1) == pytest.approx(1.0, abs=1e-9)
+    means = np.mean([linear_cka(x, rng.normal(size=(50, 9))) for _ in range(40)])
+    assert abs(means) < 0.05, "unbiased: of what is independent it is 0 in the mean"
+    assert math.isnan(linear_cka(x[:3], y[:3])) and math.isnan(linear_cka(0 * x, y))
+
+
+def test_divergences_are_those_of_scipy() -> None:
+    rng = np.random.default_rng(2)
+    p, q = rng.dirichlet(np.full(5, 0.2), 20), rng.dirichlet(np.full(5, 0.2), 20)
+    p[0], q[0] = np.eye(5)[0], np.eye(5)[1]
+    found = jensen_shannon(p, q)
+    assert found == pytest.approx(jensenshannon(p, q, axis=1) ** 2, abs=1e-9)
+    assert found[0] == pytest.approx(math.log(2))
+    assert kl_of_classes(p[1:], q[1:], False) == pytest.approx(entropy(p[1:], q[1:], axis=1))
+    both = entropy([0.2, 0.8], [0.5, 0.5]) + entropy([0.9, 0.1], [0.4, 0.6])
+    assert kl_of_classes(np.array([[0.2, 0.9]]), np.array([[0.5, 0.4]]), True) == pytest.approx(
+        [both]
+    )

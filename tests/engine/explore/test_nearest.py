@@ -1,0 +1,89 @@
+"""The nearest rows of a data set, beside sentence-transformers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import util
+
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
+from engine.data.formats.reading import recognise
+from engine.errors import StudioError
+from engine.explore.nearest import encode_rows, find_nearest
+from engine.messages.explore.nearest import EncodeRows, FindNearest
+from engine.messages.question import Working
+from engine.models.checkpoint import Checkpoint, load
+from engine.models.heads import Heads
+from engine.spec.dataset import Split
+from engine.tasks.similarity import sentence_vectors
+from tests.engine.models.small import folder
+from tests.engine.training.small import sentences
+
+TEXT = "a warm happy film"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("data")
+    file = sentences(place / "rows.csv", rows=40)
+    found = recognise(file)
+    assert found.mapping is not None
+    import_dataset("rows", {"all": file}, found.reading, found.mapping, Split(), place / "rows/1")
+    return place / "rows/1"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    return load(folder(tmp_path_factory.mktemp("model") / "small", Heads()))
+
+
+def asked(data: Path, file: Path) -> FindNearest:
+    return FindNearest(
+        number=3, checkpoint=Path(), data=data, part="train", file=file, text=TEXT, top=5
+    )
+
+
+def encoded(model: Checkpoint, data: Path, file: Path) -> list[Working]:
+    said = list[Working]()
+    question = EncodeRows(number=2, checkpoint=Path(), data=data, part="train", file=file)
+    answer = encode_rows(model, question, said.append)
+    assert (answer.to, answer.rows) == (2, len(open_dataset(data).rows("train")))
+    return said
+
+
+def test_the_nearest_are_those_of_sentence_transformers(
+    model: Checkpoint, data: Path, tmp_path: Path
+) -> None:
+    said = encoded(model, data, tmp_path / "cache" / "rows.npy")
+    assert said and said[-1].done == said[-1].total > 0
+    found = find_nearest(model, asked(data, tmp_path / "cache" / "rows.npy"))
+    texts = open_dataset(data).rows("train").texts
+    vectors = sentence_vectors(model, list(texts))
+    hits = util.semantic_search(sentence_vectors(model, [TEXT]), vectors, top_k=5)[0]
+    assert [row.cosine for row in found.nearest] == pytest.approx(
+        [hit["score"] for hit in hits], abs=1e-5
+    )
+    assert [row.text for row in found.nearest] == [texts[row.number - 1] for row in found.nearest]
+    assert (found.to, found.rows, len(found.nearest)) == (3, len(texts), 5)
+
+
+def test_vectors_that_are_gone_or_of_other_rows_are_told(
+    model: Checkpoint, data: Path, tmp_path: Path
+) -> None:
+    for content in (None, b"no array", np.zeros((3, 16), np.float32)):
+        file = tmp_path / "rows.npy"
+        if isinstance(content, bytes):
+            file.write_bytes(content)
+        elif content is not None:
+            np.save(file, content)
+        with pytest.raises(StudioError, match="not there any more") as raised:
+            find_nearest(model, asked(data, file))
+        assert raised.value.advice == "Compute them again."
+
+
+def test_a_split_without_rows_is_told(model: Checkpoint, data: Path, tmp_path: Path) -> None:
+    question = EncodeRows(checkpoint=Path(), data=data, part="test", file=tmp_path / "rows.npy")
+    assert not open_dataset(data).spec.rows.get("test")
+    with pytest.raises(StudioError, match="no rows in this split"):
+        encode_rows(model, question, lambda _: None)

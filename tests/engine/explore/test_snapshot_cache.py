@@ -1,0 +1,200 @@
+"""Snapshots are checkpoints for every question, are kept ready, and are loaded nearest first."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+
+from engine.doctor import questions as asking
+from engine.explore import model_cache, snapshot_cache
+from engine.explore.model_cache import ModelCache
+from engine.messages.question import Question
+from engine.models import checkpoint
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.snapshots import snapshot, snapshot_folders
+from engine.spec.tasks.pretraining import Pretraining
+from engine.worker.desk import Desk
+from engine.worker.explore import answer
+from tests.engine.training import small
+from tests.engine.training.finished import trained
+
+PLACES = ("to", "milliseconds", "path", "file", "computed", "why_exact")
+GB = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("snapshots")
+    job = small.pretraining(folder, steps=33, save_every=11, evaluate_every=11, snapshot_every=1)
+    job = job.model_copy(update={"task": Pretraining(nsp=True)})
+    return trained(folder / "run", job)[0]
+
+
+@pytest.fixture
+def half(run: RunFolder, tmp_path: Path) -> Path:
+    """The last checkpoint with its weights rounded to fp16, as an ordinary folder."""
+    loaded = checkpoint.load(run.checkpoint(33))
+    with torch.no_grad():
+        for parameter in loaded.network.parameters():
+            parameter.copy_(parameter.half().float())
+    folder = tmp_path / "half"
+    checkpoint.save(folder, loaded.network, loaded.tokenizer, loaded.labels)
+    return folder
+
+
+def without_places(said: object) -> object:
+    if isinstance(said, dict):
+        return {name: without_places(v) for name, v in said.items() if name not in PLACES}
+    return [without_places(one) for one in said] if isinstance(said, list | tuple) else said
+
+
+def of_texts(folder: Path, tmp_path: Path) -> list[Question]:
+    """Every question about one model alone that this model can answer, as the doctor asks it."""
+    nothing = tmp_path / "nothing"
+    models = asking.Models(folder, nothing, nothing, nothing, nothing, nothing)
+    mine = []
+    for question in asking.questions(models, tmp_path):
+        said = question.model_dump_json()
+        if str(nothing) not in said and getattr(question, "checkpoint", None) == folder:
+            mine.append(question)
+    return mine
+
+
+def test_a_snapshot_answers_every_question_as_a_checkpoint(
+    run: RunFolder, half: Path, tmp_path: Path
+) -> None:
+    ours = of_texts(snapshot(run, 33), tmp_path)
+    theirs = of_texts(half, tmp_path)
+    kinds = {question.kind for question in ours}
+    assert {"fill_mask", "attend", "embed", "apply_lens", "attribute"} <= kinds and len(kinds) > 10
+    for one, other in zip(ours, theirs, strict=True):
+        desks = [Desk(tmp_path, lambda _: None) for _ in range(2)]
+        found = [asking.asked(q, desk) for q, desk in zip((one, other), desks, strict=True)]
+        said = [without_places(one_said) for one_said in found]
+        assert repr(said[0]) == repr(said[1]), one.kind
+
+
+def test_an_answer_says_that_a_snapshot_is_always_exact(run: RunFolder, tmp_path: Path) -> None:
+    from engine.messages.explore.fill_mask import FillMask
+
+    desk = Desk(tmp_path, lambda _: None)
+    question = FillMask(checkpoint=snapshot(run, 4), text="a [MASK] film", exact=False)
+    said = answer(question, desk)
+    while desk.models.prepare():
+        pass
+    assert (said.computed, said.why_exact) == ("float32", "snapshot")  # type: ignore[attr-defined]
+    assert answer(question, desk).why_exact == "snapshot"  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps that are loaded, in their order; the tokenizer is read once."""
+    steps: list[int] = []
+    load = model_cache.load
+
+    def counting(folder: Path, known: object = None) -> checkpoint.Checkpoint:
+        assert (known is None) == (not steps), "the tokenizer of a run is read once"
+        steps.append(step_of(folder))
+        return load(folder, known=known)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(model_cache, "load", counting)
+    return steps
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Says how much memory is free, of 8 GB."""
+    real = psutil.virtual_memory()
+
+    def set_free(free: int) -> None:
+        said = real._replace(available=free, total=8 * GB)
+        monkeypatch.setattr(snapshot_cache.psutil, "virtual_memory", lambda: said)
+
+    set_free(6 * GB)
+    return set_free
+
+
+def test_the_nearest_are_loaded_ahead_and_kept(
+    run: RunFolder,
+    loaded: list[int],
+    memory: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(snapshot_cache, "QUICK", 100.0)
+    models = ModelCache()
+    first = models.take(snapshot(run, 8))
+    while models.prepare():
+        pass
+    assert loaded == [8, 16, 4, 32, 2, 33, 1, 0]
+    assert models.take(snapshot(run, 8)) is first
+    models.take(snapshot(run, 33))
+    assert len(loaded) == len(snapshot_folders(run)) == len(models.snapshots.held)
+
+
+def test_those_that_take_long_are_loaded_when_they_are_asked_about(
+    run: RunFolder,
+    loaded: list[int],
+    memory: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(snapshot_cache, "QUICK", 0.0)
+    models = ModelCache()
+    models.take(snapshot(run, 8))
+    assert not models.prepare() and loaded == [8]
+
+
+def test_where_memory_is_short_the_farthest_goes_first(
+    run: RunFolder, loaded: list[int], memory: Callable[[int], None]
+) -> None:
+    models = ModelCache()
+    for step in (0, 8, 16, 32):
+        models.take(snapshot(run, step))
+    memory(2 * GB)
+    seen: list[int] = []
+    real = models.snapshots._has_room
+
+    def room_for_two() -> bool:
+        seen.append(len(models.snapshots.held))
+        return seen[-1] <= 2 if len(seen) > 1 else real()
+
+    models.snapshots._has_room = room_for_two  # type: ignore[method-assign]
+    models.take(snapshot(run, 33))
+    assert {step_of(folder) for folder in models.snapshots.held} == {16, 32, 33}
+    assert not real()
+
+
+def test_one_that_changed_on_the_disk_is_loaded_again(
+    run: RunFolder, tmp_path: Path, memory: Callable[[int], None]
+) -> None:
+    import shutil
+
+    copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
+    models = ModelCache()
+    before = models.take(snapshot(copy, 4))
+    shutil.rmtree(snapshot(copy, 4))
+    shutil.copytree(snapshot(copy, 32), snapshot(copy, 4))
+    after = models.take(snapshot(copy, 4))
+    assert after is not before and replace(after).tokenizer is before.tokenizer
+
+
+def test_a_damaged_one_is_passed_over_and_told_when_it_is_asked_about(
+    run: RunFolder, tmp_path: Path, memory: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    from engine.errors import BadCheckpoint
+
+    monkeypatch.setattr(snapshot_cache, "QUICK", 100.0)
+    copy = RunFolder(Path(shutil.copytree(run.path, tmp_path / "copy")))
+    (snapshot(copy, 16) / "model.safetensors").write_bytes(b"nothing")
+    models = ModelCache()
+    models.take(snapshot(copy, 8))
+    while models.prepare():
+        pass
+    held = {step_of(folder) for folder in models.snapshots.held}
+    assert held == {0, 1, 2, 4, 8, 32, 33}
+    with pytest.raises(BadCheckpoint):
+        models.take(snapshot(copy, 16))

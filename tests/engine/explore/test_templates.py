@@ -1,0 +1,121 @@
+"""Targets in templates, with a filler and with it masked, beside transformers."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudioError
+from engine.explore.templates import ROWS, filled, score
+from engine.messages.explore.templates import ScoreTemplates
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from tests.engine.models.small import folder
+
+CLOSE = 1e-5
+ANY = Path("any")
+TEMPLATES = ("[TARGET] is a [FILLER].", "The [filler] said that [Target] laughs.")
+
+
+def chain(known, text: str, target: str, masked: str = "") -> float:
+    """ln of the joint probability of a target from left to right, a filler of `masked` hidden."""
+    tokenizer = known.checkpoint.tokenizer
+    given = known.typed(text.replace("@", target))
+    start, tokens = text.index("@"), given.tokens.clone()
+    own = [(n, t) for n, t in enumerate(given.described) if not t.special]
+    inside = within(own, start, start + len(target))
+    if masked:
+        at = text.replace("@", target).index(masked)
+        tokens[0, within(own, at, at + len(masked))] = tokenizer.mask
+    tokens[0, inside] = tokenizer.mask
+    total = 0.0
+    for n in inside:
+        logs = known.run(given, tokens).logits[0, n].log_softmax(-1)
+        total += float(logs[given.described[n].id])
+        tokens[0, n] = given.described[n].id
+    return total
+
+
+def within(own, first: int, last: int) -> list[int]:
+    """A “▁” before a word has no character, and belongs to it."""
+    return [n for n, t in own if (t.start < last and t.end > first) or t.start == t.end == first]
+
+
+def test_scores_are_those_of_transformers(known):
+    """Targets and fillers of one token and of several."""
+    if known.checkpoint.network.spec.is_causal:
+        pytest.skip("left-to-right")
+    fillers, targets = ("film", "a dog"), ("quiet", "he")
+    question = ScoreTemplates(
+        number=3, checkpoint=ANY, templates=TEMPLATES, fillers=fillers, targets=targets
+    )
+    answer = score(known.checkpoint, question)
+    assert (answer.to, answer.total, answer.next) == (3, 4, None)
+    assert [(row.template, row.filler) for row in answer.rows] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    spelled = ("@ is a {0}.", "The {0} said that @ laughs.")
+    assert any(len(one.tokens) > 1 for row in answer.rows for one in row.targets)
+    for row in answer.rows:
+        text, filler = spelled[row.template].format(fillers[row.filler]), fillers[row.filler]
+        assert row.tokens
+        for target, found in zip(targets, row.targets, strict=True):
+            given, prior = chain(known, text, target), chain(known, text, target, filler)
+            assert found.given == pytest.approx(given, abs=CLOSE * len(found.tokens))
+            assert found.prior == pytest.approx(prior, abs=CLOSE * len(found.tokens))
+            assert found.association == found.given - found.prior
+
+
+def test_slots_are_found_whatever_their_order_and_case():
+    made = filled("The [filler] and [TARGET].", "big dog", "[MASK]")
+    assert made.text == "The big dog and [MASK]."
+    assert made.text[slice(*made.filler)] == "big dog"
+    assert made.text[made.target :].startswith("[MASK]")
+    made = filled("[TARGET], a [FILLER]", "dog", "<mask>")
+    assert made == ("<mask>, a dog", (10, 13), 0)
+
+
+def test_answers_come_in_slices_that_make_the_whole(tiny):
+    question = ScoreTemplates(
+        checkpoint=ANY,
+        templates=("[TARGET] a [FILLER]", "[FILLER] b [TARGET]"),
+        fillers=tuple("abcdefg"),
+        targets=("h", "i j"),
+    )
+    found, start = [], 0
+    while start is not None:
+        answer = score(tiny, question.model_copy(update={"start": start}))
+        assert 0 < len(answer.rows) <= ROWS and answer.total == 14
+        found += answer.rows
+        start = answer.next
+    assert [(row.template, row.filler) for row in found] == [
+        (template, filler) for template in range(2) for filler in range(7)
+    ]
+
+
+def test_a_word_without_a_number_says_why(tiny):
+    question = ScoreTemplates(
+        checkpoint=ANY,
+        templates=("[TARGET] a [FILLER]",),
+        fillers=("b", "zebra", " "),
+        targets=("c", "zebra"),
+    )
+    good, unknown, empty = score(tiny, question).rows
+    assert good.targets[0].association is not None and not good.targets[0].problem
+    assert good.targets[1].association is None and "vocabulary" in good.targets[1].problem
+    assert {one.problem for one in unknown.targets} == {"The filler is not in the vocabulary."}
+    assert {one.problem for one in empty.targets} == {"The filler is empty."}
+    long = question.model_copy(update={"templates": ("[FILLER]" + " a" * 60 + " [TARGET]",)})
+    assert "maximum length" in score(tiny, long).rows[0].targets[0].problem
+
+
+def test_what_is_no_template_or_no_model_for_it_is_said(tiny, tmp_path):
+    for template in ("[TARGET] alone", "[FILLER] alone", "[TARGET] [FILLER] [TARGET]"):
+        question = ScoreTemplates(
+            checkpoint=ANY,
+            templates=("[TARGET] [FILLER]", template),
+            fillers=("a",),
+            targets=("b",),
+        )
+        with pytest.raises(StudioError, match="Template 2 needs"):
+            score(tiny, question)
+    bare = load(folder(tmp_path / "bare", Heads(outputs=3)))
+    with pytest.raises(StudioError, match="no MLM head"):
+        score(bare, question)

@@ -1,0 +1,131 @@
+"""Texts as points, beside scikit-learn and transformers."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.decomposition import PCA
+from sklearn.metrics import silhouette_score
+from sklearn.model_selection import LeaveOneOut, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+
+from engine.data.datasets.rows import Rows
+from engine.errors import StudioError
+from engine.explore import over_texts as work
+from engine.explore import text_map
+from engine.explore.text_map import apart, distances, pca, place, tsne, vectors_of
+from engine.messages.explore.text_set import PlaceTexts, TextSet, TypedText
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from engine.serving.serving import Serving
+from tests.engine.models.small import folder
+
+TEXTS = ("a b c", "d e f g", "h i", "a a a k l", "m n", "q p o n", "b c", "e f")
+LABELS = ("bad", "good", "bad", "good", "bad", "good", "", "bad")
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory) -> Path:
+    return folder(tmp_path_factory.mktemp("map") / "model", Heads(outputs=3))
+
+
+def asked(path: Path, **more) -> PlaceTexts:
+    typed = TextSet(
+        typed=tuple(TypedText(text=t, label=g) for t, g in zip(TEXTS, LABELS, strict=True))
+    )
+    return PlaceTexts(checkpoint=path, texts=typed, **more)
+
+
+def test_vectors_are_those_of_transformers(classifier) -> None:
+    from transformers import AutoModel
+
+    serving = Serving(load(classifier))
+    found = vectors_of(serving, Rows(texts=list(TEXTS[:2])))
+    theirs = AutoModel.from_pretrained(classifier).eval()
+    for number, text in enumerate(TEXTS[:2]):
+        ids = serving.exact.tokenizer.encode(text).ids
+        with torch.no_grad():
+            out = theirs(torch.tensor([ids]), output_hidden_states=True)
+        hidden = torch.cat(out.hidden_states).numpy()
+        assert found["cls"][number] == pytest.approx(hidden[:, 0], abs=5e-3)  # float16
+        assert found["mean"][number] == pytest.approx(hidden[:, 1:-1].mean(1), abs=5e-3)
+        assert found["pooled"][number] == pytest.approx(out.pooler_output[0].numpy(), abs=2e-3)
+
+
+def test_pca_is_that_of_scikit_learn_with_a_fixed_sign() -> None:
+    x = np.random.default_rng(0).normal(size=(30, 6)) * np.arange(1, 7)
+    points, shares = pca(x)
+    theirs = PCA(2)
+    expected = theirs.fit_transform(x)
+    assert np.abs(points) == pytest.approx(np.abs(expected), abs=1e-9)
+    assert shares == pytest.approx(theirs.explained_variance_ratio_.tolist())
+    axes = np.linalg.lstsq(x - x.mean(0), points, rcond=None)[0].T
+    assert (axes[np.arange(2), np.abs(axes).argmax(1)] > 0).all()
+    assert np.isfinite(pca(np.ones((5, 3)))[0]).all()
+
+
+def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    ids = np.array([0] * 12 + [1] * 20 + [2] * 9 + [3])
+    x = rng.normal(size=(len(ids), 4)) + 2 * ids[:, None]
+    between = distances(x, x)
+    np.fill_diagonal(between, 0)
+    found = apart(between, ids)
+    assert found.silhouette == pytest.approx(silhouette_score(x, ids), abs=1e-6)
+    monkeypatch.setattr(text_map, "NEIGHBOURS", 5)  # of two labels there is no tie
+    two = ids > 1
+    theirs = cross_val_score(KNeighborsClassifier(5), x, two, cv=LeaveOneOut()).mean()
+    assert apart(between, two.astype(int)).neighbours == pytest.approx(theirs)
+    assert 0.5 < found.neighbours <= 1
+    shuffled = apart(between, rng.permutation(ids))
+    assert shuffled.silhouette < found.silhouette and shuffled.neighbours < found.neighbours
+
+
+def test_another_height_or_method_is_answered_from_what_is_kept(
+    classifier, tmp_path, monkeypatch
+) -> None:
+    serving = Serving(load(classifier))
+    question = asked(classifier, kept=tmp_path / "kept")
+    told: list = []
+    first = place(serving, question, tmp_path, told.append)
+    assert len(work.Kept(question.model_copy(update={"height": 0})).chunks) > 0
+    monkeypatch.setattr(text_map, "vectors_of", None)  # nothing is computed any more
+    other = place(
+        serving, question.model_copy(update={"height": 0, "pooling": "cls"}), tmp_path, told.append
+    )
+    assert not np.array_equal(np.load(first.file), np.load(other.file))
+    assert first.heights == 3 and len(first.silhouettes) == len(first.neighbours_shuffled) == 3
+    assert first.labels == LABELS and set(first.predictions) <= {"bad", "good", "so-so"}
+    assert 0 < sum(first.explained) <= 1
+    moved = place(serving, question.model_copy(update={"method": "tsne"}), tmp_path, told.append)
+    assert moved.placed == tuple(range(len(TEXTS))) and moved.explained is None
+
+
+def test_what_tsne_did_not_place_stands_between_its_neighbours(monkeypatch) -> None:
+    monkeypatch.setattr(text_map, "MAX_TSNE", 12)
+    x = np.random.default_rng(5).normal(size=(15, 4))
+    points, placed = tsne(x)
+    assert len(placed) == 12
+    for other in set(range(15)) - set(placed.tolist()):
+        near = sorted(placed, key=lambda n: np.linalg.norm(x[n] - x[other]))[:5]
+        assert points[other] == pytest.approx(points[near].mean(0), rel=1e-5)
+
+
+def test_few_texts_and_no_pooler_are_said_in_a_sentence(classifier, tmp_path) -> None:
+    few = asked(classifier)
+    few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": (0, 1)})})
+    with pytest.raises(StudioError, match="three texts"):
+        place(Serving(load(classifier)), few, tmp_path, lambda _: None)
+    bare = folder(tmp_path / "bare", Heads())
+    with pytest.raises(StudioError, match="no pooler"):
+        place(Serving(load(bare)), asked(bare, pooling="pooled"), tmp_path, lambda _: None)
+
+
+def test_labels_have_the_names_of_the_model_where_it_knows_them(classifier, tmp_path) -> None:
+    """In a file they may be its numbers; those of another task stay as they are."""
+    for given, expected in (("0", "bad"), ("purple", "purple")):
+        typed = tuple(TypedText(text=text, label=given) for text in TEXTS[:3])
+        question = PlaceTexts(checkpoint=classifier, texts=TextSet(typed=typed))
+        found = place(Serving(load(classifier)), question, tmp_path, lambda _: None)
+        assert found.labels == (expected,) * 3 and found.silhouettes == ()

@@ -1,0 +1,130 @@
+"""Many texts through one model, beside transformers; cancelled and resumed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from engine.errors import StudioError
+from engine.explore import over_texts as work
+from engine.explore.text_scores import score
+from engine.messages.explore.text_set import ScoreTexts, TextScore, TextSet, TypedText
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from engine.serving.serving import Serving
+from tests.engine.models.small import LABELS, folder
+
+TEXTS = ("a b c", "d e f g", "h", "a a a k l", "m n", "q p o n")
+GOLD = ("bad", "good", "", "so-so", "good", "bad")
+ALL = TextSet(
+    typed=tuple(TypedText(text=t, label=g) for t, g in zip(TEXTS, GOLD, strict=True))
+)  # fmt: skip
+
+
+def all_scores(serving: Serving, question: ScoreTexts) -> list[TextScore]:
+    """The last answer, behind those that were told."""
+    told: list = []
+    told.append(score(serving, question, told.append))
+    assert [one.is_final for one in told] == [False] * (len(told) - 1) + [True]
+    assert [one.first for one in told] == [0, *(one.done for one in told[:-1])]
+    return [each for one in told for each in one.scores]
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory) -> Path:
+    return folder(tmp_path_factory.mktemp("texts") / "model", Heads(outputs=3))
+
+
+def test_loss_and_prediction_are_those_of_transformers(classifier) -> None:
+    from transformers import AutoModelForSequenceClassification
+
+    checkpoint = load(classifier)
+    found = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=classifier, texts=ALL))
+    theirs = AutoModelForSequenceClassification.from_pretrained(classifier).eval()
+    for text, gold, one in zip(TEXTS, GOLD, found, strict=True):
+        ids = checkpoint.tokenizer.encode(text).ids
+        with torch.no_grad():
+            shares = theirs(torch.tensor([ids])).logits[0].softmax(-1)
+        assert one.prediction == LABELS[int(shares.argmax())]
+        assert one.probability == pytest.approx(float(shares.max()), abs=1e-5)
+        assert one.tokens == len(ids)
+        if not gold:
+            assert (one.loss, one.right, one.label) == (None, None, "")
+            continue
+        assert one.loss == pytest.approx(-float(shares[LABELS.index(gold)].log()), abs=1e-5)
+        assert one.right == (one.prediction == gold) and one.label == gold
+
+
+def test_a_model_without_a_task_is_asked_for_each_token(tiny_folder, tmp_path) -> None:
+    from transformers import AutoModelForMaskedLM
+
+    path = folder(tmp_path / "mlm", Heads(mlm=True))
+    checkpoint = load(path)
+    found = all_scores(Serving(checkpoint), ScoreTexts(checkpoint=path, texts=ALL))
+    theirs = AutoModelForMaskedLM.from_pretrained(path).eval()
+    ids = torch.tensor([checkpoint.tokenizer.encode(TEXTS[1]).ids])
+    losses = []
+    for place in range(1, ids.size(1) - 1):
+        masked = ids.clone()
+        masked[0, place] = checkpoint.tokenizer.mask
+        with torch.no_grad():
+            logits = theirs(masked).logits[0, place]
+        losses.append(-float(logits.log_softmax(-1)[ids[0, place]]))
+    assert found[1].loss == pytest.approx(np.mean(losses), abs=1e-5)
+    assert found[1].right is None and found[1].prediction == ""
+
+
+def test_an_encoder_alone_has_lengths_and_no_loss(tmp_path) -> None:
+    path = folder(tmp_path / "bare", Heads())
+    told: list = []
+    last = score(Serving(load(path)), ScoreTexts(checkpoint=path, texts=ALL), told.append)
+    assert last.loss == "none"
+    assert [one.tokens for one in last.scores] == [5, 6, 3, 7, 4, 6][-len(last.scores) :]
+
+
+def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
+    classifier, tmp_path, monkeypatch
+) -> None:
+    """Every text is a slice, and every slice is told; the third is where it ends."""
+    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(work, "MAX_SLICE", 1)
+    serving = Serving(load(classifier))
+    whole = all_scores(serving, ScoreTexts(checkpoint=classifier, texts=ALL))
+    question = ScoreTexts(checkpoint=classifier, texts=ALL, kept=tmp_path / "kept")
+
+    def cancel(answer) -> None:
+        if answer.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score(serving, question, cancel)
+    assert work.Kept(question).rows == 3
+    told: list = []
+    score(serving, question, told.append)
+    assert (told[0].first, told[0].done) == (0, 3)
+    assert all_scores(serving, question) == whole
+    assert work.Kept(question.model_copy(update={"heads_off": ((0, 1),)})).rows == 0
+
+
+def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None:
+    serving = Serving(load(classifier))
+    question = ScoreTexts(checkpoint=classifier, texts=ALL, kept=tmp_path / "kept")
+    whole = all_scores(serving, question)
+    next((tmp_path / "kept").glob("*/*.npz")).write_bytes(b"PK nothing")
+    assert all_scores(serving, question) == whole
+
+
+def test_little_room_is_kept(classifier, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(work, "MAX_FOLDERS", 2)
+    serving = Serving(load(classifier))
+    for number in range(4):
+        some = ALL.model_copy(update={"rows": (number,)})
+        score(serving, ScoreTexts(checkpoint=classifier, texts=some, kept=tmp_path / "kept"))
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+
+
+def test_labels_that_the_model_does_not_know_are_refused(classifier) -> None:
+    texts = TextSet(typed=(TypedText(text="a b", label="purple"),))
+    with pytest.raises(StudioError, match="purple"):
+        score(Serving(load(classifier)), ScoreTexts(checkpoint=classifier, texts=texts))

@@ -1,0 +1,203 @@
+"""A data set of the hub is fetched with its splits, by name, and never a script of it."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.cli import main
+from engine.data.datasets.store import open_dataset
+from engine.errors import StudioError
+from engine.hub.datasets import Address, address_in, plan, splits_of, subsets_of
+from engine.hub.download import download
+from engine.hub.fetched import Fetched
+from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+
+NAME = "somebody/moods"
+CSV = b"text,label\nA fine day outside,good\nA rainy day outside,bad\n"
+
+
+def parquet(rows: int, start: int = 0) -> bytes:
+    texts = [f"text number {n} of the rows" for n in range(start, start + rows)]
+    table = pa.table({"text": texts, "label": ["good", "bad"] * (rows // 2)})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return bytes(sink.getvalue())
+
+
+@pytest.fixture
+def repo(hub: Hub) -> Repo:
+    files = {
+        "README.md": b"# Moods",
+        "moods.py": b"raise SystemExit",
+        "data/train-00000-of-00002.parquet": parquet(6),
+        "data/train-00001-of-00002.parquet": parquet(4, 6),
+        "data/validation-00000-of-00001.parquet": parquet(2, 20),
+        "data/test_matched-00000-of-00001.parquet": parquet(4, 30),
+        "data/unsupervised-00000-of-00001.parquet": parquet(2, 40),
+    }
+    splits = ("train", "validation", "test_matched", "unsupervised")
+    patterns = [{"split": split, "path": f"data/{split}-*"} for split in splits]
+    configs = [{"config_name": "default", "data_files": patterns}]
+    hub.repos[f"datasets/{NAME}"] = Repo(files, card={"configs": configs})
+    return hub.repos[f"datasets/{NAME}"]
+
+
+def test_the_card_says_which_files_belong_to_which_split(
+    hub: Hub, repo: Repo, tmp_path: Path
+) -> None:
+    planned = plan(Address(NAME), tmp_path)
+    assert {split: len(names) for split, names in planned.splits.items()} == {
+        "train": 2,
+        "validation": 1,
+        "test": 1,
+    }
+    assert planned.notes == ("Splits that are left out: “unsupervised”.",)
+    assert planned.revision == repo.sha and planned.licence == "apache-2.0"
+    assert planned.bytes == sum(len(repo.files[file.name]) for file in planned.files)
+    assert not list(tmp_path.iterdir())
+    hub.cut, hub.cuts = 700, 3
+    place, source = download(planned, tmp_path, lambda _: None, (0.0, 0.0))
+    found = {file.relative_to(place).as_posix() for file in place.rglob("*.*")} - {"source.json"}
+    assert found == {file.name for file in planned.files} and source.revision == repo.sha
+    assert all((place / name).read_bytes() == repo.files[name] for name in found)
+    fetched = Fetched.of(planned, place)
+    assert list(fetched.sources) == ["train", "validation", "test"]
+    assert fetched.first == place / "data/train-00000-of-00002.parquet"
+
+
+def test_a_command_imports_it_and_keeps_where_it_came_from(
+    hub: Hub, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
+    assert main(["import", f"hub:{NAME}"]) == 0
+    assert "10 train, 2 validation, 4 test" in capsys.readouterr().out
+    spec = open_dataset(tmp_path / "home" / "datasets" / "moods" / "1").spec
+    assert spec.hub is not None
+    assert (spec.hub.name, spec.hub.revision) == (NAME, repo.sha)
+    assert spec.mapping.label == "label"
+    assert not list((tmp_path / "home" / "cache" / "downloads").iterdir())
+    assert not any(path.endswith((".py", "README.md")) for _, path, _ in hub.asked)
+
+
+def test_a_subset_is_chosen_and_several_without_a_default_are_named(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    files = {f"{kind}/{split}.csv": CSV for kind in ("news", "film") for split in ("train", "dev")}
+    configs = [{"config_name": kind, "data_dir": kind} for kind in ("news", "film")]
+    hub.repos[f"datasets/{NAME}"] = Repo(files, card={"configs": configs})
+    planned = plan(Address(NAME), tmp_path)
+    assert planned.files == () and planned.subsets == ("news", "film")
+    planned = plan(Address(NAME, "film"), tmp_path)
+    assert planned.splits == {"train": ("film/train.csv",), "validation": ("film/dev.csv",)}
+    assert Fetched.of(planned, tmp_path).name == "moods-film"
+    with pytest.raises(StudioError, match="no subset “books”"):
+        plan(Address(NAME, "books"), tmp_path)
+    monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
+    assert main(["import", f"hub:{NAME}"]) == 1
+    said = capsys.readouterr().err
+    assert "several subsets" in said and "news, film" in said
+
+
+@pytest.mark.parametrize(
+    "files, expected",
+    [
+        (["train.csv", "test.csv"], {"default": {"train": ["train.csv"], "test": ["test.csv"]}}),
+        (["a.jsonl.gz", "b.jsonl.gz"], {"default": {"rows": ["a.jsonl.gz", "b.jsonl.gz"]}}),
+        (["en/train/0.parquet", "en/test/0.parquet", "de/train/0.parquet"],
+         {"en": {"train": ["en/train/0.parquet"], "test": ["en/test/0.parquet"]},
+          "de": {"train": ["de/train/0.parquet"]}}),
+        (["data/train/a.json", "data/dev/a.json", "dataset_infos.json", "README.md"],
+         {"data": {"train": ["data/train/a.json"], "validation": ["data/dev/a.json"]}}),
+        (["moods.py", "README.md", ".gitattributes"], {}),
+    ],
+)  # fmt: skip
+def test_without_a_card_the_names_of_files_tell(files, expected) -> None:
+    found = subsets_of(dict.fromkeys(files, 10), [])
+    assert {name: one.splits for name, one in found.items()} == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "data/*.csv",
+        ["data/*.csv"],
+        [{"split": "train", "path": "data/*.csv"}],
+        [{"split": "train", "path": ["data/a.csv", "**/b.csv"]}],
+        {"train": "data/?.csv"},
+        [{"split": "train", "path": "./**"}],
+    ],
+)
+def test_a_card_may_be_written_in_many_ways(said) -> None:
+    files = {"data/a.csv": 1, "data/b.csv": 1, "odd/deep.py": 1}
+    found = subsets_of(files, [{"config_name": "x", "data_files": said}])
+    assert found["x"].splits == {"train": ["data/a.csv", "data/b.csv"]}
+
+
+def test_a_card_that_is_nonsense_is_passed_over() -> None:
+    odd = [{}, {"data_files": 7}, {"data_files": [None, 3, {"path": {}}]}, {"data_dir": "nowhere"}]
+    assert set(subsets_of({"a.csv": 1}, odd)) == {"default"}
+
+
+def test_rows_for_training_are_found_where_no_split_is_called_so() -> None:
+    assert splits_of({"test": ["a"]}) == ({"train": ["a"]}, [])
+    assert splits_of({"rows": ["a"], "test": ["b"]})[0] == {"train": ["a"], "test": ["b"]}
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("owner/name", Address("owner/name")),
+        ("hub:owner/name", Address("owner/name")),
+        ("hub:owner/name/en", Address("owner/name", "en")),
+        ("owner/name@refs/convert/parquet", Address("owner/name", "", "refs/convert/parquet")),
+        ("imdb", Address("imdb")),
+        ("owner/name/en@main", Address("owner/name", "en", "main")),
+    ],
+)
+def test_names_are_understood(text, expected) -> None:
+    assert address_in(text) == expected
+
+
+def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub: Hub, tmp_path: Path) -> None:
+    hub.repos[f"datasets/{NAME}"] = Repo({"moods.py": b"", "README.md": b""})
+    with pytest.raises(StudioError, match="only a loading script") as error:
+        plan(Address(NAME), tmp_path)
+    assert f"{NAME}@refs/convert/parquet" in error.value.advice
+    hub.repos[f"datasets/{NAME}"] = Repo({"picture.png": b""})
+    with pytest.raises(StudioError, match="no file that can be read"):
+        plan(Address(NAME), tmp_path)
+    with pytest.raises(StudioError, match="no data set somebody/nothing"):
+        plan(Address("somebody/nothing"), tmp_path)
+    with pytest.raises(StudioError, match="no name of a data set"):
+        address_in("two words")
+    gated = hub.repos[f"datasets/{NAME}"] = Repo({"train.csv": CSV}, gated=True)
+    with pytest.raises(StudioError, match="is gated"):
+        download(plan(Address(NAME), tmp_path), tmp_path, lambda _: None, ())
+    gated.gated, gated.private = False, True
+    with pytest.raises(StudioError, match="or it is private"):
+        plan(Address(NAME), tmp_path)
+
+
+def test_a_token_opens_what_is_private(hub: Hub, tmp_path: Path, keys, monkeypatch) -> None:
+    hub.repos[f"datasets/{NAME}"] = Repo({"train.csv": CSV}, private=True)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    assert plan(Address(NAME), tmp_path).splits == {"train": ("train.csv",)}
+
+
+def test_names_that_lead_out_are_not_fetched(hub: Hub, tmp_path: Path) -> None:
+    odd = {"../train.csv": CSV, "/etc/train.csv": CSV, ".hidden/train.csv": CSV, "ok/test.csv": CSV}
+    hub.repos[f"datasets/{NAME}"] = Repo(odd)
+    assert [file.name for file in plan(Address(NAME), tmp_path).files] == ["ok/test.csv"]
+
+
+def test_what_is_in_the_cache_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    folder = tmp_path / "datasets--somebody--moods" / "snapshots" / "abc"
+    folder.mkdir(parents=True)
+    (tmp_path / "models--a--b" / "snapshots" / "abc").mkdir(parents=True)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert main(["import", "hub:"]) == 0
+    assert capsys.readouterr().out == f"{NAME}: {folder}\n"

@@ -1,0 +1,179 @@
+"""A broken folder of any family is refused in one clear sentence: its config, and each file.
+
+What is broken follows from the fields of its spec, so that a new family is asked the same.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.atomic_write import MANIFEST
+from engine.checkpoints.info import checkpoint_info
+from engine.errors import BadCheckpoint, StudioError
+from engine.models.checkpoint import examine, load, save
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.families import FAMILIES
+from engine.spec.families.family import Family
+from engine.spec.families.nomic import FIRST_FORM
+from engine.tokenizers.tokenizer import Tokenizer
+from tests.engine.models.family_folders import EXAMPLES, write_tokenizer
+
+NO_VALUES: tuple[object, ...] = (-7, "7", [7], {"seven": 7}, float("nan"))
+NO_SIZES: tuple[object, ...] = (0, True, None, 1.5, 10**12)
+TWICE = ("rope_parameters", "layer_types")  # say again, in another form, what entries say
+
+
+class Good(NamedTuple):
+    """A folder that nothing is wrong with, and what its config says."""
+
+    family: Family
+    folder: Path
+    config: dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Good:
+    folder, family = tmp_path_factory.mktemp("good") / "model", FAMILIES[request.param]
+    torch.manual_seed(1)
+    network = Network(EXAMPLES[family.name].spec, Heads(mlm=True))
+    tokens = write_tokenizer(family.name, folder.parent / "tokenizer")
+    save(folder, network, Tokenizer.from_folder(tokens))
+    (folder / MANIFEST).unlink()  # as one from elsewhere, of which nothing is known
+    config = json.loads((folder / "config.json").read_bytes())
+    config = {name: value for name, value in config.items() if name not in TWICE}
+    (folder / "config.json").write_text(json.dumps(config))
+    assert load(folder).spec == network.spec
+    return Good(family, folder, config)
+
+
+def refusal(folder: Path) -> str:
+    """What is said of a folder; the same wherever it is asked, and never more than a sentence."""
+    with pytest.raises(BadCheckpoint) as raised:
+        load(folder)
+    problem, advice = raised.value.problem, raised.value.advice
+    assert problem.isprintable() and len(problem) <= 300 and problem.endswith(".")
+    assert advice.endswith(".")
+    with pytest.raises(BadCheckpoint):
+        examine(folder)
+    with suppress(StudioError):  # a page reads less, and may see nothing wrong
+        checkpoint_info(folder)
+    return problem
+
+
+def broken(good: Good) -> Iterator[tuple[str, object]]:
+    """Each entry of the config with each value that it can never have."""
+    last = {ours: entry for entry, ours in good.family.entries.items()}  # of several names alike
+    for entry in last.values():
+        for value in NO_VALUES + (NO_SIZES if entry in good.family.sizes else ()):
+            yield entry, value
+
+
+def test_no_entry_of_a_config_may_have_a_value_that_it_cannot_have(
+    good: Good, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(good.folder, tmp_path / "model")
+    said = set[str]()
+    for entry, value in broken(good):
+        (folder / "config.json").write_text(json.dumps(good.config | {entry: value}))
+        problem = refusal(folder)
+        assert entry in problem or "config.json" in problem, (entry, value, problem)
+        said.add(problem)
+    assert len(said) >= len(good.family.settings)
+
+
+ODD_VALUES: tuple[object, ...] = (
+    *("7", float("nan"), [], True, 10**30, ["full_attention", 7]),
+    {"full_attention": 7, "sliding_attention": {"rope_theta": "x"}, "rope_theta": [1]},
+    {"rope_type": [], "rope_theta": {"a": 1}},
+)
+
+
+def test_entries_of_other_forms_are_read_or_refused_in_a_sentence(
+    good: Good, tmp_path: Path
+) -> None:
+    """What a family needs to be so or so, and what another form of its config says again."""
+    folder = shutil.copytree(good.folder, tmp_path / "model")
+    names = {*good.family.others, *good.family.constants, "model_type", "id2label"}
+    if good.family.reads is not None:
+        names |= {*TWICE, *FIRST_FORM, "activation_function", "rotary_scaling_factor"}
+    refused = set[str]()
+    for name in sorted(names):
+        for value in ODD_VALUES:
+            (folder / "config.json").write_text(json.dumps(good.config | {name: value}))
+            try:
+                load(folder)
+            except BadCheckpoint:
+                if name not in refused:
+                    refused.add(name)
+                    refusal(folder)
+    assert refused >= {"model_type", "id2label", *good.family.constants}
+
+
+def test_sizes_that_are_absent_or_do_not_fit_are_named(good: Good, tmp_path: Path) -> None:
+    folder = shutil.copytree(good.folder, tmp_path / "model")
+    names = {ours: entry for entry, ours in good.family.sizes.items()}
+    for entry in good.family.sizes:
+        less = {name: value for name, value in good.config.items() if name != entry}
+        (folder / "config.json").write_text(json.dumps(less))
+        assert f"it has no {entry}" in refusal(folder)
+    for ours, value, says in (
+        ("heads", 5, "24 is not divisible by 5 attention heads"),
+        ("intermediate_size", 41, "41"),
+        ("vocab_size", 9, "9"),
+        ("hidden_size", 48, "config.json"),
+    ):
+        (folder / "config.json").write_text(json.dumps(good.config | {names[ours]: value}))
+        assert says in refusal(folder), (ours, value)
+
+
+def without_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+
+
+def without_config(folder: Path) -> None:
+    (folder / "config.json").unlink()
+
+
+def cut(folder: Path) -> None:
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+
+
+def changed(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
+    """Of the tensor that is a matrix of the first layer."""
+
+    def spoil(folder: Path) -> None:
+        tensors = load_file(folder / "model.safetensors")
+        name = next(n for n in sorted(tensors) if ".0." in n and tensors[n].dim() == 2)
+        save_file(tensors | {name: change(tensors[name])}, folder / "model.safetensors")
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    "spoil,says",
+    [
+        (without_weights, "no weights"),
+        (without_config, "has neither config.json"),
+        (cut, "model.safetensors"),
+        (changed(lambda t: t * float("nan")), "NaN or infinite"),
+        (changed(lambda t: t[:-3].contiguous()), "in the file, but"),
+        (changed(lambda t: t[None].contiguous()), "in the file"),
+        (changed(lambda t: t.to(torch.int32)), "stored as I32"),
+    ],
+    ids=["weights", "config", "cut", "nan", "rows", "dimensions", "integers"],
+)
+def test_files_that_are_missing_or_damaged_are_named(
+    good: Good, tmp_path: Path, spoil: Callable[[Path], None], says: str
+) -> None:
+    folder = shutil.copytree(good.folder, tmp_path / "model")
+    spoil(folder)
+    assert says in refusal(folder)

@@ -1,0 +1,49 @@
+"""A probe that reads along the tokens passes over padding, as torch's own packing does."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from engine.models.probe import Probe, reading_order
+from engine.spec.features import Features
+
+LENGTHS = np.array([3, 7, 1, 7, 4])
+
+
+def test_the_order_is_that_of_torch() -> None:
+    order = reading_order(LENGTHS, 9)
+    numbers = torch.arange(5 * 9).view(5, 9)
+    packed = pack_padded_sequence(numbers, torch.from_numpy(LENGTHS), True, enforce_sorted=False)
+    assert order.batch_sizes.tolist() == packed.batch_sizes.tolist()
+    for step in order.tokens.split(order.batch_sizes.tolist()):
+        column = {int(number) % 9 for number in step}
+        assert len(column) == 1
+    assert sorted(order.tokens.tolist()) == sorted(packed.data.tolist())
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+@pytest.mark.parametrize("planned", [False, True])
+def test_answers_and_gradients_are_those_of_padded_sequences(tokens: bool, planned: bool) -> None:
+    torch.manual_seed(1)
+    features = Features.model_validate({"vectors": "last", "probe": "bilstm", "probe_size": 6})
+    probe = Probe(features, 4, 2, 3, 0.0, tokens)
+    vectors = torch.randn(5, 9, 1, 4)
+    mask = torch.arange(9) < torch.from_numpy(LENGTHS)[:, None]
+    order = reading_order(LENGTHS, 9) if planned else None
+
+    def theirs(lstm: torch.nn.LSTM, x: torch.Tensor, *_: object) -> torch.Tensor:
+        lengths = torch.from_numpy(LENGTHS)
+        packed = pack_padded_sequence(x, lengths, True, enforce_sorted=False)
+        return pad_packed_sequence(lstm(packed)[0], True, total_length=9)[0]
+
+    found = []
+    for way in (None, theirs):
+        if way is not None:
+            probe._along = way  # type: ignore[method-assign, assignment]
+        probe.zero_grad()
+        said = probe.forward(vectors, mask, order)
+        said.pow(2).sum().backward()
+        found.append([said.detach(), *(p.grad.clone() for p in probe.parameters())])  # type: ignore[union-attr]
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)

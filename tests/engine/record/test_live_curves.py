@@ -1,0 +1,75 @@
+"""Live curves: runs that are stopped, killed and resumed stand once in the files."""
+
+import json
+
+import pytest
+
+from engine.record import live_curves
+from engine.record.live_curves import FORMS
+from engine.record.run_watch import RunUpdate
+from tests.engine.record.window import Window
+from tests.engine.runs import fake_worker
+from tests.engine.runs.test_curve_files import points
+
+
+def prefer(window: Window, live: str) -> None:
+    preferences = {"preferences": {"live_curves": live, "keep_awake": False}}
+    window.home.settings.write_text(json.dumps(preferences))
+
+
+def losses(window: Window, run_id: str, form: str) -> list[int]:
+    """The steps of the loss as they stand in the files."""
+    kind = next(kind for kind in FORMS["both"] if kind.form.lower() == form)
+    files = kind(window.run(run_id).run_folder(), window.home.curves / form)
+    return [step for name, step, _ in points(files) if name == "training/loss"]
+
+
+def test_a_run_is_followed_over_a_kill_a_stop_and_its_end(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_curves, "LIVE_SECONDS", 0.0)
+    prefer(window, "both")
+    run_id = window.add(fake_worker.job("long", steps=12))
+    run = window.until_waiting(run_id)
+    window.refresh()
+    assert window.manager._is_followed([run]), "also without the window"
+    for form in ("tensorboard", "mlflow"):
+        assert losses(window, run_id, form) == [1, 2, 3]
+    window.say(run_id, "die")
+    window.until(run_id, "crashed")
+    mlflow = next(window.home.curves.glob("mlflow/*/*/meta.yaml"))
+    assert "status: 4\n" in mlflow.read_text(), "it failed"
+    window.forget_word(run_id)
+    window.manager.resume(run_id)  # from step 2: step 3 is measured again
+    window.until_waiting(run_id)
+    window.refresh()
+    assert "status: 1\n" in mlflow.read_text(), "it is running again"
+    for form in ("tensorboard", "mlflow"):
+        assert losses(window, run_id, form) == [1, 2, 3, 4, 5]
+    window.say(run_id, "go on")
+    window.until(run_id, "finished")
+    for form in ("tensorboard", "mlflow"):
+        assert losses(window, run_id, form) == list(range(1, 13))
+    assert "status: 3\n" in mlflow.read_text()
+
+
+def test_nothing_is_written_unless_it_is_wanted(window: Window) -> None:
+    run_id = window.add(fake_worker.job())
+    window.until(run_id, "finished")
+    assert not window.home.curves.exists()
+
+
+def test_what_cannot_be_written_is_said_once_and_the_run_goes_to_its_end(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_curves, "LIVE_SECONDS", 0.0)
+    window.home.curves.write_text("a file is in the way")
+    prefer(window, "tensorboard")
+    run_id = window.add(fake_worker.job())
+    window.until(run_id, "finished")
+    said = [update for update in window.updates if is_about(update, "curves")]
+    assert len(said) == 1 and said[0].values[0] == run_id
+
+
+def is_about(update: RunUpdate, word: str) -> bool:
+    return update.signal == "noted" and word in str(update.values[1])

@@ -1,0 +1,79 @@
+"""A night in small: rates, models and seeds without a window; one run fails, one is killed."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.messages.events import Started
+from engine.record import runner
+from engine.record.runs import all_runs
+from engine.record.searches import runs_of
+from engine.runs import launch
+from engine.runs.searching import best_trial, trials_of
+from engine.spec.job import JobSpec
+from engine.spec.search import SearchField, SearchSpec
+from tests.engine.record.window import Window
+from tests.engine.runs import fake_worker
+
+RATES, SEEDS = (3e-5, 5e-5), (1, 2, 3)
+MODELS = tuple({"kind": "checkpoint", "path": f"/models/{name}"} for name in ("starter", "minilm"))
+
+
+def night() -> JobSpec:
+    """Two rates, two models and three seeds."""
+    fields = (
+        SearchField(path="training.learning_rate", values=RATES),
+        SearchField(path="base_model", values=MODELS),
+        SearchField(path="training.seed", values=SEEDS),
+    )
+    raw = fake_worker.job("night", steps=2).model_dump()
+    return JobSpec.model_validate(raw | {"search": SearchSpec(fields=fields)})
+
+
+@pytest.fixture
+def misfortune(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The second run finds no file, and the fifth is killed before it has said anything more."""
+    code = (
+        "import os, signal, sys; from pathlib import Path;"
+        "from engine.messages.events import Ended, Started;"
+        "from engine.runs.folder import RunFolder;"
+        "run = RunFolder(Path(sys.argv[1]));\n"
+        "with run.lock():\n"
+        "    run.append(Started(pid=os.getpid()))\n"
+        "    if sys.argv[2] == 'die': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    run.append(Ended(outcome='failed', problem='The data set is gone.'))\n"
+    )
+    started: list[Path] = []
+
+    def command(folder: Path) -> list[str]:
+        started.append(folder)
+        how = {2: "fail", 5: "die"}.get(len(started))
+        return [sys.executable, "-c", code, str(folder), how] if how else usual(folder)
+
+    usual: Callable[[Path], list[str]] = fake_worker.command
+    monkeypatch.setattr(launch, "command", command)
+
+
+def test_in_the_morning_the_table_tells_the_truth(window: Window, misfortune: None) -> None:
+    ids = window.manager.add(night())
+    window.manager.leave()
+    assert len(ids) == 12
+    runner.run_queue(window.home)
+    states = window.states()
+    assert Counter(states.values()) == {"finished": 10, "failed": 1, "crashed": 1}
+    assert window.run(ids[1]).problem == "The data set is gone."
+    assert "disappeared" in window.run(ids[4]).problem or "signal 9" in window.run(ids[4]).problem
+    for run_id in ids:
+        events = window.run(run_id).run_folder().every_event()
+        assert len([one for one in events if isinstance(one, Started)]) == 1, "once, and not again"
+    with window.record.read() as session:
+        group = all_runs(session)[0].asked().group
+    assert group is not None
+    runs, higher = runs_of(window.record, group.id)
+    trials = trials_of(runs)
+    assert [trial.state for trial in trials] == ["finished"] * 4, "each has a seed that finished"
+    best = best_trial(trials, higher)
+    assert best is not None and best.values["training.learning_rate"] == 5e-5

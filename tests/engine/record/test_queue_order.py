@@ -1,0 +1,90 @@
+"""The order of the queue, how many runs at a time, and runs that wait for another one."""
+
+import json
+
+import pytest
+
+from engine.errors import StudioError
+from engine.record.runs import runs_in
+from tests.engine.record.window import Window
+from tests.engine.runs import fake_worker
+
+
+def queue(window: Window) -> list[str]:
+    with window.record.read() as session:
+        return [run.name for run in runs_in(session, ("queued", "on hold"))]
+
+
+def test_the_queue_takes_the_order_that_it_is_given(window: Window) -> None:
+    window.until_waiting(window.add(fake_worker.job("long")))
+    ids = {name: window.add(fake_worker.job(name)) for name in "abcd"}
+    window.manager.order([ids["c"], ids["a"], "gone"])
+    assert queue(window) == ["c", "a", "b", "d"]
+    window.manager.start_next([ids["d"]])
+    assert queue(window) == ["d", "c", "a", "b"]
+
+
+def test_as_many_runs_at_a_time_as_the_user_prefers(window: Window) -> None:
+    window.home.settings.write_text(json.dumps({"preferences": {"runs_per_device": 2}}))
+    ids = [window.add(fake_worker.job(f"long {n}")) for n in range(3)]
+    for run_id in ids[:2]:
+        window.until_waiting(run_id)
+    window.refresh()
+    assert window.states()[ids[2]] == "queued"
+    window.say(ids[0], "go on")
+    window.until_waiting(ids[2])
+
+
+def test_a_run_starts_after_another_one_and_holds_up_nobody(window: Window) -> None:
+    first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
+    window.until_waiting(first)
+    window.manager.start_after([second], first)
+    window.say(first, "go on")
+    waited = window.until(second, "finished")
+    ended = window.run(first).ended
+    assert waited.started is not None and ended is not None and waited.started >= ended
+    window.until(third, "finished")
+
+
+def test_where_the_other_run_fails_the_one_that_waits_is_put_on_hold(window: Window) -> None:
+    first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
+    window.until_waiting(first)
+    window.manager.start_after([second], first)
+    window.manager.stop(first)
+    held = window.until(second, "on hold")
+    assert held.problem == "It was to start after “long”, which has not finished."
+    window.until(third, "finished")
+    window.manager.resume(second)
+    window.until(second, "finished")
+
+
+def test_runs_never_wait_for_one_another(window: Window) -> None:
+    window.until_waiting(window.add(fake_worker.job("long")))
+    a, b = (window.add(fake_worker.job(name)) for name in "ab")
+    window.manager.start_after([a], b)
+    with pytest.raises(StudioError, match="would wait for itself"):
+        window.manager.start_after([b], a)
+    with pytest.raises(StudioError, match="would wait for itself"):
+        window.manager.start_after([a], a)
+    window.manager.start_after([a], "")
+    window.manager.start_after([b], a)
+
+
+def test_somebody_follows_what_trains_where_the_user_wants_news_or_no_sleep(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after the last run has left the queue; the system is let go when nothing trains."""
+    held: list[str] = []
+    monkeypatch.setattr(window.manager.awake, "hold", lambda: held.append("hold"))
+    monkeypatch.setattr(window.manager.awake, "release", lambda: held.append("release"))
+    run_id = window.add(fake_worker.job("long"))
+    window.until_waiting(run_id)
+    (working,) = [window.run(run_id)]
+    assert held[-1] == "hold" and window.manager._is_followed([working])
+    window.home.settings.write_text(json.dumps({"preferences": {"keep_awake": False}}))
+    window.refresh()
+    assert held[-1] == "release" and not window.manager._is_followed([working])
+    window.home.settings.write_text(
+        json.dumps({"preferences": {"keep_awake": False, "notify": True}})
+    )
+    assert window.manager._is_followed([working]) and not window.manager._is_followed([])

@@ -1,0 +1,98 @@
+"""A search in the queue: what comes next, what is pruned, and what is left when it is over."""
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.record import runner
+from engine.record.runs import all_runs
+from engine.record.searches import has_open, runs_of
+from engine.runs import searching
+from engine.spec.job import JobSpec
+from engine.spec.search import SearchField, SearchSpec
+from tests.engine.record.window import Window
+from tests.engine.runs import fake_worker
+
+RATE = "training.learning_rate"
+
+
+def job(*rates: float, name: str = "short", **more: object) -> JobSpec:
+    fields = (SearchField(path=RATE, values=rates),)
+    search = SearchSpec.model_validate({"fields": fields, **more})
+    raw = fake_worker.job(name, steps=4).model_dump() | {"search": search}
+    return JobSpec.model_validate(raw)
+
+
+def rates(window: Window) -> dict[float, str]:
+    """The state of each run, by its rate, in the order of their making."""
+    with window.record.read() as session:
+        return {
+            run.asked().training.learning_rate: run.state for run in reversed(all_runs(session))
+        }
+
+
+def test_the_queue_asks_for_the_next_combination_without_a_window(window: Window) -> None:
+    window.manager.add(job(1e-5, 2e-5, 3e-5, 5e-5, method="tpe", budget=2))
+    window.manager.leave()
+    assert len(window.states()) == 1
+    runner.run_queue(window.home)
+    assert list(rates(window).values()) == ["finished"] * 2
+    assert not has_open(window.record) and not runner.has_work(window.record)
+
+
+def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(
+    window: Window, windows: Callable[[], Window]
+) -> None:
+    (first,) = window.manager.add(job(1e-5, 5e-5, method="tpe", budget=2))
+    window.manager._searches._unseen = set()  # it hears of nothing, as where it is killed
+    window.manager._searches.follow = lambda updates: []  # type: ignore[method-assign]
+    window.until(first, "finished")
+    assert has_open(window.record) and runner.has_work(window.record)
+    fresh = windows()
+
+    def is_done() -> bool:
+        fresh.refresh()
+        return not fresh.manager.is_busy
+
+    window.manager.step_back()
+    runner.run_queue(window.home)
+    assert list(rates(window).values()) == ["finished"] * 2
+
+
+def test_a_run_that_the_user_stopped_holds_its_search(window: Window) -> None:
+    (first,) = window.manager.add(job(1e-5, 5e-5, name="long", method="tpe", budget=2))
+    window.until_waiting(first)
+    window.manager.stop(first)
+    window.until(first, "stopped")
+    window.refresh()
+    assert not window.manager._searches.is_busy and not has_open(window.record)
+
+
+def test_a_poor_run_is_pruned_and_says_why(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searching, "STARTUP_RUNS", 1)
+    good, poor = window.manager.add(job(5e-5, 1e-5, name="long", prune=True))
+    window.until_waiting(good)
+    window.say(good, "go on")
+    run = window.until(poor, "stopped")
+    assert run.problem.startswith("Pruned at step 3: its best score of 0.1 is worse than 0.5")
+    ends = [values[0] for name, values in window.updates if name == "ended"]
+    assert [end.name for end in ends if not end.by_user] == [window.run(good).name]  # type: ignore[attr-defined]
+    with window.record.read() as session:
+        group = all_runs(session)[0].asked().group
+    assert group is not None
+    runs, higher = runs_of(window.record, group.id)
+    assert higher and [one.state for one in searching.trials_of(runs)] == ["finished", "pruned"]
+
+    window.manager.resume(poor)
+    window.say(poor, "go on")
+    assert window.until(poor, "finished").problem == "", "whoever resumes it wants it whole"
+
+
+def test_what_is_left_of_a_search_that_is_over_leaves_the_queue(window: Window) -> None:
+    first, *others = window.manager.add(job(5e-5, 4e-5, 3e-5, 2e-5, stop_after=1))
+    run = window.until(others[-1], "stopped")
+    assert run.problem == (
+        "Not trained, because the search has ended: 1 combination in a row was not better."
+    )
+    assert run.started is None and window.run(first).state == "finished"
+    assert list(rates(window).values()) == ["finished", "finished", "stopped", "stopped"]

@@ -1,0 +1,59 @@
+"""What went wrong on curves: it is seen where it was, and not where nothing was."""
+
+import time
+
+import numpy as np
+import pytest
+
+from engine.runs.alerts import explosions, no_improvement, spikes
+
+STEPS = np.arange(1.0, 401.0)
+
+
+def falling(seed: int = 1) -> np.ndarray:
+    """A loss that falls with noise, as a training does."""
+    noise = np.random.default_rng(seed).normal(0, 0.03, len(STEPS))
+    return np.asarray(2 * np.exp(-STEPS / 150) + 0.3 + noise)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_noisy_training_is_no_alert(seed: int) -> None:
+    noise = np.random.default_rng(seed).lognormal(0, 0.25, len(STEPS))
+    assert spikes(STEPS, falling(seed)) == []
+    assert explosions(STEPS, noise) == []
+
+
+def test_a_spike_is_told_with_its_step_once() -> None:
+    losses = falling()
+    losses[200:203] = (2.9, 2.4, 1.6)
+    losses[320] = np.nan
+    (found,) = spikes(STEPS, losses)
+    assert (found.kind, found.step) == ("spike", 201)
+    assert str(found.said).startswith("Loss spike at step 201: ")
+    assert spikes(STEPS[:15], np.array([1.0] * 14 + [99.0])) == []  # too early to say
+
+
+def test_a_gradient_that_explodes_is_told() -> None:
+    norms = np.random.default_rng(2).lognormal(0, 0.2, len(STEPS))
+    norms[100] = 40.0
+    (found,) = explosions(STEPS, norms)
+    assert found.step == 101 and "times the usual at step 101" in str(found.said)
+
+
+def test_no_better_evaluation_for_long_is_told_at_the_best_one() -> None:
+    scores = np.array([0.5, 0.7, 0.8, 0.79, 0.78, 0.8, 0.77, np.nan, 0.76])
+    steps = np.arange(10.0, 100.0, 10.0)
+    (found,) = no_improvement(steps, scores, higher_is_better=True)
+    assert (found.kind, found.step) == ("no improvement", 30)
+    assert no_improvement(steps[:6], scores[:6], True) == []
+    (lowest,) = no_improvement(steps, -scores, higher_is_better=False)
+    assert lowest.step == 30
+    assert no_improvement(steps[:0], scores[:0], True) == []
+
+
+def test_a_hundred_thousand_losses_take_no_second() -> None:
+    steps = np.arange(100_000.0)
+    losses = 1 + np.random.default_rng(3).normal(0, 0.05, len(steps))
+    start = time.process_time()
+    spikes(steps, losses)
+    assert time.process_time() - start < 5

@@ -1,0 +1,138 @@
+"""Runs as one file: what goes in comes out, and what was made by somebody hostile does not."""
+
+import json
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StudioError
+from engine.messages.events import Ended, Prepared, Started, measured
+from engine.runs.bundle import FACTS, is_bundle, pack, unpack
+from engine.runs.copying import CopyCancelled
+from engine.runs.folder import RunFolder
+from engine.runs.snapshots import snapshot
+from tests.engine.runs import fake_worker
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    """A finished run with three checkpoints, of which the second is the best, and results."""
+    folder = RunFolder.create(tmp_path / "runs" / "night", fake_worker.job())
+    folder.append(Started(pid=1))
+    folder.append(
+        Prepared(steps=6, parameters=1, examples=1, device="cpu", threads=1, best_metric="loss")
+    )
+    for step in (2, 4, 6):
+        folder.append(measured("loss", step, 1 / step))
+        fake_worker.save(folder, step, best=step == 4)
+    folder.append(Ended(outcome="finished", step=6))
+    folder.results.mkdir()
+    (folder.results / "validation.parquet").write_bytes(b"PAR1" * 9)
+    for step in (0, 1):
+        taken = snapshot(folder, step)
+        taken.mkdir(parents=True)
+        (taken / "model.safetensors").write_bytes(b"weights")
+    (folder.path / "link").symlink_to("/etc/passwd")
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = (f for f in folder.rglob("*") if f.is_file() and not f.is_symlink())
+    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in found}
+
+
+@pytest.mark.parametrize("kept, steps", [("best", {4}), ("all", {2, 4, 6}), ("none", set())])
+def test_a_run_comes_out_as_it_went_in(
+    run: RunFolder, tmp_path: Path, kept: str, steps: set[int]
+) -> None:
+    packed, into = tmp_path / "night.zip", tmp_path / "into"
+    told: list[tuple[int, int]] = []
+    pack([run], packed, kept, {"night": {"notes": "good"}}, lambda *n: told.append(n))  # type: ignore[arg-type]
+    assert is_bundle(packed) and told[-1][0] == told[-1][1] > 0
+    ((folder, said),) = unpack(packed, into).items()
+    assert said == {"notes": "good"} and folder.name == "night"
+    before, after = files(run.path), files(folder)
+    assert after == {n: c for n, c in before.items() if n in after}
+    assert {"spec.json", "events.jsonl", "results/validation.parquet"} <= set(after)
+    saved = {int(n.split("/")[1].removeprefix("step-")) for n in after if n.startswith("check")}
+    assert saved == steps and "link" not in after
+    assert sum(name.startswith("snapshots/") for name in after) == (2 if kept == "all" else 0)
+    again = tmp_path / "again.zip"
+    pack([run], again, kept, {"night": {"notes": "good"}})  # type: ignore[arg-type]
+    assert again.read_bytes() == packed.read_bytes()
+
+
+def changed(packed: Path, change: Callable[[dict[str, bytes], dict[str, int]], None]) -> Path:
+    """The same bundle with other members."""
+    with zipfile.ZipFile(packed) as archive:
+        content = {one.filename: archive.read(one) for one in archive.infolist()}
+    modes: dict[str, int] = {}
+    change(content, modes)
+    hostile = packed.with_name("hostile.zip")
+    with zipfile.ZipFile(hostile, "w") as archive:
+        for name, bytes_ in content.items():
+            member = zipfile.ZipInfo(name)
+            member.external_attr = modes.get(name, stat.S_IFREG | 0o600) << 16
+            archive.writestr(member, bytes_)
+    return hostile
+
+
+def listing(content: dict[str, bytes], name: str, run: str = "night") -> None:
+    """Let the list of files name one more, or another run."""
+    facts = json.loads(content[FACTS])
+    facts["runs"][0]["files"][name] = "0" * 64
+    facts["runs"][0]["id"] = run
+    content[FACTS] = json.dumps(facts).encode()
+
+
+HOSTILE: dict[str, tuple[Callable[[dict[str, bytes], dict[str, int]], None], str]] = {
+    "up": (lambda c, m: listing(c, "../../escaped"), "leads out"),
+    "absolute": (lambda c, m: listing(c, "/tmp/escaped"), "leads out"),
+    "windows": (lambda c, m: listing(c, "C:\\escaped"), "leads out"),
+    "run up": (lambda c, m: listing(c, "x", ".."), "cannot be a folder"),
+    "run deep": (lambda c, m: listing(c, "x", "a/b"), "cannot be a folder"),
+    "unlisted": (lambda c, m: c.update({"runs/night/more": b"x"}), "does not have"),
+    "outside": (lambda c, m: c.update({"../escaped": b"x"}), "does not have"),
+    "link": (lambda c, m: m.update({"runs/night/spec.json": stat.S_IFLNK | 0o777}), "a link"),
+    "other bytes": (lambda c, m: c.update({"runs/night/spec.json": b"{}"}), "not as it was"),
+    "missing": (lambda c, m: c.pop("runs/night/spec.json") and None, "is missing"),
+    "no list": (lambda c, m: c.pop(FACTS) and None, "no runs in it"),
+    "bad list": (lambda c, m: c.update({FACTS: b"[1]"}), "cannot be read"),
+    "deep list": (lambda c, m: c.update({FACTS: b"[" * 100_000}), "cannot be read"),
+    "newer": (lambda c, m: c.update({FACTS: b'{"form": 2, "runs": []}'}), "newer BERT Studio"),
+    "no runs": (lambda c, m: c.update({FACTS: b'{"form": 1, "runs": []}'}), "no runs in it"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_is_hostile_is_refused_in_a_sentence(
+    run: RunFolder, tmp_path: Path, kind: str
+) -> None:
+    pack([run], tmp_path / "night.zip")
+    change, said = HOSTILE[kind]
+    bad, into = changed(tmp_path / "night.zip", change), tmp_path / "deep" / "into"
+    before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "deep")}
+    with pytest.raises(StudioError, match=said):
+        unpack(bad, into)
+    after = {path for path in tmp_path.rglob("*") if not path.is_relative_to(tmp_path / "deep")}
+    assert after == before
+
+
+def test_a_file_that_is_cut_or_no_zip_is_refused(run: RunFolder, tmp_path: Path) -> None:
+    pack([run], tmp_path / "night.zip")
+    content = (tmp_path / "night.zip").read_bytes()
+    for number, part in enumerate((content[: len(content) // 2], b"", b"PK\3\4 nothing")):
+        bad = tmp_path / f"bad{number}.zip"
+        bad.write_bytes(part)
+        assert not is_bundle(bad)
+        with pytest.raises(StudioError, match="cannot be opened as runs"):
+            unpack(bad, tmp_path / f"into{number}")
+
+
+def test_who_cancels_finds_nothing(run: RunFolder, tmp_path: Path) -> None:
+    with pytest.raises(CopyCancelled):
+        pack([run], tmp_path / "night.zip", cancelled=lambda: True)
+    assert not list(tmp_path.glob("*.zip*")) and [p.name for p in tmp_path.iterdir()] == ["runs"]

@@ -1,0 +1,210 @@
+"""Curves for TensorBoard and MLflow: once, while a run trains, after it was resumed or killed."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+import yaml
+
+from engine.cli import main
+from engine.errors import StudioError
+from engine.messages.events import Ended, Started, measured
+from engine.runs.copying import CopyCancelled
+from engine.runs.curve_files import POSITION, CurveFiles
+from engine.runs.folder import RunFolder
+from engine.runs.mlflow import EXPERIMENT, MLflowFiles, file_of, write_mlflow
+from engine.runs.tensorboard import TensorBoardFiles
+from tests.engine.runs import fake_worker
+from tests.engine.runs.test_tensorboard import event_message, records
+
+AT = datetime(2026, 3, 4, 5, 6, 7, 500_000, tzinfo=UTC)
+KINDS = (TensorBoardFiles, MLflowFiles)
+Points = list[tuple[str, int, float]]
+
+
+def in_tensorboard(files: CurveFiles) -> Points:
+    """Tag, step and value as TensorBoard reads them: there is one file, begun once."""
+    (file,) = files.folder.glob("events.out.tfevents.*")
+    events = [event_message().FromString(record) for record in records(file.read_bytes())]
+    said = [e.summary.value[0] for e in events[2:]]
+    return [(v.tag, e.step, v.simple_value) for e, v in zip(events[2:], said, strict=True)]
+
+
+def in_mlflow(files: CurveFiles) -> Points:
+    found: Points = []
+    for file in sorted(f for f in (files.folder / "metrics").rglob("*") if f.is_file()):
+        for line in file.read_text().splitlines():
+            _, value, step = line.split(" ")
+            name = file.relative_to(files.folder / "metrics").as_posix()
+            found.append((name, int(step), float(value)))
+    return found
+
+
+def points(files: CurveFiles) -> Points:
+    return in_tensorboard(files) if isinstance(files, TensorBoardFiles) else in_mlflow(files)
+
+
+def said(run: RunFolder, name: str, step: int, value: float) -> None:
+    run.append(measured(name, step, value).model_copy(update={"at": AT + timedelta(seconds=step)}))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    folder = RunFolder.create(tmp_path / "runs" / "night", fake_worker.job("a “night”: #1"))
+    folder.append(Started(pid=1, at=AT))
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_points_are_added_while_it_trains(
+    run: RunFolder, tmp_path: Path, kind: type[CurveFiles]
+) -> None:
+    files = kind(run, tmp_path / "out")
+    assert files.catch_up() and points(files) == []
+    for step in (1, 2):
+        said(run, "loss", step, 0.5)
+        assert kind(run, tmp_path / "out").catch_up(), "also by another process"
+        assert not files.catch_up(), "there is nothing new"
+    said(run, "validation_f1", 2, 0.75)
+    run.append(Ended(outcome="finished", step=2, at=AT))
+    assert files.catch_up(is_over=True)
+    wanted = [("training/loss", 1, 0.5), ("training/loss", 2, 0.5), ("validation/f1", 2, 0.75)]
+    assert points(files) == wanted
+    once = kind(run, tmp_path / "once")
+    once.write_all()
+    assert points(once) == wanted and not (once.folder / POSITION).exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_resumed_run_measures_again_stands_there_once(
+    run: RunFolder, tmp_path: Path, kind: type[CurveFiles]
+) -> None:
+    files = kind(run, tmp_path / "out")
+    for step in (1, 2, 3):
+        said(run, "loss", step, 0.5)
+    files.catch_up()
+    run.append(Started(pid=2, step=1, at=AT))
+    said(run, "loss", 2, 0.25)
+    files.catch_up()
+    said(run, "loss", 3, 0.25)
+    files.catch_up()
+    wanted = [("training/loss", 1, 0.5), ("training/loss", 2, 0.25), ("training/loss", 3, 0.25)]
+    assert points(files) == wanted
+    run.append(Started(pid=3, step=0, at=AT))
+    run.append(Started(pid=4, step=2, at=AT))
+    said(run, "loss", 3, 0.125)
+    files.catch_up()
+    assert points(files) == [("training/loss", 3, 0.125)], "the second worker began at 0 again"
+    once = kind(run, tmp_path / "once")
+    once.write_all()
+    assert points(once) == points(files)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_killed_program_left_half_written_is_cut_off(
+    run: RunFolder, tmp_path: Path, kind: type[CurveFiles], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = kind(run, tmp_path / "out")
+    said(run, "loss", 1, 0.5)
+    files.catch_up()
+    said(run, "loss", 2, 0.5)
+    said(run, "accuracy", 2, 1.0)
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:  # points are appended, and the position is not kept
+        patch.setattr("engine.runs.curve_files.write_file", killed)
+        with pytest.raises(KeyboardInterrupt):
+            files.catch_up()
+    assert len(points(files)) == 3
+    for file in list(files._growing()):
+        with open(file, "ab") as half:
+            half.write(b"half a li")
+    kind(run, tmp_path / "out").catch_up()
+    assert sorted(points(files)) == [
+        ("training/accuracy", 2, 1.0),
+        ("training/loss", 1, 0.5),
+        ("training/loss", 2, 0.5),
+    ]
+    (files.folder / POSITION).write_text("{")
+    files.catch_up()
+    assert len(points(files)) == 3
+    for file in list(files._growing()):
+        file.unlink()
+    said(run, "loss", 3, 0.5)
+    files.catch_up()
+    assert len(points(files)) == 4, "what somebody deleted is written again"
+
+
+def test_a_run_of_mlflow_says_what_it_was(run: RunFolder, tmp_path: Path) -> None:
+    said(run, "validation_f1", 2, math.nan)
+    run.append(Ended(outcome="stopped", step=2, at=AT + timedelta(seconds=9)))
+    folder = write_mlflow(run, tmp_path / "my runs")
+    facts = yaml.safe_load((folder / "meta.yaml").read_text(encoding="utf-8"))
+    assert facts["run_name"] == "a “night”: #1" and facts["status"] == 5  # KILLED
+    assert facts["start_time"] == 1772600767500 and facts["end_time"] == 1772600776500
+    assert facts["run_id"] == folder.name and facts["experiment_id"] == folder.parent.name
+    experiment = yaml.safe_load((folder.parent / "meta.yaml").read_text(encoding="utf-8"))
+    assert experiment["experiment_id"] == EXPERIMENT and experiment["name"] == "BERT Studio"
+    place = unquote(urlparse(experiment["artifact_location"]).path)
+    assert Path(place) == tmp_path / "my runs" / EXPERIMENT
+    settings = {f.name: f.read_text() for f in (folder / "params").iterdir()}
+    assert settings["training.steps"] == "6" and settings["task.kind"] == "text_classification"
+    assert settings["training.learning_rate"] == "5e-05"
+    assert (folder / "tags" / "mlflow.runName").read_text(encoding="utf-8") == "a “night”: #1"
+    assert in_mlflow(MLflowFiles(run, tmp_path / "my runs"))[0][:2] == ("validation/f1", 2)
+    write_mlflow(run, tmp_path / "my runs")
+    assert len(list(folder.parent.iterdir())) == 2, "the same run takes its own place again"
+
+
+def test_a_worker_that_died_without_a_word_failed(run: RunFolder, tmp_path: Path) -> None:
+    files = MLflowFiles(run, tmp_path)
+    with run.lock():
+        files.catch_up()
+        assert "status: 1\n" in (files.folder / "meta.yaml").read_text()
+    files.catch_up(is_over=True)
+    assert "status: 4\n" in (files.folder / "meta.yaml").read_text()
+    run.append(Ended(outcome="finished"))
+    files.catch_up()
+    files.catch_up(is_over=True)
+    assert "status: 3\n" in (files.folder / "meta.yaml").read_text()
+
+
+@pytest.mark.parametrize("name", ["../../x", "validation_../../x", "a\nb", "", ".", "..", "/etc/x"])
+def test_no_name_leads_out_of_the_folder(name: str) -> None:
+    file = file_of(name)
+    assert len(file.parts) == 2 and file.parts[0] in ("training", "validation")
+    assert file.parts[1] not in ("", ".", "..") and "\n" not in file.parts[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_without_events_and_a_cancelled_one(tmp_path: Path, kind: type[CurveFiles]) -> None:
+    empty = RunFolder.create(tmp_path / "empty", fake_worker.job())
+    files = kind(empty, tmp_path / "out")
+    files.write_all()
+    assert points(files) == []
+    said(empty, "loss", 1, 1.0)
+    with pytest.raises(CopyCancelled):
+        files.write_all(cancelled=lambda: True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises((StudioError, OSError)):
+        kind(empty, tmp_path / "file").write_all()
+
+
+@pytest.mark.parametrize("form", ["tensorboard", "mlflow"])
+def test_the_command_writes_and_follows(
+    run: RunFolder, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(run, "loss", 1, 0.5)
+    run.append(Ended(outcome="finished", step=1))
+    for more in ([], ["--follow"]):
+        out = tmp_path / f"out{len(more)}"
+        given = ["export-curves", str(run.path), "--to", str(out), "--format", form, *more]
+        assert main(given) == 0
+        (folder,) = capsys.readouterr().out.split("\n")[:-1]
+        kind = {one.form.lower(): one for one in KINDS}[form]
+        files = kind(run, out)
+        assert folder == str(files.folder) and points(files) == [("training/loss", 1, 0.5)]

@@ -1,0 +1,220 @@
+"""What was made from what: held to networkx on random graphs, and told of a home as it stands."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from engine.atomic_write import sha256
+from engine.cli import main
+from engine.home import Home
+from engine.messages import now
+from engine.messages.events import Branched, Prepared, Saved, Started
+from engine.phrases import Phrase
+from engine.runs.exports import ExportNote, note_export, noted_exports
+from engine.runs.folder import RunFolder
+from engine.runs.lineage import (
+    Lineage,
+    Node,
+    data_key,
+    export_key,
+    model_key,
+    read_lineage,
+    run_key,
+    runs_of,
+)
+from engine.runs.needed import as_text, needed_for
+from engine.shipped import minilm
+from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
+from engine.spec.job import FromCheckpoint
+from tests.engine.runs import fake_worker
+
+
+def graph(edges: list[tuple[str, str]]) -> Lineage:
+    made = Lineage()
+    for key in dict.fromkeys(key for edge in edges for key in edge):
+        made.add(Node(key, "run", key, "", Path(key)))
+    for source, target in edges:
+        made.join(source, target)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ancestors_descendants_and_layers_are_those_of_networkx(seed: int) -> None:
+    rng = random.Random(seed)
+    edges = [(str(a), str(b)) for a in range(30) for b in range(a + 1, 30) if rng.random() < 0.08]
+    rng.shuffle(edges)
+    made, known = graph(edges), nx.DiGraph(edges)
+    for key in known:
+        assert set(made.ancestors(key)) == nx.ancestors(known, key)
+        assert set(made.descendants(key)) == nx.descendants(known, key)
+    expected = {key: n for n, keys in enumerate(nx.topological_generations(known)) for key in keys}
+    assert made.layers(known) == expected
+    among = made.edges_among(list(known)[:12])
+    within = set(known.subgraph(list(known)[:12]).edges)
+    assert {(edge.source, edge.target) for edge in among} == within
+
+
+def test_a_circle_that_somebody_made_ends() -> None:
+    made = graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "d")])
+    assert made.ancestors("a") == ["c", "b"] and made.descendants("a") == ["b", "c", "d"]
+    layers = made.layers("abcd")
+    assert set(layers) == set("abcd") and layers["d"] > layers["c"]
+
+
+def version(home: Home, number: int, made_from: int | None = None) -> Path:
+    folder = home.datasets / "reviews" / str(number)
+    folder.mkdir(parents=True)
+    spec = DatasetSpec(
+        name="reviews",
+        version=number,
+        made_from=made_from,
+        changes=("3 labels were corrected.",) if made_from else (),
+        sources={"all": (Path("/somewhere/reviews.csv"),)},
+        source_sha256={"/somewhere/reviews.csv": "5" * 64},
+        reading=Reading(),
+        mapping=Mapping(text="text", label="label"),
+        split=Split(),
+        columns=("text", "label"),
+        rows={"train": 9},
+        fingerprint=f"{number}" * 64,
+    )
+    (folder / "spec.json").write_text(spec.model_dump_json())
+    return folder
+
+
+def run(home: Home, name: str, data: Path, base: Path, fingerprint: str = "") -> RunFolder:
+    job = fake_worker.job(name).model_copy(
+        update={
+            "data": StoredData(folder=data, fingerprint=fingerprint),
+            "base_model": FromCheckpoint(path=base),
+        }
+    )
+    return RunFolder.create(home.runs / name, job)
+
+
+@pytest.fixture
+def full(home: Home) -> Home:
+    """Two versions, a run on the second one, a run from its checkpoint, a branch and an export."""
+    version(home, 1)
+    second = version(home, 2, made_from=1)
+    first = run(home, "first", second, minilm(), "2" * 64)
+    first.append(Started(pid=1))
+    environment = {"torch": "2.13.0", "device": "cpu"}
+    first.append(
+        Prepared(
+            steps=6, parameters=1, examples=1, device="cpu", threads=1, environment=environment
+        )
+    )
+    fake_worker.save(first, 4)
+    first.append(Saved(step=4, folder="checkpoints/step-00000004", weights="a" * 64))
+    run(home, "second", second, first.checkpoint(4), "3" * 64)
+    branch = run(home, "branch", second, minilm())
+    branch.append(Branched(run="first", folder=first.path, step=4))
+    exported = home.root / "exported"
+    exported.mkdir()
+    note = ExportNote(
+        at=now(),
+        checkpoint=home.runs / "second" / "checkpoints" / "step-00000006",
+        folder=exported,
+        form="onnx",
+        precision="int8",
+    )
+    note_export(home, note)
+    note_export(home, note)  # exported again to the same place
+    return home
+
+
+def test_a_home_tells_what_was_made_from_what(full: Home) -> None:
+    known = read_lineage(full, runs_of(full))
+    data = full.datasets / "reviews"
+    first = run_key("first")
+    assert {edge.source for edge in known.sources(first)} == {
+        data_key(data / "2"),
+        model_key(minilm()),
+    }
+    assert known.ancestors(data_key(data / "2")) == [data_key(data / "1")]
+    hows = {edge.target: str(edge.how) for edge in known.targets(first)}
+    assert hows == {
+        run_key("second"): "checkpoint of step 4",
+        run_key("branch"): "branch at step 4",
+    }
+    assert known.descendants(data_key(data / "1"))[-1] == export_key(full.root / "exported")
+    assert known.nodes[export_key(full.root / "exported")].detail == "onnx, int8"
+    assert all(isinstance(node.detail, Phrase) for node in known.nodes.values())
+    assert known.layers([first, *known.ancestors(first)])[first] == 2
+
+
+def test_what_is_needed_names_fingerprints_versions_and_what_has_changed(full: Home) -> None:
+    known = read_lineage(full, runs_of(full))
+    exported = export_key(full.root / "exported")
+    needed = needed_for(known, exported)
+    titles = [str(one.title) for one in needed]
+    assert titles[-1] == "Export “exported”, onnx, int8"
+    assert titles.index("Data set “reviews”, version 1") < titles.index("Run “first”")
+    assert titles.index("Run “first”") < titles.index("Run “second”")
+    text = "\n".join(as_text(needed))
+    for said in (
+        "fingerprint " + "2" * 64,
+        "imported from /somewhere/reviews.csv, SHA-256 " + "5" * 64,
+        "3 labels were corrected.",
+        "model.safetensors, SHA-256 " + sha256(minilm() / "model.safetensors"),
+        "spec.json, SHA-256 " + sha256(full.runs / "first" / "spec.json"),
+        "environment: torch 2.13.0, device cpu",
+        "gave at step 4 weights with SHA-256 " + "a" * 64,
+        "random seed 42",
+    ):
+        assert said in text, said
+    problems = {str(one.title): str(one.problem) for one in needed if one.problem}
+    assert problems == {
+        "Run “second”": "its data set has other rows than those that it was trained on"
+    }
+    shutil.rmtree(full.datasets / "reviews" / "1")
+    shutil.rmtree(full.runs / "first" / "checkpoints")
+    known = read_lineage(full, runs_of(full))
+    problems = {str(one.title): str(one.problem) for one in needed_for(known, exported)}
+    assert "no longer in" in problems["Data set “reviews”, version 1"]
+    assert "base model is no longer in" in problems["Run “second”"]
+
+
+def test_the_command_tells_the_same(full: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lineage", "first"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"first (run): {full.runs / 'first'}\n\nMade from it:\n")
+    assert "  branch (run): " in said and "  exported (onnx, int8): " in said
+    needed = said.partition("\nNeeded to make it again:\n")[2]
+    assert (
+        needed.startswith("  Model “MiniLM”\n") and "\n  Data set “reviews”, version 1\n" in needed
+    )
+    assert main(["lineage", "reviews", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["of"] == data_key(full.datasets / "reviews" / "2")
+    assert {node["name"] for node in told["nodes"]} == {
+        *("reviews", "first", "second", "branch", "exported"),
+    }
+    assert main(["lineage", "nothing"]) == 1
+    assert "There is no run, data set, model or export nothing" in capsys.readouterr().err
+
+
+def test_what_is_damaged_or_of_another_version_is_passed_over(home: Home) -> None:
+    for name, job in (("broken", "{"), ("newer", '{"name": "n", "data": {"kind": "cloud"}}')):
+        (home.runs / name).mkdir()
+        (home.runs / name / "spec.json").write_text(job)
+    (home.runs / "file").write_text("")
+    home.exports.write_bytes(b'{"at": 3}\n' + b"half a li")
+    known = read_lineage(home, runs_of(home))
+    assert run_key("newer") in known.nodes and run_key("broken") not in known.nodes
+    assert known.sources(run_key("newer")) == [] and noted_exports(home) == []
+    assert "n" in str(needed_for(known, run_key("newer"))[0].title)
+
+
+def test_without_a_home_nothing_is_noted(tmp_path: Path) -> None:
+    home = Home(tmp_path / "none")
+    note_export(
+        home,
+        ExportNote(at=now(), checkpoint=tmp_path, folder=tmp_path, form="hf", precision="float32"),
+    )
+    assert not home.root.exists() and noted_exports(home) == []

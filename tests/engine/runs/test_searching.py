@@ -1,0 +1,210 @@
+"""Several values for fields: the combinations, the end of a search, and pruning as Optuna does."""
+
+import random
+from pathlib import Path
+
+import optuna
+import pytest
+from pydantic import JsonValue, ValidationError
+
+from engine.messages.events import Ended, Prepared, Started, measured
+from engine.runs.folder import RunFolder
+from engine.runs.groups import expand, folder_of, runs_of_setting
+from engine.runs.search_folders import pruning, search_run
+from engine.runs.searching import (
+    SearchRun,
+    best_so_far,
+    end_of,
+    first_settings,
+    is_below_median,
+    is_by_search,
+    next_question,
+    trials_of,
+    values_of,
+)
+from engine.spec.job import JobSpec
+from engine.spec.search import SearchField, SearchSpec
+from tests.engine.runs import fake_worker
+
+RATES = SearchField(path="training.learning_rate", values=(1e-5, 3e-5))
+SIZES = SearchField(path="training.batch_size", values=(16, 32))
+SEEDS = SearchField(path="training.seed", values=(7, 9))
+RANGE = SearchField(path="training.learning_rate", low=1e-5, high=1e-3, log=True)
+
+
+def searching(*fields: SearchField, **more: object) -> JobSpec:
+    search = SearchSpec.model_validate({"fields": fields, **more})
+    return JobSpec.model_validate(fake_worker.job().model_dump() | {"search": search})
+
+
+def tried(
+    jobs: tuple[JobSpec, ...], *scores: float | None, state: str = "finished"
+) -> list[SearchRun]:
+    pairs = zip(jobs, scores, strict=False)
+    return [SearchRun(job, state, score, (score or 0.0,), 1800.0) for job, score in pairs]
+
+
+def test_a_grid_has_every_combination_with_every_seed() -> None:
+    jobs = expand(searching(RATES, SIZES, SEEDS))
+    made = [(j.training.learning_rate, j.training.batch_size, j.training.seed) for j in jobs]
+    assert made == [(r, b, s) for r in (1e-5, 3e-5) for b in (16, 32) for s in (7, 9)]
+    assert len({job.name for job in jobs}) == len({folder_of(job, 1) for job in jobs}) == 8
+    assert jobs[0].name == "short · Learning rate 1e-5 · Batch size 16 · seed 7"
+    groups = [job.group for job in jobs if job.group is not None]
+    assert len({group.id for group in groups}) == 1 and groups[0].runs == 8
+    assert [group.setting for group in groups] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert all(job.search is None and expand(job) == (job,) for job in jobs)
+    assert len(expand(searching(RATES, SIZES, budget=3))) == 3
+
+
+def test_whole_parts_of_a_job_are_values_too() -> None:
+    models: tuple[JsonValue, ...] = tuple(
+        {"kind": "checkpoint", "path": f"/models/{name}"} for name in ("small", "large")
+    )
+    jobs = expand(searching(SearchField(path="base_model", values=models)))
+    assert [job.name for job in jobs] == ["short · small", "short · large"]
+    group = jobs[1].group
+    assert group is not None and group.search is not None
+    assert values_of(jobs[1], group.search) == {"base_model": models[1]}
+
+
+def test_combinations_that_break_a_rule_are_left_out() -> None:
+    processes = SearchField(path="hardware.processes", values=(1, 2))
+    sizes = SearchField(path="training.batch_size", values=(1, 2))
+    assert len(first_settings(searching(sizes, processes))) == 3, "2 processes share no batch of 1"
+
+
+@pytest.mark.parametrize("field", [RANGE, RATES], ids=["range", "values"])
+def test_random_combinations_are_new_and_the_same_each_time(field: SearchField) -> None:
+    job = searching(field, SIZES, method="random", budget=4)
+    found = first_settings(job)
+    assert found == first_settings(job) and len({str(one) for one in found}) == 4
+    if field is RANGE:
+        assert all(1e-5 <= float(str(one[RANGE.path])) <= 1e-3 for one in found)
+
+
+@pytest.mark.parametrize(
+    "fields, more, words",
+    [
+        ((SearchField(path="training.speed", values=(1, 2)),), {}, "no field “training.speed”"),
+        ((SearchField(path="name", values=("a", "b")),), {}, "no field “name”"),
+        ((RATES, RATES), {}, "has values twice"),
+        ((SearchField(path="training.batch_size", values=(16, -1)),), {}, "must be at least 1"),
+        ((SearchField(path="training.batch_size", values=(16, 16)),), {}, "the same value twice"),
+        ((SearchField(path="training.seeds", values=(1, 2)),), {}, "values to training.seed,"),
+        ((RANGE,), {}, "a range is for random and tpe"),
+        ((SearchField(path="training.epochs", low=3, high=1),), {"method": "tpe"}, "from low to"),
+        ((SearchField(path="training.epochs"),), {}, "needs values, or a range"),
+        (
+            (SearchField(path="features.vectors", values=("last", "layer sweep")),),
+            {},
+            "layer sweep cannot",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_by_its_field(
+    fields: tuple[SearchField, ...], more: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ValidationError, match=words):
+        searching(*fields, **more)
+
+
+def test_tpe_asks_for_the_next_when_one_has_ended_and_until_its_budget() -> None:
+    job = searching(RATES, SIZES, method="tpe", budget=3)
+    jobs = expand(job)
+    assert len(jobs) == 1, "the others follow from its score"
+    for state in ("queued", "running", "on hold", "stopped"):
+        assert next_question(tried(jobs, None, state=state), True) is None
+    question = next_question(tried(jobs, 0.8), True)
+    assert question is not None and question.trials[0].score == 0.8
+    group = jobs[0].group
+    assert group is not None
+    for number in (1, 2):
+        values = {RATES.path: 3e-5, SIZES.path: (16, 32)[number - 1]}
+        jobs += runs_of_setting(jobs[0], group, number, values)
+    assert jobs[2].training.batch_size == 32 and jobs[2].group is not None
+    assert next_question(tried(jobs, 0.8, 0.7, 0.9), True) is None
+    assert next_question(tried(jobs[:2], 0.8, 0.7), True) is not None
+
+
+def test_a_search_ends_by_time_by_patience_and_by_failures() -> None:
+    grid = expand(searching(RATES, SIZES, hours=1))
+    assert end_of(tried(grid, 0.5), True) is None
+    assert "1 hours" in str(end_of(tried(grid, 0.5, 0.6), True))
+    patient = expand(searching(RATES, SIZES, stop_after=2))
+    assert end_of(tried(patient, 0.5, 0.6, 0.4), True) is None
+    assert "were not better" in str(end_of(tried(patient, 0.6, 0.5, 0.4), True))
+    assert end_of(tried(patient, 0.6, 0.5, 0.4), False) is None, "there lower is better"
+    jobs = expand(searching(RATES, SIZES, method="tpe"))
+    group = jobs[0].group
+    assert group is not None
+    for number, size in ((1, 16), (2, 32)):
+        jobs += runs_of_setting(jobs[0], group, number, {RATES.path: 3e-5, SIZES.path: size})
+    assert "failed" in str(end_of(tried(jobs, None, None, None, state="crashed"), True))
+
+
+def test_seeds_of_a_combination_are_one_trial_with_their_mean() -> None:
+    runs = tried(expand(searching(RATES, SEEDS)), 0.5, 0.7, 0.9)
+    first, second = trials_of(runs)
+    assert (first.state, first.score) == ("finished", pytest.approx(0.6))
+    assert second.score == 0.9 and second.values == {RATES.path: 3e-5}
+
+
+def test_pruning_decides_as_the_median_pruner_of_optuna() -> None:
+    """Over random curves, both directions, at every evaluation."""
+    dice = random.Random(3)
+    decided = []
+    for trial in range(60):
+        higher = trial % 2 == 0
+        curves = [
+            [dice.random() for _ in range(dice.randint(1, 6))] for _ in range(dice.randint(3, 9))
+        ]
+        own = [dice.random() for _ in range(dice.randint(1, 6))]
+        study = optuna.create_study(
+            direction="maximize" if higher else "minimize", pruner=optuna.pruners.MedianPruner()
+        )
+        for curve in curves:
+            best = best_so_far(curve, higher)
+            study.add_trial(
+                optuna.trial.create_trial(value=best[-1], intermediate_values=dict(enumerate(best)))
+            )
+        asked = study.ask()
+        for place, value in enumerate(own):
+            asked.report(value, place)
+        ours = is_below_median(own, [best_so_far(c, higher) for c in curves], higher) is not None
+        assert ours == asked.should_prune(), (own, curves, higher)
+        decided.append(ours)
+    assert 5 < sum(decided) < 55
+
+
+def test_a_pruned_run_says_why_and_one_that_is_good_goes_on(tmp_path: Path) -> None:
+    jobs = expand(searching(RATES, SIZES, method="random", budget=4, prune=True))
+    others = [SearchRun(jobs[1], "finished", 0.8, (0.6, 0.8))] * 5
+    for name, value, stops in (("poor", 0.5, True), ("good", 0.7, False)):
+        run = RunFolder.create(tmp_path / name, jobs[0])
+        hear = pruning(run, others)
+        for event in (
+            Started(pid=1),
+            Prepared(
+                steps=4,
+                parameters=1,
+                examples=1,
+                device="cpu",
+                threads=1,
+                best_metric="validation_accuracy",
+            ),
+            measured("validation_loss", 2, 9.0),
+            measured("validation_accuracy", 2, value),
+        ):
+            run.append(event)
+            hear(event)
+        assert run.stop_wanted() == stops
+        run.append(Ended(outcome="stopped", step=2, problem=run.stop_reason()))
+        found, higher = search_run(run)
+        assert higher and found.score == value and found.has_ended == found.is_pruned == stops
+    reason = RunFolder(tmp_path / "poor").stop_reason()
+    assert reason == (
+        "Pruned at step 2: its best score of 0.5 is worse than 0.6, the median of the other runs "
+        "at this evaluation."
+    )
+    assert is_by_search(reason) and not is_by_search("")

@@ -1,0 +1,93 @@
+"""Event files, read back by Google's protocol buffers with the messages of TensorFlow."""
+
+import struct
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.messages.events import Started, measured
+from engine.runs.folder import RunFolder
+from engine.runs.tensorboard import tag, write_tensorboard
+from tests.engine.runs import fake_worker
+
+AT = datetime(2026, 3, 4, 5, 6, 7, 500_000, tzinfo=UTC)
+
+
+def event_message() -> Any:
+    """The class Event of tensorflow/core/util/event.proto, as far as scalars need it."""
+    file = descriptor_pb2.FileDescriptorProto(name="event.proto", package="tb", syntax="proto3")
+    field = descriptor_pb2.FieldDescriptorProto
+    one, many = field.LABEL_OPTIONAL, field.LABEL_REPEATED
+    shapes = {
+        "Value": [("tag", 1, field.TYPE_STRING, one), ("simple_value", 2, field.TYPE_FLOAT, one)],
+        "Summary": [("value", 1, ".tb.Value", many)],
+        "Event": [
+            ("wall_time", 1, field.TYPE_DOUBLE, one),
+            ("step", 2, field.TYPE_INT64, one),
+            ("file_version", 3, field.TYPE_STRING, one),
+            ("summary", 5, ".tb.Summary", one),
+        ],
+    }
+    for name, parts in shapes.items():
+        message = file.message_type.add(name=name)
+        for part, number, kind, label in parts:
+            typed = {"type": kind} if isinstance(kind, int) else {"type_name": kind, "type": 11}
+            message.field.add(name=part, number=number, label=label, **typed)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("tb.Event"))
+
+
+def records(content: bytes) -> Iterator[bytes]:
+    at = 0
+    while at < len(content):
+        head = content[at : at + 8]
+        (size,) = struct.unpack("<Q", head)
+        (check,) = struct.unpack("<I", content[at + 8 : at + 12])
+        assert check == masked(crc32c(head))
+        record = content[at + 12 : at + 12 + size]
+        (check,) = struct.unpack("<I", content[at + 12 + size : at + 16 + size])
+        assert check == masked(crc32c(record))
+        yield record
+        at += 16 + size
+
+
+def test_every_point_is_an_event(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "night", fake_worker.job())
+    run.append(Started(pid=1, at=AT))
+    points = [("loss", 1, 0.75), ("validation_f1", 300, 0.5), ("loss", 2, float("nan"))]
+    for name, step, value in points:
+        run.append(measured(name, step, value).model_copy(update={"at": AT}))
+    path = write_tensorboard(run, tmp_path / "tb")
+    assert path.parent == tmp_path / "tb" / "night"
+    assert path.name.startswith("events.out.tfevents.1772600767.")
+    kind = event_message()
+    first, _started, *events = [kind.FromString(record) for record in records(path.read_bytes())]
+    assert first.file_version == "brain.Event:2"
+    told = [(e.summary.value[0].tag, e.step, e.summary.value[0].simple_value) for e in events]
+    assert told[:2] == [("training/loss", 1, 0.75), ("validation/f1", 300, 0.5)]
+    assert told[2][:2] == ("training/loss", 2) and told[2][2] != told[2][2]
+    assert all(e.wall_time == pytest.approx(AT.timestamp()) for e in events)
+
+
+def test_a_run_without_events_makes_an_empty_file(tmp_path: Path) -> None:
+    run = RunFolder.create(tmp_path / "night", fake_worker.job())
+    path = write_tensorboard(run, tmp_path / "tb")
+    assert len(list(records(path.read_bytes()))) == 2, "the version, and that it begins"
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("validation_f1_macro", "validation/f1_macro"),
+        ("learning_rate", "training/learning_rate"),
+        ("loss_mlm", "training/loss_mlm"),
+    ],
+)
+def test_metrics_are_grouped(name: str, said: str) -> None:
+    assert tag(name) == said

@@ -1,0 +1,77 @@
+"""One estimate for all runs of a search, from one measured run of each base model."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.messages.estimating import Estimated
+from engine.spec.job import JobSpec
+from engine.spec.search import SearchField, SearchSpec
+from engine.training import estimate as module
+from engine.training.estimate import estimate
+from tests.engine.runs import fake_worker
+
+EPOCHS = SearchField(path="training.epochs", values=(1, 2, 4))
+SIZES = SearchField(path="training.batch_size", values=(16, 64))
+SEEDS = SearchField(path="training.seed", values=(1, 2))
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[JobSpec]:
+    """The jobs that are measured: 10 s an epoch, twice that with the large model."""
+    jobs: list[JobSpec] = []
+
+    def one(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
+        jobs.append(job)
+        large = "large" in str(job.base_model)
+        return Estimated(
+            steps=1,
+            seconds_per_step=1,
+            seconds=10 * job.training.epochs * (2 if large else 1),
+            memory=2000 if large else 1000,
+            available=9000,
+            parameters=1,
+            device="cpu",
+            checkpoint=7,
+            checkpoints=3,
+        )
+
+    monkeypatch.setattr(module, "_estimate", one)
+    return jobs
+
+
+def of(*fields: SearchField, **more: object) -> Estimated:
+    search = SearchSpec.model_validate({"fields": fields, **more})
+    raw = fake_worker.job().model_dump() | {"training": {"epochs": 1}, "search": search}
+    return estimate(JobSpec.model_validate(raw), lambda _: None)
+
+
+def test_the_heaviest_is_measured_and_the_others_follow_from_their_work(
+    measured: list[JobSpec],
+) -> None:
+    found = of(EPOCHS, SIZES, SEEDS)
+    assert (found.runs, found.checkpoints) == (12, 36)
+    assert found.seconds == pytest.approx(2 * 2 * (10 + 20 + 40))
+    assert [job.training.batch_size for job in measured] == [64], "it needs the most memory"
+
+
+def models(*names: str) -> SearchField:
+    values = tuple({"kind": "checkpoint", "path": f"/models/{name}"} for name in names)
+    return SearchField(path="base_model", values=values)
+
+
+def test_each_base_model_is_measured_up_to_four(measured: list[JobSpec]) -> None:
+    found = of(EPOCHS, models("small", "large"))
+    assert found.seconds == pytest.approx(70 + 140) and found.memory == 2000
+    assert len(measured) == 2
+    measured.clear()
+    many = of(models(*map(str, range(8))))
+    assert len(measured) == 4 and many.runs == 8
+    assert many.seconds == pytest.approx(80), "the others are taken to be alike"
+
+
+def test_tpe_is_estimated_by_as_many_random_combinations(measured: list[JobSpec]) -> None:
+    ranged = SearchField(path="training.learning_rate", low=1e-5, high=1e-3, log=True)
+    found = of(ranged, SEEDS, method="tpe", budget=5)
+    assert found.runs == 10 and found.seconds == pytest.approx(100)

@@ -1,0 +1,259 @@
+"""Snapshots: which steps have one, what is in them, and that a disturbed run has the same."""
+
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+
+from engine.atomic_write import MANIFEST, sha256, verify
+from engine.checkpoints.info import checkpoint_info
+from engine.cli import main as command
+from engine.errors import BadCheckpoint
+from engine.messages.events import Event, Measured, Noted, Saved
+from engine.models import checkpoint
+from engine.runs.copying import copied_files
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.snapshots import (
+    count_snapshots,
+    is_snapshot_step,
+    run_of,
+    snapshot,
+    snapshot_folders,
+    snapshots_size,
+)
+from engine.spec.job import JobSpec
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.training.checkpoints import TOKENIZER_SIZE
+from engine.training.estimate import estimate
+from engine.training.snapshots import snapshot_size
+from engine.worker.train import main as work
+from tests.engine.training import small
+from tests.engine.training.finished import notes, trained
+from tests.engine.training.killing import Killer
+
+PYTHIA = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512]  # Biderman et al. 2023, before every 1,000th
+
+
+@pytest.fixture(scope="module")
+def killer() -> Iterator[Killer]:
+    made = Killer()
+    yield made
+    made.close()
+
+
+def steps(run: RunFolder) -> list[int]:
+    return [step_of(folder) for folder in snapshot_folders(run)]
+
+
+def sums(run: RunFolder) -> dict[str, str]:
+    """SHA-256 of all files of all snapshots."""
+    files = (f for f in run.snapshots.rglob("*") if f.is_file())
+    return {f.relative_to(run.snapshots).as_posix(): sha256(f) for f in files}
+
+
+def short(folder: Path, **more: object) -> JobSpec:
+    options = {"steps": 11, "save_every": 4, "evaluate_every": 4, "snapshot_every": 1000}
+    return small.classifying(folder, **options | more)
+
+
+def test_the_steps_are_those_of_pythia() -> None:
+    wanted = [*PYTHIA, *range(1000, 143_001, 1000)]
+    assert [s for s in range(143_001) if is_snapshot_step(s, 1000)] == wanted
+    assert len(wanted) == 154, "as the paper counts them"
+    assert not any(is_snapshot_step(step, 0) for step in range(600))
+
+
+@pytest.mark.parametrize("every", [1, 3, 100, 512, 600, 1000])
+def test_the_count_is_that_of_a_whole_run(every: int) -> None:
+    for last in (1, 2, 3, 100, 511, 512, 513, 600, 1200, 1201):
+        made = {s for s in range(last + 1) if is_snapshot_step(s, every)} | {last}
+        assert count_snapshots(last, every) == len(made), (last, every)
+    assert count_snapshots(1200, 0) == 0
+
+
+def test_a_run_without_the_option_makes_none(tmp_path: Path) -> None:
+    run, _, told = trained(tmp_path / "run", short(tmp_path, snapshot_every=0))
+    assert snapshot_folders(run) == [] and not run.snapshots.exists()
+    assert not any("snapshot" in note for note in notes(told))
+
+
+def test_the_size_is_said_first_and_is_that_of_the_files(tmp_path: Path) -> None:
+    job = short(tmp_path)
+    found = estimate(job, lambda _: None)
+    run, _, told = trained(tmp_path / "run", job)
+    assert steps(run) == [0, 1, 2, 4, 8, 11] and found.snapshots == 6
+    (said,) = (note for note in notes(told) if "snapshot" in note)
+    assert "6 snapshots" in said
+    weights = [(f / "model.safetensors").stat().st_size for f in snapshot_folders(run)]
+    assert found.snapshot <= max(weights) <= found.snapshot + 20_000, "names and shapes beside it"
+    assert found.disk == found.checkpoint * found.checkpoints + 6 * found.snapshot
+    assert snapshots_size(run) <= 6 * max(weights) + TOKENIZER_SIZE
+
+
+@pytest.mark.parametrize("more", [{}, {"ema_decay": 0.9}], ids=["plain", "averaged"])
+def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
+    tmp_path: Path, more: dict[str, object]
+) -> None:
+    """Read by safetensors alone, and through our loader."""
+    run, _, _ = trained(tmp_path / "run", short(tmp_path, **more))
+    saved = safetensors.torch.load_file(run.checkpoint(8) / "model.safetensors")
+    folder = snapshot(run, 8)
+    found = safetensors.torch.load_file(folder / "model.safetensors")
+    assert found.keys() == saved.keys()
+    for name, tensor in found.items():
+        assert tensor.dtype == torch.float16 and torch.equal(tensor, saved[name].half()), name
+    assert {file.name for file in folder.iterdir()} == {"model.safetensors", MANIFEST}
+    loaded, whole = checkpoint.load(folder), checkpoint.load(run.checkpoint(8))
+    assert (loaded.spec, loaded.labels) == (whole.spec, whole.labels)
+    for one, other in zip(loaded.network.parameters(), whole.network.parameters(), strict=True):
+        assert torch.equal(one, other.half().float())
+    info = checkpoint_info(folder)
+    assert info.task == "text_classification" and info.dtype == "float16"
+    assert info.labels == checkpoint_info(run.checkpoint(8)).labels
+    assert Tokenizer.from_folder(folder).tokens == whole.tokenizer.tokens
+    assert run_of(folder) is not None and run_of(run.checkpoint(8)) is not None
+    assert run_of(tmp_path / "models" / "bert") is None
+
+
+def test_a_damaged_snapshot_is_named(tmp_path: Path) -> None:
+    run, _, _ = trained(tmp_path / "run", short(tmp_path))
+    file = snapshot(run, 2) / "model.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(BadCheckpoint, match="damaged"):
+        checkpoint.load(snapshot(run, 2))
+    shared = run.snapshots / "config.json"
+    shared.write_text(
+        shared.read_text().replace('"num_hidden_layers": 2', '"num_hidden_layers": 1')
+    )
+    with pytest.raises(BadCheckpoint, match=r"config\.json"):
+        checkpoint.load(snapshot(run, 4))
+
+
+@pytest.mark.parametrize("place", [("loss", 6), ("loss", 9), ("saving", 12), ("moving", 5)])
+def test_a_killed_run_has_each_snapshot_once_and_identical(
+    killer: Killer, tmp_path: Path, place: tuple[str, int]
+) -> None:
+    job = short(tmp_path)
+    calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
+    assert work(calm.path) == 0
+    shutil.copytree(calm.cache, hurt.cache)
+    assert killer.train(hurt, place) == -signal.SIGKILL
+    for folder in snapshot_folders(hurt):
+        verify(folder)
+    assert killer.train(hurt, None) == 0
+    assert steps(hurt) == steps(calm) == [0, 1, 2, 4, 8, 11]
+    assert sums(hurt) == sums(calm)
+    assert {f.name for f in hurt.snapshots.iterdir()} == {f.name for f in calm.snapshots.iterdir()}
+
+
+class Killed(BaseException):
+    """The end of a process, as nobody can catch it."""
+
+
+def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(tmp_path: Path) -> None:
+    job = short(tmp_path)
+    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
+    assert work(calm.path) == 0
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Saved) and event.step == 8:
+            raise Killed
+
+    with pytest.raises(Killed):
+        work(run.path, hear)
+    assert work(run.path) == 0
+    assert steps(run) == [0, 1, 2, 4, 8, 11] and sums(run) == sums(calm)
+
+
+def test_a_stopped_run_makes_the_rest_when_it_resumes(tmp_path: Path) -> None:
+    job = short(tmp_path)
+    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
+    assert work(calm.path) == 0
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
+            run.ask_stop()
+
+    assert work(run.path, hear) == 0
+    assert steps(run) == [0, 1, 2, 4], "one that was stopped has no last step yet"
+    run.clear_stop()
+    assert work(run.path) == 0
+    assert sums(run) == sums(calm)
+
+
+def test_snapshots_that_a_resumed_run_has_not_reached_are_gone(tmp_path: Path) -> None:
+    """They are of another way: what follows a resume may differ, as on another machine."""
+    job = short(tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    assert work(run.path) == 0
+    for step in (8, 11):
+        shutil.rmtree(run.checkpoint(step))
+    assert steps(run)[-1] == 11
+    seen: list[list[int]] = []
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
+            seen.append(steps(run))
+
+    assert work(run.path, hear) == 0
+    assert seen == [[0, 1, 2, 4]] and steps(run)[-1] == 11
+
+
+def test_losses_are_the_same_with_and_without(tmp_path: Path) -> None:
+    with_them, without = (
+        trained(tmp_path / name, short(tmp_path, dropout=0.1, snapshot_every=every))
+        for name, every in (("with", 3), ("without", 0))
+    )
+    assert all(torch.equal(with_them[1][name], without[1][name]) for name in without[1])
+
+
+def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _, _ = trained(tmp_path / "run", short(tmp_path))
+    copied = {file.relative_to(run.path).as_posix() for file in copied_files(run.path)}
+    assert {"snapshots/config.json", "snapshots/step-00000008/model.safetensors"} <= copied
+    assert command(["checkpoints", str(run.path)]) == 0
+    assert "6 snapshots of steps 0 to 11" in capsys.readouterr().out
+
+
+def test_weights_too_large_for_half_precision_leave_one_out_with_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The training itself is well: it goes through to its end."""
+    real = checkpoint.finite_tensors
+
+    def first_is_large(network: object, dtype: torch.dtype = torch.float32) -> object:
+        if dtype == torch.float16 and not run.snapshots.exists():
+            weight = next(network.parameters())  # type: ignore[attr-defined]
+            kept = weight.detach().clone()
+            with torch.no_grad():
+                weight.view(-1)[0] = 1e6
+                try:
+                    return real(network, dtype)  # type: ignore[arg-type]
+                finally:
+                    weight.copy_(kept)
+                    run.snapshots.mkdir()
+        return real(network, dtype)  # type: ignore[arg-type]
+
+    job = short(tmp_path)
+    run = small.new_run(tmp_path / "run", job)
+    monkeypatch.setattr(checkpoint, "finite_tensors", first_is_large)
+    assert work(run.path) == 0
+    told = [event for event in run.milestones() if isinstance(event, Noted)]
+    assert any("No snapshot of step 0" in note.text for note in told)
+    assert steps(run) == [1, 2, 4, 8, 11]
+
+
+def test_what_a_snapshot_takes_is_half_of_the_weights() -> None:
+    from engine.models.heads import Heads
+    from engine.models.network import Network
+
+    network = Network(small.NETWORK, Heads(mlm=True))
+    assert snapshot_size(network) == 2 * sum(p.numel() for p in network.parameters())

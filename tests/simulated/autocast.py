@@ -1,0 +1,118 @@
+"""What autocast does on the simulated device: the lists of CUDA (aten/src/ATen/autocast_mode.h).
+
+torch knows no list for a device of one's own, and would leave everything in float32. Its lists for
+processors are other ones: there, norms and sums keep the short numbers that they are given. Names
+that no network of encoders calls, such as those of pictures, are left out.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SHORT = (  # computed in the short numbers
+    *("linear", "matmul", "mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "addr"),
+    *("chain_matmul", "linalg_multi_dot", "linalg_vecdot", "einsum", "prelu"),
+    *("_thnn_fused_lstm_cell", "lstm_cell", "scaled_dot_product_attention"),
+)
+FULL = (  # computed in float32
+    *("acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p"),
+    *("reciprocal", "rsqrt", "sinh", "tan", "softplus", "layer_norm", "native_layer_norm"),
+    *("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar", "cosine_similarity", "nll_loss"),
+    *("cosine_embedding_loss", "kl_div", "l1_loss", "smooth_l1_loss", "huber_loss", "mse_loss"),
+    *("margin_ranking_loss", "binary_cross_entropy_with_logits", "dist", "cdist", "logsumexp"),
+    *("renorm", "soft_margin_loss", "triplet_margin_loss"),
+)
+SUMMED = (  # the same, unless the caller says in what
+    *("prod", "softmax.int", "log_softmax.int", "cumprod", "cumsum", "linalg_vector_norm"),
+    *("sum", "sum.dim_IntList"),
+)
+WIDEST = (  # computed in the widest that they are given
+    *("addcdiv", "addcmul", "atan2", "bilinear", "dot", "vdot", "index_put", "scatter_add"),
+)
+KEY = "AutocastPrivateUse1"
+
+
+def register(library: torch.library.Library, name: str) -> torch.library.Library:
+    """Give the device `name` these lists; `library` is one of aten's implementations.
+
+    What comes back must be kept: with it goes the leave of all other operations to pass.
+    """
+    others = torch.library.Library("_", "IMPL")
+    others.fallback(torch.library.fallthrough_kernel, KEY)
+    kinds = ((SHORT, _short), (FULL, _full), (SUMMED, _summed), (WIDEST, _widest))
+    for names, kind in kinds:
+        for operation in names:
+            packet, _, overload = operation.partition(".")
+            found = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            library.impl(operation, kind(found, name), KEY)
+    return others
+
+
+def _short(operation: Any, name: str) -> Callable[..., Any]:
+    def work(*given: Any, **named: Any) -> Any:
+        dtype = torch.get_autocast_dtype(name)
+        with _without():
+            return operation(*_in(given, dtype, name), **_in(named, dtype, name))
+
+    return work
+
+
+def _full(operation: Any, name: str) -> Callable[..., Any]:
+    def work(*given: Any, **named: Any) -> Any:
+        with _without():
+            return operation(*_in(given, torch.float32, name), **_in(named, torch.float32, name))
+
+    return work
+
+
+def _summed(operation: Any, name: str) -> Callable[..., Any]:
+    at = [argument.name for argument in operation._schema.arguments].index("dtype")
+    is_named = operation._schema.arguments[at].kwarg_only
+
+    def work(*given: Any, **named: Any) -> Any:
+        said = named.get("dtype") if is_named or len(given) <= at else given[at]
+        if said is None and _counts(given[0], name):
+            given, named = given[:at], {**named, "dtype": torch.float32}
+        with _without():
+            return operation(*given, **named)
+
+    return work
+
+
+def _widest(operation: Any, name: str) -> Callable[..., Any]:
+    def work(*given: Any, **named: Any) -> Any:
+        dtype = torch.get_autocast_dtype(name)
+        for one in (*given, *named.values()):
+            if _counts(one, name):
+                dtype = torch.promote_types(dtype, one.dtype)
+        with _without():
+            return operation(*_in(given, dtype, name), **_in(named, dtype, name))
+
+    return work
+
+
+def _counts(value: Any, name: str) -> bool:
+    """Whether it is a tensor that autocast may change: of the device, of numbers up to float32."""
+    return (
+        isinstance(value, Tensor)
+        and value.device.type == name
+        and value.is_floating_point()
+        and value.dtype != torch.float64
+    )
+
+
+def _in(value: Any, dtype: torch.dtype, name: str) -> Any:
+    if isinstance(value, list | tuple):
+        return type(value)(_in(one, dtype, name) for one in value)
+    if isinstance(value, dict):
+        return {key: _in(one, dtype, name) for key, one in value.items()}
+    return value.to(dtype) if _counts(value, name) and value.dtype != dtype else value
+
+
+def _without() -> Any:
+    """What is called inside is not cast again."""
+    return torch._C._ExcludeDispatchKeyGuard(
+        torch._C.DispatchKeySet(torch._C._parse_dispatch_key(KEY))
+    )

@@ -1,0 +1,91 @@
+"""The simulated device refuses and counts what a GPU refuses or has to be waited for."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+
+from engine.tasks.sending import sent_together
+from tests.simulated.device import OnDevice, counted, device, parameters_keep_their_identity
+
+
+def layers() -> torch.nn.Sequential:
+    torch.manual_seed(1)
+    return torch.nn.Sequential(
+        torch.nn.Linear(4, 4), torch.nn.GELU(), torch.nn.Softmax(-1), torch.nn.Linear(4, 4)
+    )
+
+
+def test_a_module_moves_learns_and_comes_back_with_the_numbers_of_the_processor() -> None:
+    here, x = layers(), torch.randn(3, 4)
+    here[3].weight = here[0].weight  # tied
+    there = deepcopy(here)
+    with parameters_keep_their_identity():
+        there.to(device())
+    assert isinstance(there[0].weight, OnDevice) and there[0].weight.device == device()
+    assert there[0].weight is there[3].weight
+    for network, given in ((here, x), (there, x.to(device()))):
+        optimiser = torch.optim.AdamW(network.parameters(), lr=0.01)
+        for _ in range(3):
+            network(given).pow(2).sum().backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 0.1)
+            optimiser.step()
+            optimiser.zero_grad()
+    for ours, theirs in zip(here.parameters(), there.parameters(), strict=True):
+        assert torch.equal(ours, theirs.detach().cpu())
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_tensors_of_both_sides_are_refused_together(inference: bool) -> None:
+    with parameters_keep_their_identity():
+        there = layers().to(device())
+    with torch.inference_mode(inference), pytest.raises(RuntimeError, match="of the processor"):
+        there(torch.randn(3, 4))
+
+
+def test_launches_copies_and_waits_are_counted() -> None:
+    here = torch.randn(3, 4)
+    with counted() as counts:
+        there = here.to(device())
+        wide = there.view(4, 3).t()[1:]
+        twice = wide * 2 + torch.tensor(1.0)
+    assert dict(counts.launches) == {"mul": 1, "add": 1} and not counts.waits
+    assert (counts.to_device, counts.to_host) == (1, 0)
+    with counted() as counts:
+        twice.tolist(), float(twice.sum()), twice[twice > 0], twice.nonzero(), twice.cpu()
+    assert counts.to_host == 2
+    assert dict(counts.waits) == {"to host": 2, "_local_scalar_dense": 1, "index": 1, "nonzero": 1}
+
+
+def test_parts_of_a_tensor_share_its_numbers() -> None:
+    whole = torch.zeros(4, device=device())
+    whole[1:3] += 1
+    whole[0] = 5
+    assert whole.tolist() == [5, 1, 1, 0]
+    made = torch.arange(3, device=device()), torch.tensor([1, 2], device=device())
+    assert [one.tolist() for one in made] == [[0, 1, 2], [1, 2]]
+    assert torch.full((2,), 3.0, device=device()).tolist() == [3, 3]
+
+
+def test_numbers_change_places_as_those_of_a_gpu_do() -> None:
+    weight = torch.nn.Parameter(torch.ones(2, device=device()))
+    mean = torch.zeros(2, device=device())
+    weight.data, mean = mean, weight.data
+    assert weight.tolist() == [0, 0] and mean.tolist() == [1, 1]
+
+
+def test_tensors_of_all_kinds_travel_in_one_copy() -> None:
+    given = [
+        *(torch.arange(3), torch.tensor([True, False, True]), torch.randn(2, 3).t()),
+        *(torch.tensor(2.5, dtype=torch.float64), torch.empty(0, dtype=torch.int64)),
+        *(torch.randn(5).to(torch.bfloat16), torch.tensor([7], dtype=torch.int32)),
+    ]
+    here = torch.ones(2, device=device())
+    with counted() as counts:
+        there = sent_together([*given, here], device())
+        assert sent_together([here], device()) == [here]
+    assert counts.to_device == 1 and not counts.waits and not counts.launches
+    assert there.pop() is here
+    for one, moved in zip(given, there, strict=True):
+        assert moved.device == device() and moved.dtype == one.dtype
+        assert torch.equal(moved.cpu(), one)

@@ -1,0 +1,93 @@
+"""The check of a device finds no fault in the simulated one: Explore's questions, predictions,
+families and all else say there what they say on the processor. It finds faults that are put in."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine import cores
+from engine.doctor import bench as benches
+from engine.doctor import checks
+from engine.doctor.bench import Bench
+from engine.doctor.checks import CHECKS, carry_out
+from engine.explore import model_cache
+from engine.spec.training import HardwareSpec
+from engine.training import attention_way, devices, estimate, loop
+from engine.training.devices import Machine, choose
+from engine.worker import answerers
+from tests.simulated.attention import as_on_a_gpu
+from tests.simulated.device import counted, device, parameters_keep_their_identity
+
+CLOSE = 1e-5
+NEAR = ("bf16", "fp16")
+SOME = ("text_classification",)  # every task is in test_training.py
+
+
+def chosen(hardware: HardwareSpec, *given: int, **named: int) -> Machine:
+    """The machine of a job, with the simulated device in the place of a GPU."""
+    if hardware.device != "cuda":
+        return choose(hardware, *given, **named)
+    found = choose(hardware.model_copy(update={"device": "cpu"}), *given, **named)
+    return replace(found, device=device())
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """The doctor's, for `--device cuda`, on a machine that would take bf16 by itself."""
+    with pytest.MonkeyPatch.context() as patch, parameters_keep_their_identity(), as_on_a_gpu():
+        for module in (benches, loop, estimate):
+            patch.setattr(module, "choose", chosen)
+        patch.setattr(model_cache, "_device", lambda name: device() if name == "cuda" else
+                      torch.device(name))  # fmt: skip
+        patch.setattr(answerers, "give_way", lambda: None)
+        patch.setattr(checks, "MEASURED_ON", ("cuda", "sim"))
+        patch.setattr(attention_way, "SECONDS", 0.01)
+        patch.setattr(cores, "threads_worth_trying", lambda: (1,))
+        patch.setattr(devices, "SIDE", 32)
+        patch.setattr(devices, "SECONDS", 0.01)
+        made = benches.bench(tmp_path_factory.mktemp("doctor"), "cuda")
+        made.machine = replace(made.machine, precision_name="bf16")
+        yield made
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
+    name: str, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = {kind: checks.DATA[kind] for kind in SOME}
+    if CHECKS[name] is checks.tasks:
+        monkeypatch.setattr(checks, "DATA", some)
+    monkeypatch.setattr(checks, "WAYS", {})
+    with counted() as counts:
+        found = carry_out(name, bench)
+    assert counts.launches.total() > 10 and found.figures and found.passed, found
+    for figure in found.figures:
+        if figure.most is not None and not any(short in figure.name for short in NEAR):
+            most = max(CLOSE, figure.most if figure.most >= 0.01 else 0.0)
+            assert figure.value is not None and figure.value <= most, figure
+
+
+def test_a_fault_of_the_device_is_found_and_the_other_checks_are_carried_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = torch.nn.functional.scaled_dot_product_attention
+
+    def wrong(q: torch.Tensor, *given: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:
+        if q.device == device() and q.size(2) > 16:
+            raise RuntimeError("no kernel for this")
+        return right(q, *given, **named) * (1.01 if q.device == device() else 1)
+
+    monkeypatch.setattr(checks, "MEASURED_ON", ("cuda",))
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", wrong)
+    families, prediction = carry_out("Model families", bench), carry_out("Prediction", bench)
+    named = {fault.name for fault in families.faults}
+    assert named == {*checks.FAMILIES} - {
+        "deberta-v2",
+        "mpnet",
+    }  # which have attention of their own
+    assert all("no kernel for this" in fault.problem for fault in families.faults)
+    assert all("Traceback" in fault.details for fault in families.faults)
+    assert len(families.figures) == 4 and all(figure.passed for figure in families.figures)
+    assert not prediction.passed and not prediction.faults

@@ -1,0 +1,162 @@
+"""Attention by the kernels of GPUs for any lengths: the numbers of the processor, fewer launches,
+and no wait of the host; and which way is taken."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from engine.messages.events import Prepared
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.precision import AttentionTimes
+from engine.training import attention_way, loop
+from engine.training.attention_way import attention_times, choose_attention
+from engine.training.devices import Machine
+from engine.training.network import set_dropout
+from tests.engine.models.fast.test_unpadded import FAMILIES
+from tests.engine.training import small
+from tests.engine.training.test_loop import metrics
+from tests.simulated.attention import as_on_a_gpu
+from tests.simulated.device import Counts, counted, device, parameters_keep_their_identity
+from tests.simulated.test_training import CLOSE, FEW, Train, on_device
+
+__all__ = ["on_device"]
+LENGTHS = torch.tensor([20, 17, 9, 3])
+
+
+@pytest.fixture(autouse=True)
+def gpu() -> Iterator[None]:
+    with as_on_a_gpu(), parameters_keep_their_identity():
+        yield
+
+
+def learned(
+    network: Network, there: torch.device, short: torch.dtype = torch.float32
+) -> tuple[float, list[torch.Tensor], Counts]:
+    """Loss and gradients of a batch on a device, in short numbers where wanted."""
+    drawn = torch.Generator().manual_seed(5)
+    tokens = torch.randint(5, 40, (4, 20), generator=drawn)
+    real = torch.arange(20) < LENGTHS[:, None]
+    tokens[~real] = 1  # RoBERTa's padding
+    given = [one.to(there) for one in (tokens, torch.zeros_like(tokens), real)]
+    labels = torch.tensor([0, 1, 1, 0]).to(there)
+    plan = network.unpad(LENGTHS.numpy(), 20, None).moved(lambda tensor: tensor.to(there))
+    network.zero_grad()
+    with (
+        counted() as counts,
+        torch.autocast(there.type, dtype=short, enabled=short != torch.float32),
+    ):
+        loss = F.cross_entropy(network.logits(*given, plan), labels)
+        loss.backward()
+    gradients = [p.grad.cpu().clone() for p in network.parameters() if p.grad is not None]
+    return float(loss.detach()), gradients, counts
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_learns_the_same_without_a_wait(family: str) -> None:
+    torch.manual_seed(3)
+    network = Network(FAMILIES[family], Heads(outputs=2)).train()
+    set_dropout(network, 0.0)  # that of the head too
+    loss, gradients, _ = learned(network, torch.device("cpu"))
+    network = deepcopy(network).to(device())
+    _, _, by_rectangles = learned(network, device())
+    network.encoder.nested = True
+    their_loss, theirs, nested = learned(network, device())
+    assert their_loss == pytest.approx(loss, abs=CLOSE)
+    for one, other in zip(gradients, theirs, strict=True):
+        assert torch.allclose(one, other, atol=CLOSE)
+    assert not nested.waits
+    assert bool(nested.launches["_efficient_attention_forward"]) == (
+        network.encoder.relative is None
+    )
+    if network.encoder.relative is None:
+        assert nested.launches.total() < by_rectangles.launches.total()
+
+
+@pytest.mark.parametrize("short", [torch.bfloat16, torch.float16])
+def test_the_kernels_get_short_numbers(short: torch.dtype) -> None:
+    torch.manual_seed(3)
+    network = Network(FAMILIES["bert"], Heads(outputs=2)).train().to(device())
+    expected, _, _ = learned(network, device())
+    network.encoder.nested = True
+    loss, _, counts = learned(network, device(), short)
+    assert loss != expected and loss == pytest.approx(expected, abs=0.02)
+    assert counts.launches["_efficient_attention_forward"] and not counts.waits
+    assert {*counts.products} == {short}
+
+
+def test_a_whole_run_goes_by_the_way_that_was_measured(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small.classifying(tmp_path, **FEW)
+    ours, theirs = (small.new_run(tmp_path / name, job) for name in ("processor", "device"))
+    loop.train(job, ours, ours.append)
+    monkeypatch.setattr(attention_way, "MEASURED_ON", ("sim",))
+    monkeypatch.setattr(attention_way, "attention_times", lambda *_: faster("nested"))
+    steps = on_device(theirs)
+    assert all(step.launches["_efficient_attention_backward"] for step in steps)
+    assert steps[-1].to_device == 1 and dict(steps[-1].waits) == {"_local_scalar_dense": 2}
+    assert metrics(theirs).keys() == metrics(ours).keys()
+    for curve, value in metrics(ours).items():
+        assert metrics(theirs)[curve] == pytest.approx(value, abs=CLOSE), curve
+    (prepared,) = (event for event in theirs.events_after(0)[0] if isinstance(event, Prepared))
+    assert prepared.environment["attention"] == "nested"
+
+
+def faster(way: str) -> AttentionTimes:
+    return AttentionTimes("here", {"rectangles": 2.0, "nested": 2.0} | {way: 1.0})
+
+
+MACHINE = Machine(torch.device("cpu"), "fp32", 1)
+
+
+def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention_way, "MEASURED_ON", ("sim",))
+    monkeypatch.setattr(attention_way, "SECONDS", 0.01)
+    machine = replace(MACHINE, device=device(), precision_name="bf16")
+    encoder = Network(FAMILIES["bert"], Heads(outputs=2)).encoder
+    with counted() as counts:
+        found = attention_times(encoder, machine)
+    assert counts.launches["_efficient_attention_backward"]
+    assert all(found.seconds.values()) and "bf16" in found.of
+    with counted() as counts:
+        assert attention_times(encoder, machine) == found
+    assert not counts.launches
+    monkeypatch.setattr(attention_way, "attention_times", lambda *_: faster("nested"))
+    assert choose_attention(encoder, machine) == "nested" and encoder.nested
+    assert choose_attention(encoder, machine, "rectangles") == "rectangles" and not encoder.nested
+    assert choose_attention(encoder, MACHINE, "nested") == "", "no such kernels there"
+    distances = Network(FAMILIES["deberta-v2"], Heads(outputs=2)).encoder
+    assert choose_attention(distances, machine) == ""
+
+
+def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention_way, "SECONDS", 0.01)
+    refuse = RuntimeError("no kernel for heads of this size")
+    monkeypatch.setattr(attention_way.Unpadded, "gathered", refused(refuse))
+    encoder = Network(FAMILIES["roberta"], Heads(outputs=2)).encoder
+    found = attention_times(encoder, replace(MACHINE, device=device()))
+    assert found.seconds["nested"] == 0 < found.seconds["rectangles"]
+    assert found.fastest == "rectangles"
+
+
+def refused(error: RuntimeError):  # type: ignore[no-untyped-def]
+    gathered = attention_way.Unpadded.gathered
+
+    def one(self, *given):  # type: ignore[no-untyped-def]
+        if self.spans is not None:
+            raise error
+        return gathered(self, *given)
+
+    return one
+
+
+def test_the_two_ways_have_to_differ_clearly() -> None:
+    assert [faster(way).fastest for way in ("nested", "rectangles")] == ["nested", "rectangles"]
+    near = AttentionTimes("here", {"rectangles": 1.05, "nested": 1.0})
+    assert near.fastest == "rectangles"

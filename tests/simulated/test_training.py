@@ -1,0 +1,283 @@
+"""By the way of GPUs, on a device that tests can hold: the numbers of the processor, no tensor in
+the wrong place, and no wait of the host inside a step."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+
+from engine.models.checkpoint import load
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.precision import Precision
+from engine.runs.folder import RunFolder
+from engine.spec.families.bert import BertSpec
+from engine.spec.features import Features
+from engine.spec.job import FromCheckpoint, JobSpec
+from engine.tasks.learner import Batch
+from engine.tasks.text_classification import TextClassificationLearner
+from engine.training import estimate, loop, start
+from engine.training.devices import DTYPES
+from engine.training.not_finite import NotFinite
+from engine.training.prefetch import StepInput
+from engine.training.progress import TrainingProgress
+from engine.training.step import Updated, update
+from engine.training.training_run import TrainingRun
+from tests.engine.models.family_folders import OWN_NETWORKS
+from tests.engine.training import small
+from tests.engine.training.test_families import from_family
+from tests.engine.training.test_loop import final, metrics
+from tests.engine.training.test_loss_scaling import halves, left_out
+from tests.engine.training.test_ranks import adapted
+from tests.simulated.device import Counts, counted, device, parameters_keep_their_identity
+from tests.tasks.test_table import JOBS
+
+CLOSE = 1e-5
+NEAR: dict[Precision, float] = {"bf16": 0.05, "fp16": 0.01}  # of curves from those of fp32
+IN_FP16 = ("text_classification", "question_answering", "pretraining")  # all kinds of losses
+RANKS = (
+    "average_precision",
+    "spearman",
+)  # two scores that are equal but for CLOSE may change places
+FEW = {"steps": 2, "epochs": 1, "save_every": 2, "dropout": 0.0}
+WAYS: dict[str, dict[str, object]] = {
+    "activations computed twice": {"gradient_checkpointing": True},
+    "averaged weights": {"ema_decay": 0.9},
+    "frozen layers": {"frozen_layers": 1},
+    "parts of batches": {"micro_batch_size": 3},
+    "rates by layer": {"layer_lr_decay": 0.8},
+}
+Train = Callable[[RunFolder], list[Counts]]
+
+
+@pytest.fixture
+def on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
+    """`train(run)` on the device; gives what each step asked of it."""
+    choose, there = loop.choose, device()
+
+    def train(run: RunFolder) -> list[Counts]:
+        steps: list[Counts] = []
+
+        def step(training: TrainingRun, given: StepInput) -> Updated:
+            with counted() as counts:
+                updated = update(training, given)
+            steps.append(counts)
+            return updated
+
+        with monkeypatch.context() as patch:
+            patch.setattr(loop, "update", step)
+            patch.setattr(
+                loop,
+                "choose",
+                lambda *given, **named: replace(choose(*given, **named), device=there),
+            )
+            loop.train(run.job(), run, run.append)
+        return steps
+
+    with parameters_keep_their_identity():
+        yield train
+
+
+def check(
+    job: JobSpec, folder: Path, on_device: Train, shorter: tuple[Precision, ...] = ()
+) -> None:
+    """Both draw the same curves, in short numbers nearly; and the device is asked for nothing but
+    the loss and the norm, and gets each batch in one copy."""
+    ours, theirs = (small.new_run(folder / name, job) for name in ("processor", "device"))
+    loop.train(job, ours, ours.append)
+    steps = on_device(theirs)
+    expected, found = metrics(ours), metrics(theirs)
+    assert found.keys() == expected.keys() and len(steps) == job.training.steps
+    for curve, value in expected.items():
+        if not curve[0].endswith(RANKS):
+            assert found[curve] == pytest.approx(value, abs=CLOSE), curve
+    terms = sum(1 for name, step in expected if name.startswith("loss") and step == 1)
+    waits = {"_local_scalar_dense": 1 + max(1, terms - 1)}
+    assert steps[-1].to_host == 0 and dict(steps[-1].waits) == waits
+    parts = -(-job.training.batch_size // (job.training.micro_batch_size or 10_000))
+    assert steps[-1].to_device == parts
+    assert {*steps[-1].products} <= {torch.float32}
+    for precision in shorter:
+        short = small.new_run(folder / precision, halves(job, precision))
+        steps = on_device(short)
+        losses = {curve for curve in expected if "loss" in curve[0]}
+        found = metrics(short)
+        assert any(found[curve] != expected[curve] for curve in losses)
+        for curve in losses:
+            assert found[curve] == pytest.approx(expected[curve], abs=NEAR[precision]), curve
+        assert dict(steps[-1].waits) == waits  # none more, to know whether a gradient overflowed
+        assert steps[-1].to_host == 0 and steps[-1].to_device == parts
+        assert {*steps[-1].products} == {DTYPES[precision]}
+
+
+@pytest.mark.parametrize("kind", JOBS)
+def test_every_task_is_learned_on_a_device_as_on_the_processor(
+    kind: str, on_device: Train, tmp_path: Path
+) -> None:
+    shorter: tuple[Precision, ...] = ("bf16", "fp16") if kind in IN_FP16 else ("bf16",)
+    check(JOBS[kind](tmp_path, **FEW), tmp_path, on_device, shorter)
+
+
+@pytest.mark.parametrize("family", OWN_NETWORKS)
+def test_every_family_is(family: str, on_device: Train, tmp_path: Path) -> None:
+    job = from_family(family, small.classifying(tmp_path), tmp_path, **FEW)
+    check(job, tmp_path, on_device, ("bf16",))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_is(way: str, on_device: Train, tmp_path: Path) -> None:
+    check(small.classifying(tmp_path, **FEW | WAYS[way]), tmp_path, on_device)
+
+
+@pytest.mark.parametrize("probe", ["linear", "bilstm"])
+def test_probes_are(probe: str, on_device: Train, tmp_path: Path) -> None:
+    first = small.new_run(tmp_path / "base", small.classifying(tmp_path, steps=1, epochs=1))
+    loop.train(first.job(), first, first.append)
+    features = Features.model_validate(
+        {"vectors": "sum of last four", "probe": probe, "probe_size": 8}
+    )
+    base = FromCheckpoint(path=first.checkpoint_folders()[-1])
+    update = {"features": features, "base_model": base}
+    job = small.classifying(tmp_path, **FEW).model_copy(update=update)
+    check(job, tmp_path, on_device)
+
+
+def test_a_gradient_that_overflows_in_fp16_skips_its_step_as_on_the_processor(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = partial(TrainingProgress, loss_scale=2.0**24)
+    monkeypatch.setattr(start, "TrainingProgress", begin)
+    job = halves(small.classifying(tmp_path, **FEW | {"steps": 12}))
+    ours, theirs = (small.new_run(tmp_path / name, job) for name in ("processor", "device"))
+    loop.train(job, ours, ours.append)
+    steps = on_device(theirs)
+    skipped = left_out(theirs)
+    assert 4 < len(skipped) < 12 and skipped[:4] == left_out(ours)[:4]
+    assert not steps[0].launches["_fused_adamw_"] and steps[-1].launches["_fused_adamw_"]
+    assert steps[0].waits == steps[-1].waits
+
+
+def test_a_loss_that_is_no_number_is_traced_to_its_examples(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = TextClassificationLearner.losses
+
+    def losses(self: TextClassificationLearner, network: Network, batch: Batch, *whole: Batch):  # type: ignore[no-untyped-def]
+        terms = original(self, network, batch, *whole)
+        return {name: term + batch.targets.log().sum() * 0 for name, term in terms.items()}
+
+    monkeypatch.setattr(TextClassificationLearner, "losses", losses)
+    run = small.new_run(tmp_path / "run", small.classifying(tmp_path, **FEW))
+    with pytest.raises(NotFinite, match=r"[1-7] of its 8 examples cause this: line \d+"):
+        on_device(run)
+
+
+def test_a_batch_that_is_too_large_for_a_device_is_computed_in_parts(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = Batch.to
+
+    def full(self: Batch, there: torch.device) -> Batch:
+        if there == device() and self.size > 4:
+            raise torch.OutOfMemoryError("out of memory")
+        return send(self, there)
+
+    job = small.classifying(tmp_path, **FEW)
+    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
+    loop.train(job, calm, calm.append)
+    monkeypatch.setattr(Batch, "to", full)
+    steps = on_device(run)
+    assert steps[-1].to_device == 2
+    for curve, value in metrics(calm).items():
+        assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
+
+
+def test_time_and_memory_of_a_job_are_measured_on_a_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose = estimate.choose
+    monkeypatch.setattr(
+        estimate, "choose", lambda *a, **n: replace(choose(*a, **n), device=device())
+    )
+    job = small.classifying(tmp_path, **FEW)
+    with parameters_keep_their_identity(), counted() as counts:
+        found = estimate.estimate(job, lambda stage: None)
+    assert counts.launches["_fused_adamw_"] and found.device == "sim:0" and found.seconds > 0
+
+
+def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
+    check(adapted(tmp_path, **FEW), tmp_path, on_device)
+
+
+def test_what_was_learned_on_a_device_is_read_on_the_processor_and_goes_on_there_and_back(
+    on_device: Train, tmp_path: Path
+) -> None:
+    job = small.classifying(tmp_path, **FEW | {"steps": 6})
+    calm, moved = (small.new_run(tmp_path / name, job) for name in ("calm", "moved"))
+    on_device(calm)
+    loop.train(job, moved, moved.append, lambda: small.has_seen(moved, 2))
+    on_device(moved)
+    assert metrics(moved).keys() == metrics(calm).keys()
+    for curve, value in metrics(calm).items():
+        assert metrics(moved)[curve] == pytest.approx(value, abs=CLOSE), curve
+    network = load(calm.checkpoint_folders()[-1]).network
+    assert {p.device.type for p in network.parameters()} == {"cpu"}
+
+
+def test_a_run_on_a_device_that_is_stopped_and_resumed_changes_nothing(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small.classifying(tmp_path, **FEW | {"steps": 6})
+    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+    on_device(calm)
+    monkeypatch.setattr(loop, "stop_agreed", lambda run: run.progress.step == 3)
+    on_device(stopped)
+    monkeypatch.undo()
+    on_device(stopped)
+    assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
+
+
+SPEC = BertSpec(
+    vocab_size=60,
+    hidden_size=24,
+    layers=12,
+    heads=12,
+    intermediate_size=48,
+    max_positions=40,
+    dropout=0.0,
+    attention_dropout=0.0,
+)
+
+
+@pytest.mark.parametrize("lengths, bound", [((20, 20, 20, 20), 1.2), ((20, 17, 9, 3), 1.35)])
+def test_a_step_launches_little_more_than_that_of_transformers(
+    lengths: tuple[int, ...], bound: float
+) -> None:
+    """Twelve layers of tiny width, forward and back: what is launched is that of the base model.
+
+    Attention goes through rows of a length together; here each length more costs launches, which
+    are fewer on a GPU, where attention is one of the library's.
+    """
+    config = transformers.BertConfig(
+        vocab_size=60, hidden_size=24, num_hidden_layers=12, num_attention_heads=12,
+        intermediate_size=48, max_position_embeddings=40, hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0, num_labels=2,
+    )  # fmt: skip
+    theirs = transformers.BertForSequenceClassification(config).train().to(device())
+    ours = Network(SPEC, Heads(outputs=2)).train().to(device())
+    tokens, labels = torch.randint(5, 60, (4, 20)), torch.tensor([0, 1, 1, 0])
+    real = torch.arange(20) < torch.tensor(lengths)[:, None]
+    there = [value.to(device()) for value in (tokens, torch.zeros_like(tokens), real, labels)]
+    with counted() as wanted:
+        theirs(there[0], attention_mask=there[2].long(), labels=there[3]).loss.backward()
+    plan = ours.unpad(real.sum(1).numpy(), 20, None)
+    with counted() as found:
+        moved = plan.moved(lambda tensor: tensor.to(device()))
+        logits = ours.logits(*there[:3], moved)
+        torch.nn.functional.cross_entropy(logits, there[3]).backward()
+    assert not found.waits
+    assert found.launches.total() <= bound * wanted.launches.total()

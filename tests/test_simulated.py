@@ -1,0 +1,24 @@
+"""The way of GPUs on the simulated device: the tests of `tests/simulated`, in their own process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.simulated.conftest import OWN_PROCESS
+
+FOLDER = Path(__file__).parent / "simulated"
+
+
+@pytest.mark.first
+@pytest.mark.timeout(1200)
+def test_the_way_of_gpus_on_a_simulated_device() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FOLDER)]
+    environment = {**os.environ, OWN_PROCESS: "1"}
+    done = subprocess.run(
+        command, cwd=FOLDER.parents[1], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]
+    assert " passed" in done.stdout and "skipped" not in done.stdout
