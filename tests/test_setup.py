@@ -227,3 +227,8 @@ def test_the_script_for_system_packages_is_sound():
     wrong = subprocess.run(["sh", str(script), "--bogus"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "--gui-tests" in wrong.stdout
+
+
+def test_the_environment_is_ignored_by_git_even_where_it_is_a_link():
+    # “.venv/” would match a folder alone
+    assert ".venv" in (REPOSITORY / ".gitignore").read_text("utf-8").splitlines()
