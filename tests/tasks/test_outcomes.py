@@ -69,6 +69,7 @@ def test_the_rows_are_kept_with_their_cells_and_facts(said: Said, tmp_path: Path
         "mapping": dataset.spec.mapping.model_dump(),
         "model": "Run",
         "step": 3,
+        "precision": "",
         "best_metric": "",
         "metrics": said.collected.report().metrics(),
     }

@@ -278,7 +278,7 @@ def _paint_box(
 
 
 def _table(drawn: Drawn) -> Table:
-    header = (tr("Made from"), tr("Kind"), tr("Made"), tr("Kind"), tr("How"))
+    header = (tr("Made from"), tr("Kind"), tr("Made"), tr("Kind of what was made"), tr("How"))
     rows = [
         (*drawn.texts[edge.source], *drawn.texts[edge.target], translated(edge.how))
         for edge in drawn.edges
