@@ -60,7 +60,7 @@ class Home:
             problem = (
                 phrase("The path of the home folder {path} is too long.", path=path)
                 if is_text(path)
-                else phrase("The home folder {path} has a name that is no text.", path=path)
+                else phrase("The home folder {path} has a name that is not valid text.", path=path)
             )
             advice = phrase("Choose another one: set BERT_STUDIO_HOME, or unset it.")
             raise StudioError(problem, advice)

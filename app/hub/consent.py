@@ -28,8 +28,8 @@ def ask_first(owner: QWidget, settings: Settings, act: Callable[[], object]) -> 
         tr(
             "BERT Studio will contact {0}, and the servers that it names for the files. It sends "
             "the name of the model or the words that you search, its version, and your token if "
-            "you set one. Your data and models stay here unless you send one. This is asked only "
-            "once; the settings take it back."
+            "you set one. Your data and models stay here unless you send one. You are asked "
+            "only once; Settings has a switch to change it."
         ).format(host()),
         [Choice("contact", tr("&Contact it"), "primary"), Choice("cancel", tr("Cancel"))],
         answered,

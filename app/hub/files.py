@@ -35,10 +35,12 @@ def said_of(plan: Planned) -> str:
         tr("Revision {0}.").format(plan.revision[:12]),
     ]
     if plan.fetched:
-        said.append(tr("{0} of it are here already.").format(numbers.size(plan.fetched)))
+        said.append(tr("{0} already downloaded.").format(numbers.size(plan.fetched)))
     needed, free = numbers.size(plan.needed), numbers.size(plan.disk_free)
     if plan.needed > plan.disk_free:
-        said.append(tr("There is no room: it needs {0}, and {1} are free.").format(needed, free))
+        said.append(
+            tr("Not enough disk space: it needs {0}, and {1} are free.").format(needed, free)
+        )
     else:
         said.append(tr("It needs {0} on the disk; {1} are free.").format(needed, free))
     return " ".join(said)

@@ -88,7 +88,7 @@ class BaselineLine(QWidget):
             verdict = self.tr("The model beats them.")
         else:
             verdict = self.tr(
-                "The model is not surely better than {0}. What usually helps: more or cleaner "
+                "The model is not clearly better than {0}. What usually helps: more or cleaner "
                 "training rows, more epochs, another learning rate, a larger base model."
             ).format(", ".join(unbeaten))
         self.said.set_style("warn" if unbeaten else "good")

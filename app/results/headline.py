@@ -56,8 +56,8 @@ class Headline(QWidget):
             if is_exact
             else tooltip(
                 self.tr(
-                    "A run is evaluated in the precision that it trains in. Explore says in which "
-                    "it computes; in another one the last digits differ."
+                    "A run is evaluated in the precision it trains in. Explore says which one it "
+                    "computes in; in another one the last digits can differ."
                 )
             )
         )

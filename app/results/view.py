@@ -234,8 +234,8 @@ class ResultsView(QWidget):
             self,
             self.tr("Score the test rows?"),
             self.tr(
-                "The test rows are for the end: once you choose a model by their score, it is too "
-                "good. How often they were scored is shown beside the score."
+                "Keep the test rows for the end: once a model is chosen by their score, the score "
+                "is too optimistic. How often they were scored is shown beside the score."
             ),
             (
                 Choice("score", self.tr("Score the test rows"), "primary"),

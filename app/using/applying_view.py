@@ -40,7 +40,7 @@ NAME_CHARACTERS = 100  # of a column in a list
 class ApplyingDialog(StagesDialog):
     """What is wanted with the first rows, then how far it is, then how it ended.
 
-    The window can be used meanwhile. The button of the progress stops the work and stays here.
+    You can keep using the window. The button of the progress stops the work and stays here.
     """
 
     def __init__(self, studio: Studio, state: ApplyingState, owner: QWidget) -> None:
@@ -51,7 +51,7 @@ class ApplyingDialog(StagesDialog):
         self.progress = StageProgress(
             self.tr("Progress of the predictions"),
             self.tr(
-                "The window can be used meanwhile. Rows that are predicted are kept when you "
+                "You can keep using the window. Rows that are predicted are kept when you "
                 "stop, and you can continue later."
             ),
         )

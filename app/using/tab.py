@@ -153,7 +153,7 @@ class UseTab(QWidget):
         self.none.setText(
             self.tr("There is no checkpoint yet.")
             if self.checkpoint is None
-            else self.tr("This model has not been fine-tuned, so that it predicts no labels.")
+            else self.tr("This model has not been fine-tuned, so it predicts no labels.")
         )
         if task is not None and info is not None and self.checkpoint is not None:
             state = TryingState(self._studio, self.checkpoint, task)

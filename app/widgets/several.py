@@ -103,7 +103,7 @@ class SeveralValues(QWidget):
                 "" if low < high else tr("The range must go from the lower to the higher number.")
             )
         if len(values) < 2:
-            return tr("Give at least two values with commas between them, or a range.")
+            return tr("Give at least two values separated by commas, or a range.")
         if any(isinstance(value, str) for value in values) and self.line is not None:
             return tr("Each value must be a number.")
         if len({repr(value) for value in values}) < len(values):
@@ -128,7 +128,7 @@ class SeveralValues(QWidget):
             self.line.setMaxLength(LONGEST_LINE)
             self.line.setMinimumWidth(LINE_WIDTH)
             self.line.setAccessibleName(tr("Values of {0}").format(self._title))
-            self.line.setPlaceholderText(tr("Values with commas between them, or 1e-5..1e-3"))
+            self.line.setPlaceholderText(tr("Values separated by commas, or 1e-5..1e-3"))
             self.line.textChanged.connect(lambda _: self._on_edited())
             return self.line
         whole = QWidget()

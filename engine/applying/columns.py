@@ -76,7 +76,7 @@ def check_threshold(chunk: pa.Table, threshold: float | None) -> None:
     """Raise StudioError where there is a threshold and the model says no probability."""
     if threshold is not None and chunk.num_rows and chunk[CERTAINTY].null_count == chunk.num_rows:
         raise StudioError(
-            phrase("This model predicts without probabilities, so that no row can be unsure."),
+            phrase("This model predicts without probabilities, so no row can be unsure."),
             phrase("Leave out the threshold."),
         )
 

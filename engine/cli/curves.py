@@ -20,7 +20,8 @@ def export_curves(
     runs: Annotated[list[Path], typer.Argument(help="Run folders.")],
     to: Annotated[Path, typer.Option(help="The folder for TensorBoard or MLflow.")],
     form: Annotated[
-        Literal["tensorboard", "mlflow"], typer.Option("--format", help="Who reads the curves.")
+        Literal["tensorboard", "mlflow"],
+        typer.Option("--format", help="The program that reads the curves."),
     ] = "tensorboard",
     follow: Annotated[
         bool, typer.Option("--follow", help="Add to them until the runs have ended.")

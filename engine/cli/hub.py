@@ -52,7 +52,7 @@ def push(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
     name: Annotated[str, typer.Argument(help="Its name on the hub: owner/model.")],
     public: Annotated[
-        bool, typer.Option("--public", help="Everybody may see it. Default: only you.")
+        bool, typer.Option("--public", help="Everyone can see it. Default: only you.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list the files; opens no connection.")

@@ -49,7 +49,7 @@ def lineage(
         say(f"  {_line(known.nodes[other])}")
     if len(after) > MOST_LISTED:
         say(f"  and {len(after) - MOST_LISTED:,} more")
-    say("", "Needed to make it again:")
+    say("", "Needed to reproduce it:")
     for line in as_text(needed_for(known, key)):
         say(f"  {line}")
 
@@ -71,7 +71,7 @@ def _key_of(known: Lineage, home: Home, thing: Path) -> str:
                 thing=str(thing)[-200:],
                 home=home.root,
             ),
-            phrase("Name one of the window, or its folder."),
+            phrase("Give its name as the window shows it, or its folder."),
         )
     return found
 

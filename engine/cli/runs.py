@@ -62,7 +62,7 @@ def checkpoints(
     if delete is not None:
         lost = check_removal(run, delete)
         if lost and not force:
-            raise StudioError(lost, phrase("Say --force if you are sure."))
+            raise StudioError(lost, phrase("Add --force if you are sure."))
         shutil.rmtree(run.checkpoint(delete))
     total = 0
     for kept in retained_checkpoints(run):

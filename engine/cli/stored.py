@@ -30,7 +30,7 @@ def needed_dataset(given: Path) -> Dataset:
     if folder is None:
         raise StudioError(
             phrase("There is no stored data set {given}.", given=str(given)[-200:]),
-            phrase("Name one of the Data page, or its folder."),
+            phrase("Give its name as the Data page shows it, or its folder."),
         )
     return open_dataset(folder)
 

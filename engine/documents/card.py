@@ -195,7 +195,7 @@ def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> s
     if part != "test":
         return ""
     return phrase(
-        "The test rows were scored {n} time(s); a score loses its worth with it.",
+        "The test rows were scored {n} time(s); each time makes the score less reliable.",
         n=len(looks_in(run.results, predictions.facts.fingerprint)),
     )
 

@@ -136,7 +136,7 @@ def _read(network: Network, question: AblationQuestion) -> Tensor:
         found = np.zeros(0)
     if found.shape != wanted:
         raise StudioError(
-            phrase("The means of the heads are not there any more."),
+            phrase("The means of the heads are no longer available."),
             phrase("Switch all heads on, and choose the mean again."),
         )
     return torch.from_numpy(found)

@@ -104,19 +104,19 @@ def explained(error: BaseException, model: str, repo: HubKind = "model") -> Stud
     match error:
         case OfflineModeIsEnabled():
             return StudioError(
-                phrase("HF_HUB_OFFLINE is set, so nothing is asked of the hub."),
+                phrase("HF_HUB_OFFLINE is set, so the hub is not contacted."),
                 phrase("Unset it and start BERT Studio again."),
                 details,
             )
         case HFValidationError() if repo == "dataset":
             return StudioError(
-                phrase("“{name}” is no name of a data set on the hub.", name=name),
+                phrase("“{name}” is not the name of a data set on the hub.", name=name),
                 phrase("Names are written as owner/name, for instance stanfordnlp/sst2."),
                 details,
             )
         case HFValidationError():
             return StudioError(
-                phrase("“{name}” is no name of a model on the hub.", name=name),
+                phrase("“{name}” is not the name of a model on the hub.", name=name),
                 phrase(
                     "Names are written as owner/model, for instance google-bert/bert-base-cased."
                 ),
@@ -163,7 +163,7 @@ def _refused(status: int, name: str, details: str) -> StudioError:
         case 401:
             return StudioError(
                 phrase("The hub does not accept your token for {name}.", name=name),
-                phrase("Set another token under Settings, or forget the one that is kept."),
+                phrase("Set another token under Settings, or remove the saved one."),
                 details,
             )
         case 403:

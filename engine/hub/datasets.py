@@ -55,7 +55,7 @@ def address_in(text: str) -> Address:
     found = WRITTEN.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
     if found is None:
         raise StudioError(
-            phrase("“{name}” is no name of a data set on the hub.", name=shown(text)), ADVICE
+            phrase("“{name}” is not the name of a data set on the hub.", name=shown(text)), ADVICE
         )
     return Address(found["name"], found["subset"] or "", found["revision"] or "")
 

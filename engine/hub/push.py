@@ -61,7 +61,7 @@ def push(checkpoint: Path, model: str, private: bool, tell: Tell) -> Pushed:
     planned = plan(checkpoint, model, private)
     api = client.api()
     with client.hub_errors(model):
-        tell(Working(stage=phrase("Asking {host}", host=planned.host)))
+        tell(Working(stage=phrase("Contacting {host}", host=planned.host)))
         try:
             api.create_repo(model, private=private, exist_ok=True)
         except HfHubHTTPError as error:

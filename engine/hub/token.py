@@ -32,7 +32,7 @@ def keep(token: str) -> None:
     token = token.strip()
     if len(token) > MAX_LENGTH or any(not 32 < ord(character) < 127 for character in token):
         raise StudioError(
-            phrase("This is no token of the hub."),
+            phrase("This is not a token of the hub."),
             phrase("Copy it whole from your settings on the hub; it begins with hf_."),
         )
     try:
@@ -44,7 +44,7 @@ def keep(token: str) -> None:
         return  # there was none
     except (KeyringError, OSError) as error:
         raise StudioError(
-            phrase("The keyring of this system cannot be used, so the token was not kept."),
+            phrase("The keyring of this system cannot be used, so the token was not saved."),
             phrase("Set it as the environment variable HF_TOKEN before you start BERT Studio."),
             str(error),
         ) from error

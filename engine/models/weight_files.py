@@ -243,7 +243,7 @@ def _joined(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
     if not owner or len(owner) > MOST_TENSORS:
         raise BadCheckpoint(
             phrase(
-                "{names} contains {count} tensors, which is no model that BERT Studio knows.",
+                "{names} contains {count} tensors, which is not a model that BERT Studio supports.",
                 names=names[0],
                 count=len(owner),
             ),

@@ -72,11 +72,12 @@ class RecordMoved(StudioError):
     def __init__(self, path: Path) -> None:
         super().__init__(
             phrase(
-                "The run database {path} was moved, replaced or deleted while BERT Studio uses it.",
+                "The run database {path} was moved, replaced or deleted while BERT Studio was "
+                "using it.",
                 path=path.name,
             ),
             phrase(
-                "Nothing more is recorded. Put it back, or start BERT Studio again: runs train on,"
+                "Nothing more is recorded. Put it back, or start BERT Studio again: runs continue,"
                 " and are then listed from their folders."
             ),
         )

@@ -146,7 +146,8 @@ def _say_again(run: Run, said: Words | None) -> None:
 
 def _nameless(path: Path) -> Phrase:
     return phrase(
-        "The folder {folder} in {parent} has a name that is no text. Rename it to have it listed.",
+        "The folder {folder} in {parent} has a name that is not valid text. Rename it to "
+        "have it listed.",
         folder=path.name,
         parent=path.parent.name,
     )

@@ -29,7 +29,7 @@ class Numbers:
 
     @property
     def residuals(self) -> NDArray[np.float64]:
-        """Predicted less gold, float64 [N]."""
+        """Predicted minus gold, float64 [N]."""
         return self.predicted - self.gold
 
 

@@ -133,7 +133,7 @@ def _predicted(predictions: Predictions) -> NDArray[np.float64]:
 
 @once
 def _residual(predictions: Predictions) -> NDArray[np.float64]:
-    """Predicted less gold."""
+    """Predicted minus gold."""
     return _predicted(predictions) - _gold(predictions)
 
 

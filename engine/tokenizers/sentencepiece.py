@@ -134,7 +134,7 @@ def read_model(path: Path) -> Model:
         ) from error
     if kind != UNIGRAM:
         raise BadCheckpoint(
-            phrase("{path} is a SentencePiece model that is no Unigram.", path=path.name),
+            phrase("{path} is a SentencePiece model, but not a Unigram one.", path=path.name),
             phrase(
                 "Add the model's tokenizer.json; to get one, load the tokenizer with transformers "
                 "and save it again."

@@ -287,7 +287,7 @@ def _check_texts(step: dict[str, Any], path: Path) -> None:
             )
     for name in ("content", "prepend"):
         if len(str(step.get(name, ""))) > LONGEST_TEXT:
-            raise _unsupported(path, phrase("it puts long texts in"))
+            raise _unsupported(path, phrase("it inserts a text that is too long"))
 
 
 def _check_model(model: dict[str, Any], path: Path) -> None:

@@ -80,7 +80,7 @@ class GettingData(HubWork):
     def plan(self, name: str) -> None:
         """Ask for the list of its files."""
         question = PlanData(name=name, folder=self._studio.home.downloads)
-        self._fetch(question, self._on_planned, self.tr("Asking for the files of {0}").format(name))
+        self._fetch(question, self._on_planned, self.tr("Listing the files of {0}").format(name))
 
     def _fetch(self, question: Question, answered: Callable[[Answer], object], title: str) -> None:
         self.begin(
@@ -88,7 +88,7 @@ class GettingData(HubWork):
             answered,
             title,
             self.tr("Progress of the download"),
-            self.tr("If you stop it, the same download continues later where it ended."),
+            self.tr("If you stop it, the download resumes from there next time."),
         )
 
     def _on_planned(self, answer: Answer) -> None:

@@ -25,9 +25,9 @@ class Sending(HubWork):
         name.setPlaceholderText(self.tr("owner/model"))
         name.setMaxLength(MAX_NAME)
         name.setAccessibleName(self.tr("Name on the hub"))
-        public = Switch(self.tr("Everybody may see it"), False)
+        public = Switch(self.tr("Everyone can see it"), False)
         seen = QHBoxLayout()
-        seen.addWidget(Text(self.tr("Everybody may see it")), 1)
+        seen.addWidget(Text(self.tr("Everyone can see it")), 1)
         seen.addWidget(public)
 
         def answered(key: str) -> None:
@@ -39,7 +39,7 @@ class Sending(HubWork):
             self.tr("Send “{0}” to the hub").format(model.name),
             self.tr(
                 "Under which name? Nothing is sent before you have seen the list of files. The "
-                "model is private unless you say that everybody may see it."
+                "model is private unless you make it public."
             ),
             [
                 Choice("list", self.tr("&List the files"), "primary"),
@@ -63,7 +63,7 @@ class Sending(HubWork):
             if key == "send":
                 ask_first(self._owner, self._studio.settings, lambda: self._push(model, plan))
 
-        who = self.tr("Only you see it.") if plan.private else self.tr("Everybody sees it.")
+        who = self.tr("Only you can see it.") if plan.private else self.tr("Everyone can see it.")
         said = self.tr("%Ln file(s), {0}, to {1}.", "", len(plan.files))
         dialogs.ask(
             self._owner,
@@ -86,9 +86,9 @@ class Sending(HubWork):
             question,
             pushed,
             self.tr("Sending {0} to {1}").format(plan.model, plan.host),
-            self.tr("Progress of the sending"),
+            self.tr("Upload progress"),
             self.tr(
-                "The window can be used meanwhile. The model appears on the hub once all files "
+                "You can keep using the window. The model appears on the hub once all files "
                 "are sent; if you stop before, its page there stays empty."
             ),
         )

@@ -99,7 +99,7 @@ def origin_of(model: ModelEntry) -> str:
     if model.origin == "imported":
         return tr("Imported into your home folder.")
     if model.origin == "elsewhere":
-        return tr("Used where it lies, without a copy: {0}").format(model.path)
+        return tr("Used in place, without a copy: {0}").format(model.path)
     if model.best:
         return tr("The best checkpoint of its run, at step {0}.").format(numbers.count(model.step))
     return tr("A checkpoint of a run, at step {0}.").format(numbers.count(model.step))

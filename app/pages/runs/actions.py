@@ -123,7 +123,7 @@ def star_text(rows: Rows) -> str:
 def archive_text(rows: Rows) -> str:
     """What “Archive” does for these runs."""
     archived = bool(rows) and all(row.archived for row in rows)
-    return tr("Take out of the arc&hive") if archived else tr("Arc&hive")
+    return tr("Unarc&hive") if archived else tr("Arc&hive")
 
 
 def newer_text(rows: Rows) -> str:

@@ -76,7 +76,7 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     ask(
         owner,
         tr("Tags of {0}").format(name),
-        tr("Words by which you find runs again, with commas between them."),
+        tr("Words to find runs by, separated by commas."),
         [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
         answer,
         [field],

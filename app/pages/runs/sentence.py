@@ -312,10 +312,10 @@ class _Reader:
         """A value that fits the field and the operator."""
         number = as_number(token.text)
         if facts.is_number and number is None and operator not in ("contains", "lacks"):
-            said = tr("“{0}” is no number, and “{1}” is one.")
+            said = tr("“{0}” is not a number, but “{1}” is.")
             raise SentenceError(said.format(token.text, facts.title()), token.start, token.end)
         if operator in ORDERS and number is None and not DATE.fullmatch(token.text):
-            said = tr("“{0}” is no number: compare texts with “is” or “contains”.")
+            said = tr("“{0}” is not a number: compare texts with “is” or “contains”.")
             raise SentenceError(said.format(token.text), token.start, token.end)
         return token.text
 

@@ -78,7 +78,7 @@ class Elsewhere(QWidget):
             if key == "cancel":
                 return
             given = field.text() if key == "keep" else ""
-            done = self.tr("The token was kept.") if given else self.tr("There is no token now.")
+            done = self.tr("The token was saved.") if given else self.tr("The token was removed.")
             notices = self._studio.notices
             background.run(
                 self, lambda: token.keep(given), lambda _: notices.say(done), notices.show
@@ -88,10 +88,10 @@ class Elsewhere(QWidget):
             self.token,
             self.tr("Token for the Hugging Face Hub"),
             self.tr(
-                "Copy it from your settings on the hub. It is sent to the hub alone. An empty one "
-                "forgets the one before."
+                "Copy it from your settings on the hub. It is only sent to the hub. Leave it "
+                "empty to remove the saved one."
             ),
-            [Choice("keep", self.tr("&Keep it"), "primary"), Choice("cancel", self.tr("Cancel"))],
+            [Choice("keep", self.tr("&Save"), "primary"), Choice("cancel", self.tr("Cancel"))],
             answered,
             [field],
         )

@@ -84,7 +84,7 @@ class NoAnswerPicture(ChartPicture):
         assert self.measured is not None
         curve = self.measured.curve
         if curve is None:
-            return self.tr("Every question has an answer, so that there is no threshold.")
+            return self.tr("Every question has an answer, so there is no threshold.")
         f1, exact = curve.at(self.threshold)
         return self.tr(
             "No answer where it scores more than {0} above the best answer: F1 {1}, exact match "

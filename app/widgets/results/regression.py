@@ -102,7 +102,7 @@ class ScatterPicture(ChartPicture):
         self.show_chart(
             chart,
             self.tr("On the dashed line both are equal."),
-            self.tr("Click a stretch of gold to list its rows."),
+            self.tr("Click a range of gold values to list its rows."),
         )
 
 
@@ -119,7 +119,7 @@ class ResidualPicture(ChartPicture):
         edges = np.array([zone[:2] for zone in measured.zones])
         counts = np.array(measured.counts, dtype=np.float64)
         chart = Chart(
-            self.tr("Predicted less gold"),
+            self.tr("Predicted minus gold"),
             self.tr("Rows"),
             (float(edges.min()), float(edges.max())),
             (0, float(counts.max())),

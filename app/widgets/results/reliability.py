@@ -123,7 +123,7 @@ class ReliabilityPicture(ChartPicture):
             return self.tr("No row has a probability and a label.")
         said = self.tr("Expected calibration error (ECE) {0}.").format(numbers.percent(error))
         if error < BELIEVED:
-            said += " " + self.tr("The probabilities can be taken at their word.")
+            said += " " + self.tr("The probabilities can be trusted.")
         elif excess > 0:
             said += " " + self.tr(
                 "The model is overconfident: it is right less often than it says."

@@ -113,7 +113,7 @@ class _Rows:
             where = phrase("the data set") if self._part is None else self._part
             raise BadFile(
                 self._file,
-                phrase("“{cell}” is the number of no row.", cell=said[:60]),
+                phrase("no row has the number “{cell}”.", cell=said[:60]),
                 phrase(
                     "Rows of {where} have the numbers 0 to {last}.",
                     where=where,

@@ -464,7 +464,7 @@ def test_a_result_is_compared_with_a_file_of_predictions(
     "baseline, said",
     [
         (["bad"] * 60, "The model beats them."),
-        (["good"] * 60, "The model is not surely better than Majority. What usually helps:"),
+        (["good"] * 60, "The model is not clearly better than Majority. What usually helps:"),
     ],
 )
 def test_the_score_stands_beside_baselines(

@@ -170,7 +170,7 @@ def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub: Hub, tmp_path: Pat
         plan(Address(NAME), tmp_path)
     with pytest.raises(StudioError, match="no data set somebody/nothing"):
         plan(Address("somebody/nothing"), tmp_path)
-    with pytest.raises(StudioError, match="no name of a data set"):
+    with pytest.raises(StudioError, match="not the name of a data set"):
         address_in("two words")
     gated = hub.repos[f"datasets/{NAME}"] = Repo({"train.csv": CSV}, gated=True)
     with pytest.raises(StudioError, match="is gated"):

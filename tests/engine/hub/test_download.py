@@ -212,7 +212,7 @@ def test_what_the_hub_knows_not_is_said(hub: Hub, repo: Repo, tmp_path: Path) ->
     for name, revision, said in (
         ("somebody/nothing", "", "no model somebody/nothing, or it is private"),
         (NAME, "v9", "no such revision"),
-        ("a b", "", "is no name of a model"),
+        ("a b", "", "is not the name of a model"),
     ):
         with pytest.raises(StudioError, match=said):
             plan(name, revision, tmp_path)
@@ -322,5 +322,5 @@ def test_a_token_is_kept_and_forgotten(keys: Memory) -> None:
     token.keep("")
     token.keep("")
     assert token.known() is None
-    with pytest.raises(StudioError, match="no token"):
+    with pytest.raises(StudioError, match="not a token"):
         token.keep("two words")

@@ -83,7 +83,7 @@ def test_what_cannot_be_sent_is_said(hub: Hub, checkpoint: Path, tmp_path: Path)
     with pytest.raises(StudioError, match="does not know who sends this") as refusal:
         push(checkpoint, NAME, private=True, tell=lambda _: None)
     assert "token" in refusal.value.advice
-    for name, said in (("tiny", "whose model it is"), ("a b/c", "no name of a model")):
+    for name, said in (("tiny", "whose model it is"), ("a b/c", "not the name of a model")):
         with pytest.raises(StudioError, match=said):
             plan(checkpoint, name, private=True)
     (tmp_path / "empty").mkdir()

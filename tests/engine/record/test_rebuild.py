@@ -264,7 +264,7 @@ def test_a_folder_whose_name_is_no_text_is_told_and_hides_no_other(
         (Path(os.fsdecode(strange)) / file).write_text("{}")
     found = refill(record, home)
     assert found.added == ["good"]
-    assert len(found.problems) == 1 and "no text" in found.problems[0]
+    assert len(found.problems) == 1 and "not valid text" in found.problems[0]
 
 
 def test_imported_models_follow_their_folders(home: Home, record: Record) -> None:

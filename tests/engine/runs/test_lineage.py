@@ -185,7 +185,7 @@ def test_the_command_tells_the_same(full: Home, capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert said.startswith(f"first (run): {full.runs / 'first'}\n\nMade from it:\n")
     assert "  branch (run): " in said and "  exported (onnx, int8): " in said
-    needed = said.partition("\nNeeded to make it again:\n")[2]
+    needed = said.partition("\nNeeded to reproduce it:\n")[2]
     assert (
         needed.startswith("  Model “MiniLM”\n") and "\n  Data set “reviews”, version 1\n" in needed
     )

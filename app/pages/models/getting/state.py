@@ -93,7 +93,7 @@ class GettingState(QObject):
     def plan(self, model: str) -> None:
         """Ask for the list of a model's files."""
         question = PlanDownload(model=model, folder=self.folder)
-        self._ask(question, self._on_planned, self.tr("Asking for the list of files"))
+        self._ask(question, self._on_planned, self.tr("Listing the files"))
 
     def download(self, plan: Planned) -> None:
         """Fetch what was planned; `fetched` tells where it is."""

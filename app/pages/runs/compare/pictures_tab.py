@@ -181,9 +181,9 @@ class ScatterTab(QWidget):
     def _show(self) -> None:
         x, y = self.x_box.currentData(), self.y_box.currentData()
         if not x or not y:
-            self.note.setText(tr("These runs say the same numbers everywhere."))
+            self.note.setText(tr("These runs have the same values everywhere."))
             return
         scatter = scatter_of(self._state.rows, x, y, self.colour_box.currentData() or "")
         self.view.show_scatter(scatter)
-        said = tr("%Ln run(s) of these do not say both.", scatter.missing)
+        said = tr("%Ln of these runs do not have both values.", scatter.missing)
         self.note.setText(said if scatter.missing else "")

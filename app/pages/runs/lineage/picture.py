@@ -142,7 +142,7 @@ class LineagePicture(QWidget):
             paint(painter, drawn, focus, "", ink, paper_font)
 
         title = tr("Lineage of {0}").format(drawn.texts[focus][0])
-        caption = tr("%Ln thing(s)", len(drawn.nodes)) + "."
+        caption = tr("%Ln item(s)", len(drawn.nodes)) + "."
         return Figure("lineage", title, caption, drawn.size, draw, table=lambda: _table(drawn))
 
     def paintEvent(self, _event: QPaintEvent) -> None:

@@ -102,7 +102,7 @@ class LineageState(QObject):
         if node is None:
             return
         if not node.is_there:
-            self.studio.notices.say(tr("“{0}” is no longer there.").format(node.title))
+            self.studio.notices.say(tr("“{0}” no longer exists.").format(node.title))
             return
         go = self.studio.go.emit
         match node.kind:
@@ -133,4 +133,4 @@ def kind_text(node: Node) -> str:
         "export": tr("Export, {0}").format(translated(node.detail)),
     }
     said = kinds[node.kind]
-    return said if node.is_there else tr("{0}, no longer there").format(said)
+    return said if node.is_there else tr("{0}, no longer available").format(said)

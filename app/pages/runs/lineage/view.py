@@ -94,11 +94,11 @@ class LineageView(QWidget):
         self.needed.setReadOnly(True)
         self.needed.setTabChangesFocus(True)
         self.needed.setFont(mono_font())
-        self.needed.setAccessibleName(tr("Needed to make it again"))
+        self.needed.setAccessibleName(tr("Needed to reproduce it"))
         self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
         self.copy.setAccessibleName(tr("Copy what is needed"))
         needed_head = QHBoxLayout()
-        needed_head.addWidget(Text(tr("Needed to make it again"), "strong"), 1)
+        needed_head.addWidget(Text(tr("Needed to reproduce it"), "strong"), 1)
         needed_head.addWidget(self.copy)
         side = QWidget()
         column = QVBoxLayout(side)
@@ -118,11 +118,13 @@ class LineageView(QWidget):
         state = self.state
         if not state.is_known:
             self.title.setText(tr("Lineage"))
-            self.counted.setText(tr("This is no longer there."))
+            self.counted.setText(tr("This no longer exists."))
             return
         keys, total = state.shown()
         self.title.setText(tr("Lineage of {0}").format(visible(state.lineage.nodes[keys[0]].title)))
-        said = tr("Left of a thing is what it was made from, right of it what was made from it.")
+        said = tr(
+            "To the left of an item is what it was made from, to the right what was made from it."
+        )
         if total > MOST_SHOWN:
             few = tr("The nearest {0} of {1} are shown.")
             said = f"{said} {few.format(numbers.count(MOST_SHOWN), numbers.count(total))}"

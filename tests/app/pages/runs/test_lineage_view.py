@@ -156,7 +156,7 @@ def test_what_is_gone_is_said(page: Callable[[], RunsPage], qtbot: QtBot) -> Non
     whole.arrive({"lineage": run_key("nothing")})
     view = whole.lineage
     assert view is not None
-    qtbot.waitUntil(lambda: view.counted.text() == "This is no longer there.", timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.counted.text() == "This no longer exists.", timeout=PATIENCE)
     assert view.picture.figure() is None
     qtbot.keyClick(view.picture, Qt.Key.Key_Right)
     qtbot.keyClick(view.picture, Qt.Key.Key_Return)

@@ -83,8 +83,8 @@ def test_a_sentence_chooses_runs(rows: list[RunRow], sentence: str, names: str) 
     [
         ("learnin rate = 3", "There is no field “learnin rate”: did you mean “learning rate”?", 0),
         ("task is NER and qqqq > 1", "There is no field “qqqq”.", 16),
-        ("accuracy > high", "“high” is no number, and “Accuracy” is one.", 11),
-        ("name > b", "“b” is no number: compare texts with “is” or “contains”.", 7),
+        ("accuracy > high", "“high” is not a number, but “Accuracy” is.", 11),
+        ("name > b", "“b” is not a number: compare texts with “is” or “contains”.", 7),
         ("learning rate", "After “learning rate” comes a comparison", 13),
         ("learning rate =", "After “learning rate =” comes a value.", 15),
         ("(step = 3", "A bracket is not closed: add “)”.", 9),

@@ -50,7 +50,7 @@ class ReviewCard(Card):
         )
         self.orders.choose(0)
         self.suggest = buttons.plain(self.tr("La&bel rows…"), self._on_suggest, "tag")
-        self.progress = ProgressLine(self.tr("Looking at the labels"))
+        self.progress = ProgressLine(self.tr("Checking the labels"))
         self.progress.cancelled.connect(state.cancel)
         self.found = Text("", "body")
         self.keys = Text("", "muted")

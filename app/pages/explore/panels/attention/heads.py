@@ -439,7 +439,7 @@ class HeadsTable(QWidget):
             return
         column = state.meaning(state.column) if state.column in state.keys else ""
         count = state.figures.queries if state.figures is not None else 0
-        text = self.tr("{0}. The wall dims the heads that have less of it.").format(column)
+        text = self.tr("{0}. The overview dims the heads that have less of it.").format(column)
         if count and state.column not in (PAIR, PAIRS):
             mean = self.tr("Means over %Ln token(s) without special ones.", "", count)
             text = f"{text} {mean}"

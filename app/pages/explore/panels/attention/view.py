@@ -53,7 +53,7 @@ class AttentionView(Panel):
         self.keep_wall = FigureButton(self.wall_figure, notices)
         self.keep_wall.offer_on(self.overview.wall)
         buttons.dress_icon_button(
-            self.keep_wall, "image-down", self.tr("Copy or save the wall of all heads")
+            self.keep_wall, "image-down", self.tr("Copy or save the overview of all heads")
         )
         self.overview.foot.addWidget(self.keep_wall)
         self.halves = QSplitter(Qt.Orientation.Horizontal)

@@ -80,7 +80,7 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         painter.setPen(ink(Role.TEXT))
-        painter.drawText(QRectF(0, 0, NAME - 8, ROW), right, tr("Height A – B"))
+        painter.drawText(QRectF(0, 0, NAME - 8, ROW), right, tr("Layer A – B"))
         painter.drawText(QRectF(NAME, 0, BAR, ROW), left, tr("Linear CKA, 0 to 1"))
         for number, (name, value) in enumerate(zip(names, cka.tolist(), strict=True), start=1):
             top = number * ROW
@@ -97,13 +97,13 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
         text = text.format(count(answer.vectors))
     return Figure(
         name="cka",
-        title=tr("How alike two models are, by height"),
+        title=tr("How alike two models are, by layer"),
         caption=f"{text} {_models(state)} {source(state.study)}",
         size=QSize(NAME + BAR + 70, ROW * (len(names) + 1)),
         paint=paint,
         array=cka,
         table=lambda: Table(
-            ("height of A", "height of B", "cka"),
+            ("layer of A", "layer of B", "cka"),
             [(a, b, float(v)) for (a, b), v in zip(heights.T.tolist(), cka, strict=True)],
         ),
     )

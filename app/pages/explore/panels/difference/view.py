@@ -52,7 +52,7 @@ class DifferenceView(Panel):
         self.grid.tells = state.told
         self.keep.offer_on(self.grid)
         self.keep_cka = FigureButton(partial(cka_figure_of, state), notices)
-        self.layers = NumbersTable(self.tr("Similarity by height"), 1)
+        self.layers = NumbersTable(self.tr("Similarity by layer"), 1)
         self.keep_cka.offer_on(self.layers)
         self.texts = NumbersTable(self.tr("Texts that changed most"), 1)
         self.keep_texts = FigureButton(partial(texts_figure_of, state), notices)
@@ -87,7 +87,7 @@ class DifferenceView(Panel):
         left.addLayout(head)
         left.addWidget(self.grid, 1)
         alike = QHBoxLayout()
-        alike.addWidget(Text(self.tr("How alike, by height"), "strong", wraps=False), 1)
+        alike.addWidget(Text(self.tr("How alike, by layer"), "strong", wraps=False), 1)
         alike.addWidget(self.keep_cka)
         middle = QVBoxLayout()
         middle.setSpacing(SPACE)
@@ -151,7 +151,7 @@ class DifferenceView(Panel):
             [f"{a} – {b}" if a != b else str(a), decimal(value, DIGITS)]
             for (a, b), value in zip(found["heights"].T.tolist(), found["cka"], strict=True)
         ]
-        return [self.tr("Height"), self.tr("CKA")], rows
+        return [self.tr("Layer"), self.tr("CKA")], rows
 
     def _text_rows(self) -> tuple[list[str], list[list[str]]]:
         state = self._state
@@ -171,7 +171,7 @@ class DifferenceView(Panel):
         state = self._state
         answer = state.answer
         if answer is None:
-            return self.tr("What does B, the second model, have that A has not? Compare tells it.")
+            return self.tr("Press Compare to see where B, the second model, differs from A.")
         parts = []
         if answer.comparable:
             parts.append(f"{state.told(layer, head)}. {state.meaning(state.column)}.")

@@ -184,7 +184,7 @@ class HeadsView(Panel):
         if answer is None or of is None:
             if state.work.is_running:
                 return self.tr("Loading the model …")
-            return self.tr("What does each head attend to in these texts? Count tells it.")
+            return self.tr("Press Count to see what each head attends to in these texts.")
         parts = [f"{state.told(state.column, layer, head)}."]
         parts.append(f"{state.meaning(state.column)}.")
         if isinstance(answer, HeadsPruned):

@@ -58,8 +58,8 @@ def figure_of(state: MapState) -> Figure | None:
         vectors_name(state), count(len(points)), of.name, across
     )
     return Figure(
-        name=f"map-height-{state.shown_height}",
-        title=tr("Texts of {0} at height {1}").format(of.name, state.shown_height),
+        name=f"map-layer-{state.shown_height}",
+        title=tr("Texts of {0} at layer {1}").format(of.name, state.shown_height),
         caption=f"{text} {source(state.study)}",
         size=QSize(SIDE + BELOW, SIDE),
         paint=paint,

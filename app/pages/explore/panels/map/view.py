@@ -29,7 +29,7 @@ class MapView(Panel):
         self.bar = SetBar(state.work, state.study, self.tr("P&lace on a map"), state.place)
         self.keep = FigureButton(partial(figure_of, state), notices)
         self.bar.line.addWidget(self.keep)
-        self.height_box = self._box(self.tr("Height"))
+        self.height_box = self._box(self.tr("Layer"))
         self.pooling = self._box(self.tr("Vectors of a text"))
         self.method = self._box(self.tr("Method of the map"))
         self.colouring = self._box(self.tr("Coloured by"))
@@ -49,7 +49,7 @@ class MapView(Panel):
             self.colouring.addItem(text, key)
         self.points = PointsView(self.tr("Map of texts"))
         self.points.tells = self._told
-        self.heights = NumbersTable(self.tr("Labels apart, by height"), 1)
+        self.heights = NumbersTable(self.tr("Labels apart, by layer"), 1)
         self.note = Text("", "small")
         self._lay_out()
         self.height_box.activated.connect(lambda height: state.set(height=height))
@@ -121,7 +121,7 @@ class MapView(Panel):
         if answer is None or not answer.silhouettes:
             return [], []
         header = [
-            self.tr("Height"),
+            self.tr("Layer"),
             self.tr("Silhouette"),
             self.tr("shuffled"),
             self.tr("10-NN"),
@@ -160,7 +160,8 @@ class MapView(Panel):
         answer = state.answer
         if answer is None:
             return self.tr(
-                "Which texts are alike for the model, and are labels apart? Map tells it."
+                "Place the texts on a map to see which are alike for the model, and whether labels "
+                "are apart."
             )
         parts = [f"{', '.join(axis_names(answer))}."]
         if answer.placed is not None and len(answer.placed) < len(state.points):
@@ -171,7 +172,7 @@ class MapView(Panel):
             )
         if state.inside:
             parts.append(
-                self.tr("Other panels work on the %Ln text(s) in the lasso.", "", len(state.inside))
+                self.tr("Other panels use the %Ln text(s) in the lasso.", "", len(state.inside))
             )
         else:
             parts.append(self.tr("Draw around points to work on these texts alone."))

@@ -250,7 +250,7 @@ class TextsView(Panel):
             parts.append(self.tr("Only the first {0} texts are used.").format(count(most)))
         if state.selected:
             parts.append(
-                self.tr("Other panels work on the %Ln selected text(s).", "", len(state.selected))
+                self.tr("Other panels use the %Ln selected text(s).", "", len(state.selected))
             )
         else:
             parts.append(self.tr("Enter shows a text above; select rows to work on these alone."))

@@ -34,15 +34,15 @@ def figure_of(state: VectorsState) -> Figure | None:
             for a in range(len(names))
             for b in range(a)
         ]
-        header = ("height", "number", "place", "other number", "other place", "cosine", "random")
+        header = ("layer", "number", "place", "other number", "other place", "cosine", "random")
         return Table(header, rows)
 
     text = tr(
-        "Cosines of the vectors of “{0}”, means of its tokens, at height {1} (0: embeddings). Mean "
-        "of 1,000 random pairs of tokens: {2}. The array (.npy) has all heights."
+        "Cosines of the vectors of “{0}”, means of its tokens, at layer {1} (0: embeddings). Mean "
+        "of 1,000 random pairs of tokens: {2}. The array (.npy) has all layers."
     ).format(painted(answer.word), state.height, decimal(shown.random, 3))
     return Figure(
-        name=f"word-vectors-height-{state.height}",
+        name=f"word-vectors-layer-{state.height}",
         title=tr("“{0}” in {1} places").format(painted(answer.word), len(names)),
         caption=f"{text} {source(state.study)}",
         size=QSize(NAME + CELL * len(names), ROW * (len(names) + 1)),

@@ -38,7 +38,7 @@ class VectorsView(Panel):
         self.title, self.note = OneLine("", "strong"), Text("", "small")
         self.keep = FigureButton(partial(figure_of, state), notices)
         self.matrix = NumbersTable(self.tr("Cosines"), 1)
-        self.heights = NumbersTable(self.tr("Heights"), 1)
+        self.heights = NumbersTable(self.tr("Layers"), 1)
         self.keep.offer_on(self.matrix)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
@@ -107,7 +107,7 @@ class VectorsView(Panel):
         answer = self._state.answer
         if answer is None:
             return ""
-        text = self.tr("“{0}” at height {1}: cosines between %Ln place(s)", "", len(answer.places))
+        text = self.tr("“{0}” at layer {1}: cosines between %Ln place(s)", "", len(answer.places))
         return text.format(painted(answer.word), self._state.height)
 
     def _height_rows(self) -> tuple[list[str], list[list[str]]]:
@@ -115,7 +115,7 @@ class VectorsView(Panel):
         if answer is None:
             return [], []
         header = [
-            self.tr("Height"),
+            self.tr("Layer"),
             self.tr("Mean"),
             self.tr("Random"),
             self.tr("Corrected"),

@@ -40,10 +40,10 @@ def test_how_does_a_word_differ_between_texts(page, explorer, wait, qtbot):
         "the [cat] sat on the mat", "a [cat] sat", "a dog . [Cat]",
     ]  # fmt: skip
     assert "Without the word: 1 text(s)." in view.note.text()
-    assert "at height 3" in view.title.whole()
+    assert "at layer 3" in view.title.whole()
     view.heights.setFocus()
     view.heights.selectRow(1)  # 4
-    assert "at height 1" in view.title.whole()
+    assert "at layer 1" in view.title.whole()
     shown = answer.heights[1]
     assert view.matrix.rows.rows[1][1] == f"{shown.cosines[1][0]:.3f}"
     assert view.heights.rows.rows[1][1:4] == tuple(
