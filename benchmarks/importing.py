@@ -5,7 +5,7 @@
 Writes a CSV, or JSON Lines, of so many rows (a number, a text of 15 to 45 words, one of three
 labels), and in a process each: reads it with pyarrow and writes it as Parquet (zstd), which is what
 pyarrow alone needs; imports it as the program does. Prints seconds of processor time and by the
-clock, the peak of memory, and how long a page, a search and a filter take in the result.
+clock, the peak of memory, and how long a page, a search, a filter and an order take in the result.
 """
 
 import argparse
@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 LABELS = ("positive", "negative", "neutral")
 
@@ -68,7 +70,8 @@ def by_program(file: Path, into: Path) -> None:
 
 
 def browse(into: Path) -> None:
-    """How long the longest of many pages takes, in ms; and a search and a filter to their end."""
+    """How long the slowest of many pages takes; a search, a filter and an order, to the end."""
+    from engine.data.datasets.sorting import in_order, ranks_of
     from engine.data.datasets.store import open_dataset
 
     dataset = open_dataset(into / "1")
@@ -82,6 +85,11 @@ def browse(into: Path) -> None:
         begin = time.perf_counter()
         rows = dataset.find(**wanted)
         print(f"{name}: {(time.perf_counter() - begin) * 1e3:.0f} ms, {len(rows):,} rows")
+    rows = np.arange(len(dataset))
+    for column in ("text", "id", "label"):
+        begin = time.perf_counter()
+        in_order(rows, ranks_of(dataset, column))
+        print(f"sorted by {column}: {(time.perf_counter() - begin) * 1e3:.0f} ms")
 
 
 WAYS = {"pyarrow": by_pyarrow, "program": by_program}

@@ -1,11 +1,11 @@
-"""How fluent the window stays while a large table is imported, scrolled, searched and filtered.
+"""How fluent the window stays while a large table is imported, scrolled, searched and sorted.
 
     python benchmarks/importing_window.py WORK [--rows 1000000]
 
 The window is offscreen and real. A CSV as that of `importing.py` is opened on the Data page, whose
-rows are counted and checked, imported, scrolled to and fro, searched and filtered. A timer that
-wants to ring every 5 ms tells how long the event loop was held in each part, by the clock and by
-the processor time of the window's thread alone, which other programs disturb little. Where it
+rows are counted and checked, imported, scrolled to and fro, searched, sorted and filtered. A timer
+that wants to ring every 5 ms tells how long the event loop was held in each part, by the clock and
+by the processor time of the window's thread alone, which other programs disturb little. Where it
 was held for more than 50 ms, its stack at that moment is printed.
 """
 
@@ -40,6 +40,7 @@ BETWEEN = 30  # ms between two things that the user does
 HELD = 0.05  # s
 DEPTH = 6  # functions of a stack
 LONGEST = 600.0  # s that a part may take
+BAR = 100  # ms that scrolling, searching, sorting and filtering may hold the window
 
 
 class Watch(threading.Thread):
@@ -110,6 +111,8 @@ def main() -> None:
     pauses, watch = Pauses(), Watch()
     watch.start()
 
+    longest = dict[str, float]()  # ms, of each part
+
     def part(name: str, until: Callable[[], object], act: Callable[[], object] | None) -> None:
         pauses.forget()
         watch.forget()
@@ -118,6 +121,7 @@ def main() -> None:
             if act is not None:
                 act()
             QTest.qWait(BETWEEN)
+        longest[name] = max(pauses.found)
         print(f"{name}: {pauses.sentence()}; {watch.sentence()}", flush=True)
         for place, times in sorted(watch.seen.items(), key=lambda one: -one[1])[:4]:
             print(f"    {times} × {place}", flush=True)
@@ -146,8 +150,31 @@ def main() -> None:
     part("searching", lambda: 0 < shown() < asked.rows, None)
     view.search.clear()
     part("taking it back", lambda: shown() == asked.rows, None)
+
+    def sort(column: str) -> None:
+        clicks = iter([view.model.section_of(column)])
+        header = view.table.horizontalHeader()
+
+        def click() -> None:
+            for section in clicks:
+                header.sectionClicked.emit(section)
+
+        def is_sorted() -> bool:
+            orders = view.state.orders
+            return bool(orders) and orders[0].column == column and not view.state.is_seeking
+
+        part(f"sorting by {column}", is_sorted, click)
+
+    sort("text")
+    sort("label")
+    steps = iter(range(40))
+    part("scrolling what is sorted", lambda: next(steps, None) is None, scroll)
     view.state.seek(Query("", None, "neutral", None))
     part("filtering", lambda: 0 < shown() < asked.rows, None)
+    used = [name for name in longest if name not in ("opening and counting", "importing")]
+    worst = max(used, key=longest.__getitem__)
+    held = "held" if longest[worst] <= BAR else "not held"
+    print(f"bar of {BAR} ms once imported: {held}; longest pause {longest[worst]:.0f} ms ({worst})")
     window.close()
     studio.close()
     app.processEvents()

@@ -1,5 +1,6 @@
 """Data sets as immutable, fingerprinted versions: `spec.json` and `data.parquet` in a folder."""
 
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -34,7 +35,7 @@ __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "re
 
 BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged files raise
 MAX_GROUP_BYTES = 1 << 29  # of texts in a row group; the import writes less than that
-GROUPS_KEPT = 4  # row groups that stay in memory while a table is scrolled
+KEPT_BYTES = 1 << 29  # of row groups that stay in memory while a table is scrolled, also sorted
 READ_ROWS = 256  # that are in memory at once while a split is gone through
 PLACES = 8  # row groups that a sample is taken from
 
@@ -85,6 +86,8 @@ class Dataset:
         self.folder, self.spec = folder, spec
         self._lock = threading.Lock()
         self._groups: dict[int, pa.Table] = {}
+        self._kept = 0  # bytes of these
+        self._chance = random.Random(0)
         try:
             self._file = pq.ParquetFile(regular(folder / DATA))
             names = set(self._file.schema_arrow.names)
@@ -185,6 +188,19 @@ class Dataset:
         except BROKEN as error:
             raise _damaged(self.folder) from error
 
+    @property
+    def group_count(self) -> int:
+        """In how many groups the rows are stored."""
+        return len(self._starts) - 1
+
+    def group_column(self, group: int, name: str) -> "pa.ChunkedArray[Any]":
+        """A column of the source in one group of rows, each text in memory once: a dictionary."""
+        try:
+            with self._lock:
+                return self._shared.read_row_group(group, columns=[name]).column(0)
+        except BROKEN as error:
+            raise _damaged(self.folder) from error
+
     def _column(self, name: str, split: SplitName) -> "pa.ChunkedArray[Any]":
         return self.column(name).filter(pa.array(self._are_of(split)))
 
@@ -232,7 +248,7 @@ class Dataset:
             Cancelled: soon after `cancelled()` is true.
         """
         chosen = np.ones(len(self), dtype=bool) if split is None else self._are_of(split)
-        for group in range(len(self._starts) - 1) if text or label is not None else ():
+        for group in range(self.group_count) if text or label is not None else ():
             if cancelled is not None and cancelled():
                 raise Cancelled
             inside = slice(self._starts[group], self._starts[group + 1])
@@ -313,10 +329,20 @@ class Dataset:
                     raise _damaged(self.folder) from error
                 if size_of(table) > MAX_GROUP_BYTES:
                     raise _damaged(self.folder)
-                while len(self._groups) >= GROUPS_KEPT:
-                    del self._groups[next(iter(self._groups))]
+                self._forget_groups(table.nbytes)
                 self._groups[number] = table
             return self._groups[number]
+
+    def _forget_groups(self, wanted: int) -> None:
+        """Make room for so many bytes.
+
+        Any group may go: a page of sorted rows goes through all of them again and again, and
+        would find none if the oldest one always went.
+        """
+        while self._groups and self._kept + wanted > KEPT_BYTES:
+            gone = self._groups.pop(self._chance.choice(list(self._groups)))
+            self._kept -= gone.nbytes
+        self._kept += wanted
 
 
 def open_dataset(folder: Path) -> Dataset:

@@ -12,6 +12,7 @@ from app import background
 from app.pages.data.dataset.lengths import Lengths, count_lengths
 from app.studio import Studio
 from engine.data.checks.check import Finding
+from engine.data.datasets.sorting import Ranks, in_order, ranks_of
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
@@ -21,6 +22,9 @@ from engine.tokenizers.tokenizer import Tokenizer
 PAGE_ROWS = 200  # that are read at a time
 CELL_CHARACTERS = 2_000  # of a cell that are kept for the table
 SHOWN_COLUMNS = 200
+SORTED_COLUMNS = 3  # the last ones that were clicked; each breaks the ties of the one before
+
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -34,16 +38,36 @@ class Query:
     """Those that a check found, in its order."""
 
 
+@dataclass(frozen=True)
+class Order:
+    """A column that rows are sorted by, `_line` and `_split` among them."""
+
+    column: str
+    falls: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that were sought, and what is worth keeping of the work."""
+
+    rows: Rows
+    unsorted: Rows
+    ranks: dict[str, Ranks]
+    """Of the columns that the rows are sorted by."""
+
+
 class DatasetState(QObject):
     """Signals:
     opened: `dataset` is there, or `problem`.
     found: `numbers` are others now, or are being sought.
+    sorting: how many groups of rows were read to sort by a column, and of how many.
     page_read: the number of a page, and its rows as tuples of cells.
     measured: `lengths`, their progress or their problem is another now.
     """
 
     opened = Signal()
     found = Signal()
+    sorting = Signal(int, int)
     page_read = Signal(int, object)
     measured = Signal()
 
@@ -54,12 +78,16 @@ class DatasetState(QObject):
         self.dataset: Dataset | None = None
         self.problem: StudioError | None = None
         self.wanted: Query | None = Query()  # None: rows that somebody listed
-        self.numbers: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.numbers: Rows = np.zeros(0, dtype=np.int64)
+        self.orders: tuple[Order, ...] = ()  # that `numbers` have or will have, the first one first
         self.columns: tuple[str, ...] = ()  # that the table shows
         self.tokenizer: Path | None = None
         self.lengths: Lengths | None = None
         self.lengths_problem = ""
         self.lengths_done = (0, 0)
+        self._sorted_by: tuple[Order, ...] = ()  # that `numbers` have
+        self._unsorted: Rows | None = None  # `numbers` in their own order; None: to be found
+        self._ranks: dict[str, Ranks] = {}
         self._seeking: background.Job | None = None
         self._measuring: background.Job | None = None
         self._reading: set[int] = set()
@@ -73,6 +101,11 @@ class DatasetState(QObject):
     @property
     def is_seeking(self) -> bool:
         return self._seeking is not None
+
+    @property
+    def is_sorting(self) -> bool:
+        """Whether rows that are found already are being sorted."""
+        return self.is_seeking and self._unsorted is not None
 
     @property
     def is_measuring(self) -> bool:
@@ -91,32 +124,56 @@ class DatasetState(QObject):
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
     def seek(self, wanted: Query) -> None:
-        """Find the rows that are wanted now."""
-        dataset = self.dataset
-        if dataset is None or wanted == self.wanted:
-            return
-        self.wanted = wanted
-        if self._seeking is not None:
-            self._seeking.cancel()
+        """Find the rows that are wanted now, in the order that is wanted."""
+        if self.dataset is not None and wanted != self.wanted:
+            self.wanted, self._unsorted = wanted, None
+            self._seek()
 
-        def work(progress: background.Progress) -> NDArray[np.int64] | None:
-            try:
-                return _found(dataset, wanted, progress.cancelled)
-            except Cancelled:
-                return None
+    def sort(self, column: str) -> None:
+        """Sort the rows by a column: rising, the next time falling, then in their own order."""
+        others = [one for one in self.orders if one.column != column]
+        match self.orders[:1]:
+            case (Order(first, falls),) if first == column:
+                orders = [] if falls else [Order(column, falls=True), *others]
+            case _:
+                orders = [Order(column), *others]
+        self._sort(tuple(orders[:SORTED_COLUMNS]))
 
-        self._seeking = background.run(
-            self, work, self._on_found, self._on_lost, progress=lambda _done, _total: None
-        )
-        self.found.emit()
+    def stop_sorting(self) -> None:
+        """Leave the rows in the order that they have."""
+        self._sort(self._sorted_by)
 
-    def show_rows(self, numbers: NDArray[np.int64]) -> None:
+    def show_rows(self, numbers: Rows) -> None:
         """Show these rows, in this order, whatever was sought before."""
         if self._seeking is not None:
             self._seeking.cancel()
             self._seeking = None
-        self.wanted = None
-        self._take(numbers)
+        self.wanted, self.orders = None, ()
+        self._take(Found(numbers, numbers, self._ranks))
+        self.found.emit()
+
+    def _sort(self, orders: tuple[Order, ...]) -> None:
+        if self.dataset is not None and orders != self.orders:
+            self.orders = orders
+            self._seek()
+
+    def _seek(self) -> None:
+        """Find and sort, off the window's thread; what is known already is not done again."""
+        dataset, wanted, orders = self.dataset, self.wanted, self.orders
+        known, kept = self._unsorted, self._ranks
+        assert dataset is not None
+        if self._seeking is not None:
+            self._seeking.cancel()
+
+        def work(progress: background.Progress) -> Found | None:
+            try:
+                return _found(dataset, known, wanted, orders, kept, progress)
+            except Cancelled:
+                return None
+
+        self._seeking = background.run(
+            self, work, self._on_found, self._on_not_found, progress=self.sorting.emit
+        )
         self.found.emit()
 
     def read_page(self, page: int) -> None:
@@ -133,13 +190,14 @@ class DatasetState(QObject):
                 self._reading.discard(page)
                 self.page_read.emit(page, rows)
 
-        background.run(self, lambda: _cells(dataset, numbers, columns), done, self._on_lost)
+        background.run(self, lambda: _cells(dataset, numbers, columns), done, self._on_not_read)
 
     def _on_opened(self, dataset: Dataset) -> None:
         self.dataset = dataset
         columns = (*dataset.spec.mapping.columns, *dataset.spec.columns)
         self.columns = tuple(dict.fromkeys(columns))[:SHOWN_COLUMNS]
-        self._take(np.arange(len(dataset), dtype=np.int64))
+        rows = np.arange(len(dataset), dtype=np.int64)
+        self._take(Found(rows, rows, {}))
         self.opened.emit()
         self.found.emit()
         self._measure()
@@ -150,19 +208,25 @@ class DatasetState(QObject):
         self.problem = error
         self.opened.emit()
 
-    def _take(self, numbers: NDArray[np.int64]) -> None:
+    def _take(self, found: Found) -> None:
         self._generation += 1
         self._reading = set()
-        self.numbers = numbers
+        self.numbers, self._unsorted, self._ranks = found.rows, found.unsorted, found.ranks
+        self._sorted_by = self.orders
 
-    def _on_found(self, numbers: NDArray[np.int64] | None) -> None:
+    def _on_found(self, found: Found | None) -> None:
         self._seeking = None
-        if numbers is not None:
-            self._take(numbers)
+        if found is not None:
+            self._take(found)
         self.found.emit()
 
-    def _on_lost(self, error: BaseException) -> None:
-        self._seeking = None
+    def _on_not_found(self, error: BaseException) -> None:
+        """The rows that are shown stay, in their order."""
+        self._seeking, self.orders = None, self._sorted_by
+        self._studio.notices.show(error)
+        self.found.emit()
+
+    def _on_not_read(self, error: BaseException) -> None:
         self._studio.notices.show(error)
 
     # ── lengths ──────────────────────────────────────────────────────────────────────────────
@@ -216,13 +280,37 @@ class DatasetState(QObject):
         self.measured.emit()
 
 
-def _found(dataset: Dataset, wanted: Query, cancelled: Callable[[], bool]) -> NDArray[np.int64]:
+def _found(
+    dataset: Dataset,
+    known: Rows | None,
+    wanted: Query | None,
+    orders: tuple[Order, ...],
+    kept: dict[str, Ranks],
+    progress: background.Progress,
+) -> Found:
+    """The rows that are wanted, sorted; raises Cancelled."""
+    if known is None:
+        assert wanted is not None  # rows that somebody listed are known
+        known = _matching(dataset, wanted, progress.cancelled)
+    ranks = {
+        one.column: kept[one.column]
+        if one.column in kept
+        else ranks_of(dataset, one.column, progress, progress.cancelled)
+        for one in orders
+    }
+    rows = known
+    for one in reversed(orders):
+        rows = in_order(rows, ranks[one.column], one.falls)
+    return Found(rows, known, ranks)
+
+
+def _matching(dataset: Dataset, wanted: Query, cancelled: Callable[[], bool]) -> Rows:
     """The numbers of the rows that are wanted; raises Cancelled."""
     found = dataset.find(wanted.text, wanted.split, wanted.label, cancelled)
     if wanted.finding is None:
         return found
     rows = wanted.finding.rows
-    chosen: NDArray[np.int64] = rows[np.isin(rows, found)]
+    chosen: Rows = rows[np.isin(rows, found)]
     return chosen
 
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFont
 from app.pages.data.cells import heading, one_line, roles_in
 from app.pages.data.dataset.editing.review_state import ReviewState
 from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
-from app.pages.data.dataset.state import CELL_CHARACTERS, PAGE_ROWS, DatasetState
+from app.pages.data.dataset.state import CELL_CHARACTERS, PAGE_ROWS, DatasetState, Rows
 from app.resources import mono_font
 from app.theme import Role, colour
 from app.widgets import numbers
@@ -32,6 +32,7 @@ class RowsModel(QAbstractTableModel):
         super().__init__(parent)
         self._state = state
         self._rows = 0
+        self._numbers: Rows | None = None  # those of the state that are shown
         self._roles = roles_in(state.spec.mapping)
         self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
         self._edits: EditsState | None = None
@@ -147,6 +148,14 @@ class RowsModel(QAbstractTableModel):
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
 
+    def order_key(self, section: int) -> str:
+        """By which column of the data set a click on a header sorts; "" where by none."""
+        return self._keys[section] if section < self.suggestion_column else ""
+
+    def section_of(self, key: str) -> int:
+        """The header of a column by which rows are sorted; -1 where it is not shown."""
+        return self._keys.index(key) if key in self._keys else -1
+
     def whole_row(self, row: int) -> list[tuple[str, str]]:
         """Names and cells of a row, each cell cut as the table keeps it; empty while it is read."""
         page = self._pages.get(row // PAGE_ROWS)
@@ -158,6 +167,10 @@ class RowsModel(QAbstractTableModel):
         ][OWN_COLUMNS:]
         names = (visible(column[:100]) for column in self._state.columns)
         return list(zip(names, (visible(cell) for cell in cells), strict=True))
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return ("_line", "_split", *self._state.columns)
 
     def _cell(self, index: Index) -> str:
         number = index.row() // PAGE_ROWS
@@ -211,11 +224,12 @@ class RowsModel(QAbstractTableModel):
         return column < OWN_COLUMNS or self._state.columns[column - OWN_COLUMNS] not in self._roles
 
     def _on_found(self) -> None:
-        if self._state.is_seeking:
-            return  # the rows before stay until the new ones are there
+        if self._state.is_seeking or self._numbers is self._state.numbers:
+            return  # the rows before stay until there are other ones
         self.beginResetModel()
         self._pages.clear()
-        self._rows = len(self._state.numbers)
+        self._numbers = self._state.numbers
+        self._rows = len(self._numbers)
         self.endResetModel()
 
     def _on_edited(self) -> None:

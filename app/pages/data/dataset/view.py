@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
@@ -22,7 +23,7 @@ from app.pages.data.dataset.cards import DetailsCard, LabelsCard, LengthsCard
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.checks.state import ChecksState
 from app.pages.data.dataset.editing.part import SUGGESTION_WIDTH, EditingPart
-from app.pages.data.dataset.state import DatasetState, Query
+from app.pages.data.dataset.state import DatasetState, Order, Query
 from app.pages.data.dataset.table import OWN_COLUMNS, RowsModel
 from app.pages.data.texts import line_of
 from app.studio import Studio
@@ -44,6 +45,7 @@ from engine.spec.dataset import SPLITS
 SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
 SIDE_WIDTH = 92 * SPACE  # px
 DETAIL_CHARACTERS = 20_000  # of a row that are shown in full
+SORT_KEYS = "Ctrl+Shift+S"
 
 
 class DatasetView(Page):
@@ -91,6 +93,7 @@ class DatasetView(Page):
         self.checks_state.cured.connect(self.cured)
         self._finding: Finding | None = None  # whose rows are shown
         self._are_listed = False  # whether somebody listed the rows that are shown
+        self._orders: tuple[Order, ...] = ()  # of the rows that are shown
         self._add_rows()
         self._add_side()
         self.splitter.setStretchFactor(0, 1)
@@ -104,6 +107,7 @@ class DatasetView(Page):
         self.body.addWidget(self.problem, 1)
         self.state.opened.connect(self._on_opened)
         self.state.found.connect(self._on_found)
+        self.state.sorting.connect(self._on_sorting)
         self.state.start()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
@@ -136,14 +140,20 @@ class DatasetView(Page):
         self.splits = Segments([self.tr("All"), *map(split_title, SPLITS)], self.tr("Split"))
         self.splits.choose(0)
         self.count = Text("", "muted", wraps=False)
+        self.stop_sorting = buttons.icon_button(
+            "x", self.tr("Cancel sorting"), self.state.stop_sorting
+        )
+        self.stop_sorting.hide()
         above.addWidget(self.search, 1)
         above.addWidget(self.splits)
         above.addWidget(self.count)
+        above.addWidget(self.stop_sorting)
         above.addWidget(HelpButton("editing"))
         set_help(made, "editing")
         self.table = QTableView(made)
         dress(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
+        self._make_sortable()
         self.editing = EditingPart(self._studio, self.state, self.table, self)
         self.editing.state.saved.connect(self.revised)
         self.editing.review.changed.connect(self._on_review)
@@ -170,6 +180,23 @@ class DatasetView(Page):
         self.search.textChanged.connect(pause.start)
         self.search.returnPressed.connect(self._seek)
         self.splits.chosen.connect(lambda _: self._seek())
+
+    def _make_sortable(self) -> None:
+        """Sort by the column whose header is clicked, or in which the keyboard is."""
+        header = self.table.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setHighlightSections(False)
+        header.setSortIndicatorShown(True)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        header.sectionClicked.connect(self._on_header)
+        self._sort_here = QShortcut(QKeySequence(SORT_KEYS), self.table)
+        self._sort_here.setContext(Qt.ShortcutContext.WidgetShortcut)
+        self._sort_here.activated.connect(
+            lambda: self._on_header(self.table.currentIndex().column())
+        )
+        said = self.tr("Click a column header to sort by it, or press {0} in the column.")
+        keys = self._sort_here.key().toString(QKeySequence.SequenceFormat.NativeText)
+        self.table.setAccessibleDescription(said.format(keys))
 
     def _made_finding_line(self, parent: QWidget) -> QWidget:
         """Whose rows are shown, where it is those of a finding."""
@@ -255,10 +282,36 @@ class DatasetView(Page):
         for place, column in enumerate(self.state.columns):
             self.table.setColumnWidth(place + OWN_COLUMNS, wide if column in texts else narrow)
 
+    def _on_header(self, section: int) -> None:
+        """Sort by a column; one that has no order of its own leaves the rows as they are."""
+        if section >= 0 and (key := self.model.order_key(section)):
+            self.state.sort(key)
+        self._show_order()
+
+    def _on_sorting(self, done: int, total: int) -> None:
+        share = numbers.percent(done / total, 0) if total else ""
+        self.count.setText(self.tr("Sorting… {0}").format(share))
+        self.stop_sorting.setVisible(done < total)
+
+    def _show_order(self) -> None:
+        """Mark the column by which the rows are sorted."""
+        section, falls = -1, False
+        if self.state.orders:
+            section = self.model.section_of(self.state.orders[0].column)
+            falls = self.state.orders[0].falls
+        order = Qt.SortOrder.DescendingOrder if falls else Qt.SortOrder.AscendingOrder
+        self.table.horizontalHeader().setSortIndicator(section, order)
+
     def _on_found(self) -> None:
+        self._show_order()
         if self.state.is_seeking:
-            self.count.setText(self.tr("Searching…"))
+            is_sorting = self.state.is_sorting
+            self.count.setText(self.tr("Sorting…") if is_sorting else self.tr("Searching…"))
             return
+        self.stop_sorting.hide()
+        if self._orders != self.state.orders:
+            self._orders = self.state.orders
+            self.table.scrollToTop()
         if self._are_listed and self.state.wanted is not None:
             self._are_listed = False
             if self.editing.review.kind == "changes":

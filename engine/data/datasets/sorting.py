@@ -1,0 +1,100 @@
+"""The rows of a data set in the order of a column: numbers as numbers, texts without their case."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.data.columns.numbers import NUMBER
+from engine.data.datasets.store import Dataset
+from engine.data.formats.lines import Cancelled
+from engine.progress import ProgressCallback, no_progress
+
+SORTED_CHARACTERS = 100  # of a cell; texts that differ only behind them keep their order
+EMPTY = -1  # the rank of an empty cell
+LAST = np.iinfo(np.int32).max
+NUMERIC = f"(?i)^(?:{NUMBER.pattern})$"
+
+Ranks = NDArray[np.int32]
+
+
+def ranks_of(
+    dataset: Dataset,
+    column: str,
+    progress: ProgressCallback = no_progress,
+    cancelled: Callable[[], bool] | None = None,
+) -> Ranks:
+    """Where the cell of each row stands among those of a column, int32 [rows].
+
+    Equal cells have equal ranks, an empty one has `EMPTY`. Cells that all are numbers stand in the
+    order of these, others in that of their letters, upper and lower case alike. `_line` is the line
+    in the source, and `_split` is training, validation, test.
+
+    Raises:
+        Cancelled: soon after `cancelled()` is true.
+        StudioError: when the file is damaged.
+    """
+    if column == "_split":
+        return dataset.splits.astype(np.int32)
+    if column == "_line":
+        return _numbered(dataset.column("_line").to_numpy().astype(np.float64))
+    parts, are_numbers = [], True
+    for done, cells in enumerate(_cells_of(dataset, column), start=1):
+        if cancelled is not None and cancelled():
+            raise Cancelled
+        are_numbers = are_numbers and _are_numbers(cells)
+        parts.append(cells)
+        progress(done, dataset.group_count)
+    cells = pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
+    if are_numbers:
+        written = pc.replace_substring(pc.utf8_rtrim_whitespace(cells), ",", ".")
+        return _numbered(written.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    return _spelled(pc.utf8_lower(cells))
+
+
+def in_order(rows: NDArray[np.int64], ranks: Ranks, falls: bool = False) -> NDArray[np.int64]:
+    """Rows sorted by their ranks, int64 [some rows]; those of equal rank as they were.
+
+    Empty cells come last either way.
+    """
+    keys = ranks[rows]
+    keys = np.where(keys == EMPTY, LAST, -keys if falls else keys)
+    return rows[np.argsort(keys, kind="stable")]
+
+
+def _cells_of(dataset: Dataset, column: str) -> Iterator[Any]:
+    """The cells of each group of rows, cut, without white space before them; null: empty."""
+    for group in range(dataset.group_count):
+        chunks: list[Any] = dataset.group_column(group, column).chunks
+        for part in chunks:
+            cut = pc.utf8_slice_codeunits(part.dictionary, 0, SORTED_CHARACTERS)
+            texts: Any = pc.utf8_ltrim_whitespace(cut.cast(pa.large_string()))
+            is_empty: Any = pc.equal(texts, pa.scalar("", pa.large_string()))
+            yield pc.if_else(is_empty, None, texts).take(part.indices)
+
+
+def _are_numbers(cells: Any) -> bool:
+    found = pc.match_substring_regex(pc.utf8_rtrim_whitespace(cells), NUMERIC)
+    return bool(pc.all(found, min_count=0).as_py())  # of those that are not empty
+
+
+def _numbered(numbers: NDArray[np.float64]) -> Ranks:
+    """The ranks of numbers, of which NaN is an empty cell."""
+    known = ~np.isnan(numbers)
+    ranks = np.full(len(numbers), EMPTY, dtype=np.int32)
+    ranks[known] = np.unique(numbers[known], return_inverse=True)[1]
+    return ranks
+
+
+def _spelled(cells: Any) -> Ranks:
+    """The ranks of texts, of which null is an empty cell."""
+    order = pc.sort_indices(cells)[: len(cells) - cells.null_count]  # empty ones are last
+    texts = cells.take(order)
+    ranks = np.full(len(cells), EMPTY, dtype=np.int32)
+    if len(texts):
+        is_new = pc.not_equal(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
+        ranks[order.to_numpy()] = np.concatenate([[0], np.cumsum(is_new)])
+    return ranks

@@ -1,0 +1,171 @@
+"""Rows are sorted by the column whose header is clicked, with what is sought kept."""
+
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from app.pages.data.dataset import state as dataset_state
+from app.pages.data.dataset.view import DatasetView
+from app.pages.data.view import DataPage
+from engine.data.datasets.store import Dataset
+from engine.progress import ProgressCallback
+from tests.app.pages.data.dataset.test_view import PATIENCE, opened, row_texts
+from tests.often import times
+
+LINE, SPLIT, TEXT, LABEL = range(4)
+
+
+def click(qtbot, view: DatasetView, section: int) -> None:
+    """Click a header with the mouse."""
+    header = view.table.horizontalHeader()
+    view.table.scrollTo(view.model.index(0, section))
+    place = header.rect().center()
+    place.setX(header.sectionViewportPosition(section) + 12)
+    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def shown(qtbot, view: DatasetView) -> list[str]:
+    """All texts, once they are sorted and read."""
+    qtbot.waitUntil(lambda: not view.state.is_seeking, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: "…" not in row_texts(view), timeout=PATIENCE)
+    return row_texts(view)
+
+
+@pytest.fixture
+def films(write) -> Path:
+    rows = [f"film {n % 7},{('good', 'bad', '')[n % 3]}\n" for n in range(60)]
+    return write("films.csv", "text,label\n" + "".join(rows))
+
+
+def test_a_header_sorts_rising_then_falling_then_not(qtbot, page: DataPage, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    before, header = shown(qtbot, view), view.table.horizontalHeader()
+    click(qtbot, view, TEXT)
+    assert shown(qtbot, view) == sorted(before)
+    assert header.sortIndicatorSection() == TEXT
+    assert header.sortIndicatorOrder() == Qt.SortOrder.AscendingOrder
+    click(qtbot, view, TEXT)
+    assert shown(qtbot, view) == sorted(before, reverse=True)
+    assert header.sortIndicatorOrder() == Qt.SortOrder.DescendingOrder
+    click(qtbot, view, TEXT)
+    assert shown(qtbot, view) == before
+    assert header.sortIndicatorSection() == -1
+
+
+def test_rows_that_are_equal_keep_the_order_of_the_click_before(qtbot, page, films) -> None:
+    view = opened(qtbot, page, films)
+    click(qtbot, view, TEXT)
+    shown(qtbot, view)
+    click(qtbot, view, LABEL)
+    texts = shown(qtbot, view)
+    labels = [view.model.index(row, LABEL).data() for row in range(60)]
+    assert labels == ["bad"] * 20 + ["good"] * 20 + [""] * 20
+    assert all(texts[n : n + 20] == sorted(texts[n : n + 20]) for n in (0, 20, 40))
+
+
+def test_what_is_sought_is_kept_and_comes_sorted(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    click(qtbot, view, LINE)
+    click(qtbot, view, LINE)
+    shown(qtbot, view)
+    qtbot.keyClicks(view.search, "BAD 1")
+    qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
+    found = shown(qtbot, view)
+    assert found[0] == "the film was very bad 117" and found[-1] == "the film was very bad 12"
+    click(qtbot, view, TEXT)
+    assert shown(qtbot, view) == sorted(found)
+    assert view.count.text() == "9 of 120 rows"
+    view.search.clear()
+    qtbot.waitUntil(lambda: view.model.rowCount() == 120, timeout=PATIENCE)
+    texts = shown(qtbot, view)
+    assert texts == sorted(texts), "the order outlives the search"
+
+
+def test_rows_that_were_listed_are_sorted_among_themselves(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    click(qtbot, view, TEXT)
+    shown(qtbot, view)
+    view.show_listed(np.array([9, 3, 30]), "Some rows")
+    assert [text.split()[-1] for text in shown(qtbot, view)] == ["9", "3", "30"]
+    assert view.table.horizontalHeader().sortIndicatorSection() == -1
+    click(qtbot, view, LINE)
+    assert [text.split()[-1] for text in shown(qtbot, view)] == ["3", "9", "30"]
+    assert view.finding_line.isVisible()
+
+
+def test_the_keyboard_sorts_by_the_column_it_is_in(qtbot, page, films) -> None:
+    view = opened(qtbot, page, films)
+    view.table.setFocus()
+    view.table.setCurrentIndex(view.model.index(2, LABEL))
+    keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    qtbot.keyClick(view.table, Qt.Key.Key_S, keys)
+    shown(qtbot, view)
+    assert [view.model.index(row, LABEL).data() for row in (0, 20, 40)] == ["bad", "good", ""]
+    assert "Ctrl+Shift+S" in view.table.accessibleDescription()
+
+
+def test_sorting_tells_how_far_it_is_and_can_be_cancelled(
+    qtbot, page, reviews, monkeypatch
+) -> None:
+    ranks_of = dataset_state.ranks_of
+    go_on, ends = threading.Event(), list[bool]()
+
+    def slow(dataset: Dataset, column: str, progress: ProgressCallback, cancelled):
+        """The real one, once the test has seen how far it is."""
+        progress(1, 4)
+        assert go_on.wait(20)
+        ends.append(cancelled())
+        return ranks_of(dataset, column, progress, cancelled)
+
+    view = opened(qtbot, page, reviews)
+    before = shown(qtbot, view)
+    monkeypatch.setattr(dataset_state, "ranks_of", slow)
+    click(qtbot, view, TEXT)
+    qtbot.waitUntil(view.stop_sorting.isVisible, timeout=PATIENCE)
+    assert view.count.text() == "Sorting… 25 %"
+    assert row_texts(view) == before, "the rows stay in sight"
+    qtbot.mouseClick(view.stop_sorting, Qt.MouseButton.LeftButton)
+    go_on.set()
+    assert shown(qtbot, view) == before
+    qtbot.waitUntil(lambda: ends == [True], timeout=PATIENCE)
+    assert view.table.horizontalHeader().sortIndicatorSection() == -1
+    assert view.stop_sorting.isHidden() and view.count.text() == "120 row(s)"
+
+
+def test_edits_stay_with_their_rows(qtbot, page, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    number = 5
+    view.editing.state.set_cells([number], "sentence", ["a text of my own"])
+    click(qtbot, view, LINE)
+    click(qtbot, view, LINE)
+    assert shown(qtbot, view)[119 - number] == "a text of my own"
+
+
+def test_a_damaged_file_leaves_the_rows_as_they_are(qtbot, page, studio, reviews) -> None:
+    view = opened(qtbot, page, reviews)
+    before = shown(qtbot, view)
+    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
+    os.truncate(view.state.folder / "data.parquet", 4)
+    click(qtbot, view, TEXT)
+    qtbot.waitUntil(lambda: not view.state.is_seeking, timeout=PATIENCE)
+    assert "damaged" in studio.notices.shown[-1].problem
+    assert row_texts(view) == before and view.count.text() == "120 row(s)"
+    assert view.table.horizontalHeader().sortIndicatorSection() == -1
+
+
+@times(12_000, 1_000_000)
+def test_many_rows_are_sorted(qtbot, page, tmp_path, count) -> None:
+    file = tmp_path / "many.csv"
+    with file.open("w", encoding="utf-8") as lines:
+        lines.write("text,label\n")
+        lines.writelines(f"film {n * 7919 % count},{n % 5}\n" for n in range(count))
+    view = opened(qtbot, page, file)
+    click(qtbot, view, TEXT)
+    qtbot.waitUntil(lambda: not view.state.is_seeking, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: view.model.index(1, TEXT).data() == "film 1", timeout=PATIENCE)
+    assert sorted(view.state.numbers) == list(range(count))

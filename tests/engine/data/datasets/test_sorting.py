@@ -1,0 +1,123 @@
+"""Rows are put in the order of a column, without moving those that are equal in it."""
+
+import csv
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.data.columns.numbers import number_in
+from engine.data.datasets.sorting import EMPTY, SORTED_CHARACTERS, in_order, ranks_of
+from engine.data.datasets.store import Cancelled, Dataset, import_dataset, open_dataset
+from engine.data.formats.reading import recognise
+from engine.spec.dataset import SPLITS, Mapping, Split
+
+Store = Callable[[Sequence[str]], Dataset]
+ALPHABET = ("a", "B", "b", "Ä", "ä", "é", "ß", "Z", "Ж", "ж", "水", "1", "2,5", "-3", " ", "")
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """`store(cells)` keeps these as the column “other” of a data set, in groups of seven rows."""
+    monkeypatch.setattr("engine.data.datasets.row_writer.GROUP_ROWS", 7)
+
+    def made(cells: Sequence[str]) -> Dataset:
+        file = tmp_path / "rows.csv"
+        with file.open("w", encoding="utf-8", newline="") as lines:
+            rows = ([f"text number {n}", cell] for n, cell in enumerate(cells))
+            csv.writer(lines).writerows([["text", "other"], *rows])
+        reading, into = recognise(file).reading, tmp_path / "v"
+        split = Split(validation=0.2, test=0.1)
+        import_dataset("rows", {"all": file}, reading, Mapping(text="text"), split, into)
+        return open_dataset(into)
+
+    return made
+
+
+def listed(dataset: Dataset, falls: bool = False) -> list[str]:
+    """The cells of “other” in its order."""
+    order = in_order(np.arange(len(dataset)), ranks_of(dataset, "other"), falls)
+    return [row["other"] or "" for row in dataset.take(order)]
+
+
+def test_texts_are_sorted_in_any_case_and_empty_ones_are_last(store: Store) -> None:
+    dataset = store(["pear", "", "Fig", "apple", "fig", "Öl", "zoo"])
+    assert listed(dataset) == ["apple", "Fig", "fig", "pear", "zoo", "Öl", ""]
+    assert listed(dataset, falls=True) == ["Öl", "zoo", "pear", "Fig", "fig", "apple", ""]
+
+
+def test_numbers_are_sorted_as_numbers(store: Store) -> None:
+    dataset = store(["10", "9", "", "-2,5", "+1e3", "9.0", " .5"])
+    assert [cell.strip() for cell in listed(dataset)] == [
+        "-2,5",
+        ".5",
+        "9",
+        "9.0",
+        "10",
+        "+1e3",
+        "",
+    ]
+
+
+def test_one_text_among_numbers_makes_them_texts(store: Store) -> None:
+    assert listed(store([*"9876543", "10", "n/a"])) == ["10", *"3456789", "n/a"]
+
+
+def test_any_cells_are_sorted_as_python_sorts_them(store: Store) -> None:
+    chance = random.Random(4)
+    cells = ["".join(chance.choices(ALPHABET, k=chance.randint(0, 3))) for _ in range(400)]
+    dataset = store(cells)
+    assert dataset.group_count > 50
+    rows, ranks = np.array(chance.sample(range(400), 300)), ranks_of(dataset, "other")
+    assert any(number_in(cell) for cell in cells) and not all(map(number_in, cells))
+    for falls in (False, True):
+        written = [row for row in rows if cells[row].strip()]
+        right = sorted(written, key=lambda row: cells[row].lstrip().lower(), reverse=falls)
+        found = in_order(rows, ranks, falls)
+        assert found.tolist() == [*right, *(row for row in rows if not cells[row].strip())]
+
+
+def test_lines_and_splits_have_an_order(store: Store) -> None:
+    dataset = store([str(n % 3) for n in range(30)])
+    rows = np.arange(30)[::-1].copy()
+    assert in_order(rows, ranks_of(dataset, "_line")).tolist() == list(range(30))
+    by_split = in_order(rows, ranks_of(dataset, "_split"))
+    splits = [row["_split"] for row in dataset.take(by_split)]
+    assert splits == sorted(splits, key=SPLITS.index) and len(set(splits)) == 3
+    first = by_split[np.equal(dataset.splits[by_split], 0)]
+    assert first.tolist() == sorted(first, reverse=True), "equal ones are as they were"
+
+
+def test_texts_that_begin_alike_keep_their_order(store: Store) -> None:
+    same = "w" * SORTED_CHARACTERS
+    dataset = store([f"{same} z", f"{same} a", "w"])
+    assert listed(dataset) == ["w", f"{same} z", f"{same} a"]
+    assert ranks_of(dataset, "other").tolist() == [1, 1, 0]
+
+
+def test_an_empty_column_has_no_order(store: Store) -> None:
+    assert ranks_of(store(["", " ", ""]), "other").tolist() == [EMPTY] * 3
+
+
+def test_how_far_it_is_is_told_and_it_can_be_stopped(store: Store) -> None:
+    dataset = store(list("abcdefghijklmnop"))
+    told: list[tuple[int, int]] = []
+    ranks_of(dataset, "other", lambda *now: told.append(now))
+    assert told == [(n + 1, dataset.group_count) for n in range(dataset.group_count)]
+    with pytest.raises(Cancelled):
+        ranks_of(dataset, "other", cancelled=lambda: True)
+
+
+def test_rows_of_many_groups_are_read_with_few_of_them_in_memory(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = store([str(n) for n in range(200)])
+    size = dataset._group(0).nbytes
+    monkeypatch.setattr("engine.data.datasets.store.KEPT_BYTES", 5 * size)
+    order = np.random.default_rng(3).permutation(200)
+    for rows in (order[:90], order[90:], order):
+        assert [row["other"] for row in dataset.take(rows)] == [str(n) for n in rows]
+        assert dataset._kept == sum(table.nbytes for table in dataset._groups.values())
+        assert dataset._kept <= 5 * size and len(dataset._groups) > 1
