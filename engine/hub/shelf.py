@@ -89,6 +89,7 @@ LANGUAGES: dict[str, Phrase] = {
     "es": phrase("Spanish"),
     "fr": phrase("French"),
     "it": phrase("Italian"),
+    "ja": phrase("Japanese"),
     "ko": phrase("Korean"),
     "pt": phrase("Portuguese"),
     "tr": phrase("Turkish"),
@@ -243,6 +244,11 @@ SHELF = (
         "hfl/chinese-roberta-wwm-ext", "Chinese BERT, whole words", "languages", ("zh",),
         "apache-2.0", 412, phrase("Chinese texts; masked by whole words, with more of them"),
         sizes=_vocabulary(21128),
+    ),
+    ShelfEntry(
+        "sbintuitions/modernbert-ja-30m", "Japanese ModernBERT, small", "languages", ("ja",), "mit",
+        148, phrase("Japanese texts, also long ones and without a GPU"), "modernbert",
+        {**_small(256, 10, 102400), "heads": 4}, pooled=False,
     ),
     ShelfEntry(
         "klue/bert-base", "KLUE BERT", "languages", ("ko",), "cc-by-sa-4.0", 445,

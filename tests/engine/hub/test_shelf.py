@@ -50,7 +50,7 @@ def test_the_shelf_has_something_for_everybody() -> None:
     assert len(OFFERED) >= 30
     assert {group for entry in OFFERED for group in [entry.group]} == set(GROUPS)
     spoken = {code for entry in OFFERED for code in entry.languages}
-    assert spoken >= {"en", "de", "es", "zh", "ar", "mul"}
+    assert spoken >= {"en", "de", "fr", "es", "zh", "ja", "ar", "mul"}
 
 
 def test_an_entry_is_found_by_either_name() -> None:

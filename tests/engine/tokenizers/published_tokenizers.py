@@ -171,6 +171,33 @@ def many_languages(folder: Path, texts: Iterable[str], size: int, family: str) -
     return _with_config(folder, config)
 
 
+def bytes_behind(folder: Path, texts: Iterable[str], size: int = 300) -> Path:
+    """A folder with a Unigram over whole texts that writes what it lacks as bytes.
+
+    As Japanese encoders are published, with the class of a LLaMA and [CLS] unused.
+    """
+    special = ("<unk>", "<s>", "</s>", "<pad>", "<sep>", "<mask>", "<cls>")
+    learned = learned_unigram(Tokenizer(models.Unigram()), texts, size, special)
+    pieces = json.loads(learned.to_str())["model"]["vocab"][len(special) :]
+    written = [(name, 0.0) for name in (*special, *(f"<0x{n:02X}>" for n in range(256)))]
+    library = Tokenizer(models.Unigram([*written, *map(tuple, pieces)], 0, byte_fallback=True))
+    library.normalizer = normalizers.Replace(" ", "▁")
+    library.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> $B </s>",
+        special_tokens=[("<s>", 1), ("</s>", 2)],
+    )
+    library.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    library.add_special_tokens(list(special))
+    folder.mkdir(exist_ok=True)
+    library.save(str(folder / "tokenizer.json"))
+    named = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+    unused = {"cls_token": "<cls>", "sep_token": "<sep>", "mask_token": "<mask>"}
+    return _with_config(folder, {"tokenizer_class": "LlamaTokenizer"} | named | unused)
+
+
 def characters_of_sentencepiece(pairs: dict[str, str]) -> bytes:
     """Which characters become which, in SentencePiece's form: a double array, then the texts.
 

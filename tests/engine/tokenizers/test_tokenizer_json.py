@@ -16,7 +16,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.tokenizer_json import TokenizerJson
 from engine.tokenizers.vocabulary_files import SPECIAL_KEYS
 from engine.tokenizers.wordpiece import WordPiece
-from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces
+from tests.engine.tokenizers.published_tokenizers import byte_level, bytes_behind, sentence_pieces
 from tests.engine.tokenizers.test_kinds import TEXTS
 from tests.engine.tokenizers.test_vocabulary import write
 
@@ -490,3 +490,17 @@ def test_a_setting_that_is_null_is_not_said(tmp_path):
     config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
     write(folder, "tokenizer_config.json", config | {"do_lower_case": None, "keep_accents": None})
     assert Tokenizer.from_folder(folder).lowercase
+
+
+def test_characters_that_a_japanese_vocabulary_lacks_are_their_bytes(tmp_path: Path) -> None:
+    """Without blanks a whole text is one word, of whatever length."""
+    texts = ["今日の天気は晴れです。", "明日は雨でした。"] * 3
+    folder = bytes_behind(tmp_path / "ja", texts)
+    ours = Tokenizer.from_folder(folder)
+    library = LibraryTokenizer.from_file(str(folder / "tokenizer.json"))
+    assert ours.vocabulary.special == ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+    for text in (*texts[:2], "猫は今日<mask>です", "a 雨 b", "今日の天気。" * 60):
+        assert [token.id for token in ours.encode(text).tokens] == library.encode(text).ids
+    told = ours.encode("今日猫").tokens
+    assert [token.text for token in told][-4:-1] == ["<0xE7>", "<0x8C>", "<0xAB>"]
+    assert len(ours.encode("今日の天気。" * 4_000, max_length=64).tokens) == 64

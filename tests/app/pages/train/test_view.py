@@ -470,6 +470,17 @@ def test_import_leads_to_the_page_for_it(page: TrainPage, studio: Studio, qtbot:
     assert gone.args == ["data", {"import": True}]
 
 
+def test_the_step_of_the_base_model_leads_to_the_shelf(
+    page: TrainPage, studio: Studio, qtbot: QtBot
+) -> None:
+    (button,) = [
+        one for one in page.base_model.findChildren(QPushButton) if one.text() == "&Get a model…"
+    ]
+    with qtbot.waitSignal(studio.go) as gone:
+        button.click()
+    assert gone.args == ["models", {"get": True}]
+
+
 def test_without_data_the_page_offers_a_way_on(studio: Studio, qtbot: QtBot, model: Path) -> None:
     page = TrainPage(studio)
     qtbot.addWidget(page)
