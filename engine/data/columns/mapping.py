@@ -62,6 +62,7 @@ class _Statistics:
     name: str
     length: float  # characters of a cell, in the mean
     distinct: int
+    values: int  # different ones of the cells that are not empty
     rows: int
     worded: float  # share of the cells with a space
     longest: int
@@ -180,6 +181,7 @@ def _statistics_of(name: str, cells: list[str]) -> _Statistics:
         name=name,
         length=sum(map(len, cells)) / count,
         distinct=len(set(cells)),
+        values=len({cell for cell in cells if cell.strip()}),
         rows=len(cells),
         worded=sum(" " in cell.strip() for cell in cells) / count,
         longest=max(map(len, cells), default=0),
@@ -239,7 +241,7 @@ def _likely_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None
 def _likely_labels(statistics: list[_Statistics], texts: tuple[str, ...], place: int) -> list[str]:
     """Columns with few and short values, those with several first, and the nearest to the text."""
     found = [
-        (one.distinct == 1, abs(i - place), one.name)
+        (one.values == 1, abs(i - place), one.name)
         for i, one in enumerate(statistics)
         if one.is_label and one.name not in texts
     ]

@@ -16,6 +16,7 @@ from engine.data.formats.annotated import (
 from engine.phrases import phrase
 
 TEXTS, LABELS = ("text", "data"), ("label", "labels")
+NUMBERED = "annotations"  # of older versions: labels by the number that the project has for them
 OWN = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotation_approver"}
 
 
@@ -26,6 +27,8 @@ def knows(items: list[Any]) -> bool:
     entities = [one for item in items for one in _listed(item, "entities")]
     if entities:
         return all(isinstance(one, dict) and "start_offset" in one for one in entities)
+    if numbered := [one for item in items for one in _listed(item, NUMBERED)]:
+        return all(isinstance(one, dict) and {"label", "user"} <= one.keys() for one in numbered)
     labels = [one for item in items for key in LABELS for one in _listed(item, key)]
     if not labels:
         return False
@@ -55,6 +58,8 @@ def read(item: Any) -> list[Annotated]:
     if "entities" in item:
         entities = list_in(item, "entities")
         found.spans = [span_in(one, "start_offset", "end_offset", "label") for one in entities]
+    elif annotations := list_in(item, NUMBERED):
+        _add_numbered(found, annotations)
     elif any(isinstance(one, list) for one in given):
         found.spans = [span_of_list(one) for one in given]
     elif given:
@@ -63,6 +68,18 @@ def read(item: Any) -> list[Annotated]:
         found.remarks.append(phrase("Relations between spans left out"))
     found.further = further_in(item, (*TEXTS, *LABELS))
     return [found]
+
+
+def _add_numbered(found: Annotated, annotations: list[Any]) -> None:
+    """Spans or labels whose names are in the project alone. Raises NotOfTool."""
+    named = [one | {"label": str(one.get("label"))} for one in annotations if isinstance(one, dict)]
+    if len(named) < len(annotations):
+        raise NotOfTool(phrase("“{key}” is not a list of objects.", key=NUMBERED))
+    if any("start_offset" in one for one in named):
+        found.spans = [span_in(one, "start_offset", "end_offset", "label") for one in named]
+    else:
+        found.labels = [one["label"] for one in named]
+    found.remarks.append(phrase("Label by its number, as the export has no name for it"))
 
 
 DOCCANO = annotated_format("doccano", "doccano", Tool(knows, read))

@@ -25,6 +25,7 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
         ({"id": NUMBERS, "x": LONG}, ("x", None, None)),
         ({"only": NUMBERS}, ("only", None, None)),
         ({"x": LONG, "same": ["pos"] * 30}, ("x", None, "same")),
+        ({"1": ["gj04"] * 30, "2": FEW, "3": ["*", ""] * 15, "4": LONG}, ("4", None, "2")),  # CoLA
     ],
 )
 def test_columns_are_told_apart(columns, mapping):

@@ -44,6 +44,20 @@ DOCCANO_RELATIONS: list[Any] = [
     },
     {"id": 2, "text": "Nothing here", "entities": [], "relations": []},
 ]
+NUMBERS = {"PER": 3, "LOC": 4}
+DOCCANO_NUMBERED: list[Any] = [
+    {
+        "id": 1,
+        "text": TEXT,
+        "annotations": [
+            {"label": NUMBERS[label], "start_offset": a, "end_offset": b, "user": 1}
+            for a, b, label in SPANS
+        ],
+        "meta": {},
+        "annotation_approver": None,
+    },
+    {"id": 2, "text": "Nothing here", "annotations": [], "meta": {}, "annotation_approver": None},
+]
 
 
 def task(text: str, results: list[Any], **more: Any) -> dict[str, Any]:
@@ -154,6 +168,23 @@ def test_spans_of_every_tool_become_tags(tmp_path: Path, name: str, file: str, v
     spec = import_dataset("a", sources, found.reading, found.mapping, split, tmp_path / "v")
     assert spec.spans == {"LOC": 2, "PER": 1}
     assert open_dataset(tmp_path / "v").rows("train").texts == [TAGGED[0], PLAIN[0]]
+
+
+def test_labels_of_an_older_doccano_are_numbers_and_that_is_said(tmp_path: Path) -> None:
+    path = lines(tmp_path / "a.jsonl", DOCCANO_NUMBERED)
+    found = recognise(path)
+    assert (found.reading.format, found.columns[:2]) == ("doccano", ("text", "tags"))
+    table = read(path, found.reading)
+    tags = TAGGED[1].replace("PER", "3").replace("LOC", "4")
+    assert [row.cells[:2] for row in table] == [(TAGGED[0], tags), PLAIN]
+    assert "by its number" in table.notes[0]
+    labels = [
+        {"id": 1, "text": "a b", "annotations": [{"label": 7, "user": 1}], "meta": {}},
+        {"id": 2, "text": "c", "annotations": [], "meta": {}},
+    ]
+    path = lines(tmp_path / "labels.jsonl", labels)
+    found = recognise(path)
+    assert [row.cells[:2] for row in read(path, found.reading)] == [("a b", "7"), ("c", "")]
 
 
 def test_tokens_that_a_tool_says_are_the_words(tmp_path: Path) -> None:
