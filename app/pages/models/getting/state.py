@@ -1,18 +1,18 @@
 """What is on the shelf and on the hub, and the download of one model. No widgets."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
 from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.explorer import OneTimeWorker
+from app.machine import Machine, look_at_machine
 from app.settings import Settings
 from app.studio import Studio
-from engine import precision
+from engine.desktop.load import GpuLoad, gpu_loads
 from engine.hub import cost
 from engine.hub.cost import Cost
 from engine.hub.shelf import OFFERED, ShelfEntry
@@ -27,7 +27,6 @@ from engine.messages.hub import (
     SearchHub,
 )
 from engine.messages.question import Answer, Refused, Working
-from engine.precision import Pace, Speeds
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,14 @@ class MachineFacts:
     """What decides whether a model fits."""
 
     memory_free: int  # bytes
-    rate: float  # matrix products, operations per second
+    rate: float  # matrix products on the processor, operations per second
+    gpu: str = ""  # the one that a training will use; "": none
+    gpu_free: int = 0  # bytes of its memory
+
+    @property
+    def training_free(self) -> int:
+        """Bytes that a training finds free where it computes."""
+        return self.gpu_free if self.gpu else self.memory_free
 
 
 class GettingState(QObject):
@@ -160,5 +166,18 @@ class GettingState(QObject):
 
 
 def _look(home: Path) -> MachineFacts:
-    rate = cost.rate_of(precision.last(Pace, home), precision.last(Speeds, home))
-    return MachineFacts(psutil.virtual_memory().available, rate)
+    machine = look_at_machine(home)
+    return machine_facts(machine, gpu_loads() if machine.uses_gpu() else ())
+
+
+def machine_facts(machine: Machine, gpus: Iterable[GpuLoad]) -> MachineFacts:
+    """What decides whether a model fits; `gpus` are those that a training may use.
+
+    It takes the first one. A GPU that shares the memory of the machine has none of its own.
+    """
+    rate = cost.rate_of(machine.pace, machine.speeds)
+    first = next(iter(gpus), None)
+    if first is None or first.memory_total is None:
+        return MachineFacts(machine.memory_free, rate)
+    free = first.memory_total - (first.memory or 0)
+    return MachineFacts(machine.memory_free, rate, first.name, free)

@@ -24,7 +24,7 @@ def verdict_of(state: GettingState, entry: ShelfEntry) -> Verdict | None:
     """Whether the model can be fine-tuned here; None where the machine was not looked at yet."""
     if state.machine is None:
         return None
-    return verdict(state.cost_of(entry).training, state.machine.memory_free)
+    return verdict(state.cost_of(entry).training, state.machine.training_free)
 
 
 def verdict_word(found: Verdict | None) -> str:
@@ -100,17 +100,22 @@ def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:
     ]
     if machine is None:
         return facts
-    for name, needed in (
-        (tr("Fine-tuning"), cost.training),
-        (tr("Exploring"), cost.exploring),
+    on_gpu = tr("about {0} of memory, {1} free on {2}")
+    on_processor = tr("about {0} of memory, {1} free")
+    for name, needed, free, template in (
+        (
+            tr("Fine-tuning"),
+            cost.training,
+            machine.training_free,
+            on_gpu if machine.gpu else on_processor,
+        ),
+        (tr("Exploring"), cost.exploring, machine.memory_free, on_processor),
     ):
-        fits = verdict(needed, machine.memory_free)
-        said = tr("about {0} of memory, {1} free").format(
-            numbers.size(needed), numbers.size(machine.memory_free)
-        )
-        facts.append((name, said, "body" if fits == "fits" else "warn"))
+        said = template.format(numbers.size(needed), numbers.size(free), machine.gpu)
+        facts.append((name, said, "body" if verdict(needed, free) == "fits" else "warn"))
     if cost.seconds is not None:
-        facts.append((tr("1,000 short texts"), tr("about {0}").format(_time(cost.seconds))))
+        said = tr("about {0} on the processor") if machine.gpu else tr("about {0}")
+        facts.append((tr("1,000 short texts"), said.format(_time(cost.seconds))))
     return facts
 
 

@@ -1,0 +1,36 @@
+"""What is said of a model before it is fetched follows from the machine on which it would train."""
+
+from app.machine import Machine
+from app.pages.models.getting import texts
+from app.pages.models.getting.state import GettingState, machine_facts
+from app.studio import Studio
+from engine.desktop.load import GpuLoad
+from engine.hub.shelf import entry_of
+
+GB = 10**9
+MACHINE = Machine(
+    "Linux 6", "a processor", 8, 64 * GB, 32 * GB, 99 * GB, ("A GPU",), "2.13.0+cu130"
+)
+
+
+def gpu(total: int | None, used: int | None = 0) -> GpuLoad:
+    return GpuLoad("A GPU", 0.1, used, total, None, None)
+
+
+def test_a_model_must_fit_the_gpu_that_it_would_be_trained_on(qtbot, studio: Studio) -> None:
+    state, entry = GettingState(studio), entry_of("FacebookAI/roberta-large")
+    assert entry is not None and texts.verdict_of(state, entry) is None
+    state.machine = machine_facts(MACHINE, [])
+    assert texts.verdict_of(state, entry) == "fits"
+    assert dict(fact[:2] for fact in texts.facts_of(state, entry))["Fine-tuning"].endswith("free")
+    state.machine = machine_facts(MACHINE, [gpu(6 * GB, 2 * GB), gpu(80 * GB)])
+    assert state.machine.training_free == 4 * GB
+    assert texts.verdict_of(state, entry) == "too large"
+    facts = {fact[0]: fact[1:] for fact in texts.facts_of(state, entry)}
+    assert facts["Fine-tuning"][0].endswith("4.0 GB free on A GPU")
+    assert facts["Fine-tuning"][1] == "warn" and facts["Exploring"][1] == "body"
+    assert facts["1,000 short texts"][0].endswith("on the processor")
+
+
+def test_a_gpu_that_tells_no_memory_shares_that_of_the_machine(studio: Studio) -> None:
+    assert machine_facts(MACHINE, [gpu(None)]).training_free == MACHINE.memory_free
