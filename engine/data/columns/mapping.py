@@ -48,11 +48,15 @@ LABELS = (
     *("isduplicate", "emotion", "topic", "intent", "polarity", "rating", "stars", "score"),
     *("similarity", "tag", "genre", "type", "y"),
 )
-LABEL_WORDS = ("label", "class", "category", "judgment", "judgement", "gold")  # in longer names
+LABEL_WORDS = (  # in longer names
+    *("label", "class", "category", "judgment", "judgement", "gold"),
+    *("sentiment", "emotion", "intent", "polarity"),
+)
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
 MAX_LABEL_CHARACTERS = 60  # characters, of what may be a label by its values
 MAX_LABELS = 250
+MOST_DIGITS = 0.3  # of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,12 @@ class _Statistics:
     worded: float  # share of the cells with a space
     longest: int
     decimals: int  # cells with a number that is not whole
+    digits: float  # share of all characters
 
     @property
     def is_text(self) -> bool:
-        return self.worded >= 0.5 and self.length >= 10
+        """Whether it has words; dates have more digits than that."""
+        return self.worded >= 0.5 and self.length >= 10 and self.digits < MOST_DIGITS
 
     @property
     def is_label(self) -> bool:
@@ -109,6 +115,9 @@ def guess_mapping(
     if tags is not None:
         return Mapping(text=text, tags=tags), ""
     named, likely = _labels(columns, statistics, Mapping(text=text, pair=pair))
+    scales = [one.name for one in statistics if one.is_scale and one.name not in (text, pair)]
+    if all(one.values == 1 for one in statistics if one.name in likely):
+        likely = [*scales, *likely]  # what is the same in every row tells nothing
     negative = None
     if pair is not None and pair == names.get("positive", names.get("pos")):
         negative = next((names[name] for name in NEGATIVES if name in names), None)
@@ -186,6 +195,7 @@ def _statistics_of(name: str, cells: list[str]) -> _Statistics:
         worded=sum(" " in cell.strip() for cell in cells) / count,
         longest=max(map(len, cells), default=0),
         decimals=_decimals(cells),
+        digits=sum(map(str.isdigit, "".join(cells))) / max(sum(map(len, cells)), 1),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice, zip_longest
 
 from engine.data.columns.choices import guess_choices
-from engine.data.columns.mapping import LABELS, TEXTS
+from engine.data.columns.mapping import LABELS, PAIRS, TEXTS
 from engine.data.columns.names import plain_name
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import (
@@ -205,7 +205,8 @@ def has_header(rows: list[list[str]]) -> bool:
     first, columns = [rows[0][n] for n in full], [columns[n] for n in full]
     if len(first) > 1 and not first[0] and _are_numbers_of_rows(columns[0]):
         return all(first[1:])
-    if {plain_name(cell) for cell in first} & (set(TEXTS) | set(LABELS)):
+    names = {plain_name(cell) for cell in first}
+    if names & {*TEXTS, *LABELS} or any(names >= {*pair} for pair in PAIRS):
         return not any(
             cell in column and len(set(column)) < len(column)
             for cell, column in zip(first, columns, strict=True)

@@ -8,6 +8,7 @@ from engine.spec.dataset import Mapping
 LONG = [f"this is sentence number {n} of them" for n in range(30)]
 OTHER = [f"and here stands another, number {n}" for n in range(30)]
 FEW = ["yes", "no"] * 15
+DATES = [f"Mon Apr 06 22:19:{n:02d} PDT 2009" for n in range(30)]
 NUMBERS = [str(1_000 + n) for n in range(30)]
 
 
@@ -26,6 +27,29 @@ NUMBERS = [str(1_000 + n) for n in range(30)]
         ({"only": NUMBERS}, ("only", None, None)),
         ({"x": LONG, "same": ["pos"] * 30}, ("x", None, "same")),
         ({"1": ["gj04"] * 30, "2": FEW, "3": ["*", ""] * 15, "4": LONG}, ("4", None, "2")),  # CoLA
+        (
+            {
+                "id": NUMBERS,
+                "airline_sentiment": FEW,
+                "sentiment_confidence": FEW,
+                "airline": FEW,
+                "text": LONG,
+            },
+            ("text", None, "airline_sentiment"),
+        ),
+        (  # Sentiment140
+            {"1": FEW, "2": NUMBERS, "3": DATES, "4": ["NO_QUERY"] * 30, "5": LONG},
+            ("5", None, "1"),
+        ),
+        (  # STS-B
+            {
+                "1": ["main-captions"] * 30,
+                "2": [f"{n / 7:.3f}" for n in range(30)],
+                "3": LONG,
+                "4": OTHER,
+            },
+            ("3", "4", "2"),
+        ),
     ],
 )
 def test_columns_are_told_apart(columns, mapping):

@@ -265,3 +265,14 @@ def test_a_preview_does_not_read_a_whole_file(tmp_path, monkeypatch):
         read(path, found.reading)
     path.write_text("".join(lines[:-1]), encoding="utf-8")
     assert read(path, found.reading).columns == ("text", "late")
+
+
+def test_triplets_are_recognised_by_their_names(tmp_path):
+    file = tmp_path / "triplets.csv"
+    rows = [f"query number {n},a good answer {n},a bad answer {n}" for n in range(20)]
+    file.write_text("\n".join(["anchor,positive,negative", *rows]), encoding="utf-8")
+    found = recognise(file)
+    assert found.mapping == Mapping(text="anchor", pair="positive", negative="negative")
+    rows = [f"{('positive', 'negative')[n % 2]},anchor number {n} is here" for n in range(20)]
+    file.write_text("\n".join(rows), encoding="utf-8")
+    assert not recognise(file).reading.header, "a label in the first row is no name"
