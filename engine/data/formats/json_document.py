@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from engine.data.columns.names import split_named
 from engine.data.formats.json_rows import rows_of
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, unique_names
@@ -29,12 +30,27 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
         BadFile: where it is no JSON, or none of these.
         Cancelled: as `Lines` does.
     """
-    items = _items(read_document(lines, ADVICE, keeps_digits=True))
+    document = read_document(lines, ADVICE, keeps_digits=True)
+    if splits := _splits(document):
+        raise BadFile(
+            lines.path,
+            phrase("its lists {names} are splits of a data set.", names=", ".join(splits)),
+            phrase("Save each of them as a file of its own."),
+        )
+    items = _items(document)
     if items is None:
         raise BadFile(lines.path, phrase("this JSON document is not a table."), ADVICE)
     keys = dict.fromkeys(key for item in items for key in item)
     columns = unique_names(keys, lines, remarks)
     return Content(columns, rows_of(lines.path, enumerate(items, 1), tuple(keys), remarks))
+
+
+def _splits(value: object) -> list[str]:
+    """The lists of an object where several are called as splits are, and no other is there."""
+    if not isinstance(value, dict):
+        return []
+    lists = [key for key, one in value.items() if isinstance(one, list) and one]
+    return lists if len(lists) > 1 and all(map(split_named, lists)) else []
 
 
 def _items(value: object) -> list[Object] | None:
@@ -95,7 +111,8 @@ def guess_document(lines: list[str], suffix: str, whole: bool) -> Reading | None
         is_broken = not first.startswith("[") and first.endswith("}")  # as a bad line would be
         return Reading(format=DOCUMENT.name) if is_named and not is_broken else None
     is_all = whole and sum(not line.isspace() for line in lines) == 1
-    found = is_all and (isinstance(value, list) or _items(value) is not None)
+    is_table = isinstance(value, list) or bool(_splits(value)) or _items(value) is not None
+    found = is_all and is_table
     return Reading(format=DOCUMENT.name) if found else None
 
 

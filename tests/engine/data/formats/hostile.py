@@ -326,6 +326,16 @@ CASES = [
         text("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"),
         says="Git LFS",
     ),
+    Case(
+        "splits.json",
+        text('{"train": [{"text": "a b"}, {"text": "c d"}], "test": [{"text": "e f"}]}'),
+        says="its lists train, test are splits",
+    ),
+    Case(
+        "intents.json",
+        text('{"val": [["a b", "x"]],\n "train": [["c d", "y"]],\n "version": 1}'),
+        says="its lists val, train are splits",
+    ),
     Case("endless.csv", sparse, says="GiB"),
     Case("folder.csv", Path.mkdir, says="folder"),
     Case("missing.csv", lambda path: None, says="does not exist"),
