@@ -7,7 +7,7 @@ from typing import Any
 from engine.data.columns.names import split_named
 from engine.data.formats.json_rows import rows_of
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import Content, Format, Remarks, unique_names
+from engine.data.formats.rows import Content, Format, Remarks, numbered_columns, unique_names
 from engine.data.formats.strict_json import read_document
 from engine.data.formats.table import TABLE_SUFFIXES
 from engine.errors import BadFile
@@ -24,7 +24,8 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """The columns in the order in which the keys first appear, and the rows.
 
     The rows are a list of objects, which may stand under a key of an object; or columns: a list for
-    each of them, or an object with an index. Rows are numbered from 1.
+    each of them, or an object with an index; or a list of texts, or of lists as long as one
+    another. Rows are numbered from 1.
 
     Raises:
         BadFile: where it is no JSON, or none of these.
@@ -55,7 +56,7 @@ def _splits(value: object) -> list[str]:
 
 def _items(value: object) -> list[Object] | None:
     """The rows as objects; None where the document is no table."""
-    if (rows := _objects(value)) is not None:
+    if (rows := _objects(value) or _unnamed(value)) is not None:
         return rows
     if not isinstance(value, dict) or not value:
         return None
@@ -76,6 +77,20 @@ def _objects(value: object) -> list[Object] | None:
     if not isinstance(value, list) or not value:
         return None
     return value if all(isinstance(one, dict) for one in value) else None
+
+
+def _unnamed(value: object) -> list[Object] | None:
+    """Texts alone, or rows as lists of equal length, whose columns have no names."""
+    if not isinstance(value, list) or not value:
+        return None
+    if all(type(one) is str for one in value):  # a Number is a str, too
+        return [{"text": one} for one in value]
+    if not all(isinstance(one, list) for one in value) or len({len(one) for one in value}) != 1:
+        return None
+    if any(isinstance(cell, (list, dict)) for row in value for cell in row):
+        return None
+    names = numbered_columns(len(value[0]))
+    return [dict(zip(names, row, strict=True)) for row in value] if names else None
 
 
 def _split_items(names: Any, data: Any) -> list[Object] | None:
