@@ -61,6 +61,13 @@ class Outcome(QWidget):
             is_whole = report.precision == "float32"
             template = same if is_whole else rounded
             said.append((template.format(report.tensors, report.precision), "body"))
+        if report.pruned_heads:
+            left_out = self.tr(
+                "%Ln pruned attention head(s) were left out, so layers are narrower.",
+                "",
+                report.pruned_heads,
+            )
+            said.append((left_out, "body"))
         said += [(one.sentence(), "body") for one in report.comparisons]
         said.append((self.tr("Verified with: {0}.").format(", ".join(report.sources)), "muted"))
         said += [(note, "warn") for note in report.notes]

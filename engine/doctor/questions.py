@@ -40,6 +40,7 @@ from engine.messages.explore.text_set import (
     TypedText,
     WeighHeads,
 )
+from engine.messages.explore.word_neighbours import FindTokens, FindWords
 from engine.messages.explore.word_vectors import CompareWord
 from engine.messages.question import Answer, Question
 from engine.regular_file import regular
@@ -83,6 +84,9 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield PredictNextSentence(**words, pair=OTHER)
     yield Embed(**words)
     yield CompareWord(checkpoint=models.pretrained, word="film", texts=(TEXT, "a poor film"))
+    film = TEXT.index("film")
+    place: dict[str, Any] = {"text": TEXT, "start": film, "end": film + len("film"), "height": 1}
+    yield FindTokens(checkpoint=models.pretrained, **place)
     yield SuggestWords(**words, start=2, end=6)
     classes: dict[str, Any] = {"checkpoint": models.classifier, "text": TEXT}
     yield Predict(**classes)
@@ -106,6 +110,7 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield RemoveHeads(checkpoint=models.classifier, heads=((0, 1),), into=scratch / "removed")
     yield CompareModels(**many, other=models.pretrained)
     yield PlaceTexts(**many)
+    yield FindWords(**many, **place)
     near: dict[str, Any] = {"checkpoint": models.sentences, "data": models.data, "part": "train"}
     yield EncodeRows(**near, file=scratch / "rows.npy")
     yield FindNearest(**near, file=scratch / "rows.npy", text=TEXT, top=5)

@@ -29,6 +29,8 @@ def _lines(report: ExportReport) -> list[str]:
         "Weights": f"{report.tensors} tensors, {report.parameters:,} parameters",
         "Labels": ", ".join(report.labels) or "none",
     }
+    if report.pruned_heads:
+        facts["Pruned heads"] = f"{report.pruned_heads}, left out: their layers are narrower"
     how = f"{len(report.texts)} texts ({', '.join(report.sources)}), alone and in padded batches"
     checked = [
         f"The files were reloaded in a separate process and verified with {how}.",

@@ -144,6 +144,9 @@ class ExportReport(Message):
     notes: tuple[PhraseField, ...] = Field(
         (), description="What was passed over when the checkpoint itself was loaded."
     )
+    pruned_heads: int = Field(
+        0, description="Attention heads that add nothing, and that a graph does not have."
+    )
     weights_equal: bool | None = Field(
         description="Bit for bit, rounded to `precision`; None where they have another form."
     )

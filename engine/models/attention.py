@@ -58,6 +58,7 @@ class Attention(nn.Module):
         super().__init__()
         parts, size = spec.parts, spec.hidden_size
         self.heads, self.head_size = spec.heads, spec.head_size
+        self.kept: list[int] | None = None  # which heads of the spec these are; None: all
         self.window = parts.window_at(number)
         self.scale = 1 / math.sqrt(spec.head_size * (3 if parts.relative == "disentangled" else 1))
         self.rotary = None

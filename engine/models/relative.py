@@ -32,7 +32,8 @@ class Bucketed:
 
     def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[Part]:
         """What is added to the scores of queries [n, H, m, K] and keys [n, H, w, K]."""
-        return [("distance", self.bias)]
+        kept = attention.kept
+        return [("distance", self.bias if kept is None else self.bias[:, kept])]
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from engine.explore import (
     prediction,
     pseudo_perplexity,
     templates,
+    word_neighbours,
     word_vectors,
 )
 from engine.explore.ablation import as_asked
@@ -63,6 +64,7 @@ from engine.messages.explore.text_set import (
     ScoreTexts,
     WeighHeads,
 )
+from engine.messages.explore.word_neighbours import FindTokens, FindWords
 from engine.messages.explore.word_vectors import CompareWord
 from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
@@ -170,6 +172,13 @@ def _place_texts(question: PlaceTexts, desk: Desk) -> Answer:
     serving = desk.models.serving(question.checkpoint)
     with as_asked(serving.exact.network, question):
         return place(serving, question, desk.scratch, desk.tell)
+
+
+def _find_words(question: FindWords, desk: Desk) -> Answer:
+    give_way()
+    checkpoint = desk.models.take(question.checkpoint)
+    with as_asked(checkpoint.network, question):
+        return word_neighbours.find_words(checkpoint, question, desk.tell)
 
 
 def _weigh_heads(question: WeighHeads, desk: Desk) -> Answer:
@@ -350,6 +359,8 @@ ANSWERERS: dict[type[Question], Answerer] = {
     PredictNextSentence: exact(next_sentence.predict),
     Embed: exact(embeddings.embed),
     CompareWord: exact(word_vectors.compare),
+    FindTokens: exact(word_neighbours.find_tokens),
+    FindWords: _find_words,
     ScoreTemplates: exact(templates.score),
     EncodeRows: _encode_rows,
     FindNearest: _find_nearest,

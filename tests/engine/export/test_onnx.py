@@ -12,6 +12,7 @@ import pytest
 import torch
 import transformers
 
+from engine.explore.head_pruning import cut
 from engine.export import exporting, onnx_graph
 from engine.export.onnx_graph import write_graph
 from engine.export.reloading import GRAPH, REQUEST, BrokenExport, Request
@@ -22,7 +23,7 @@ from engine.models.outputs import named_outputs, outputs_of
 from engine.runs import launch
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported
 from tests.engine.models.family_folders import EXAMPLES, OTHERS, OWN_NETWORKS, published_folder
-from tests.engine.models.small import network
+from tests.engine.models.small import network, tokenizer
 
 SIZES = [(1, 5), (3, 17), (2, 128), (3, 1)]
 SHALLOW = LONG.model_copy(update={"layers": 1})  # layers are slow to trace
@@ -109,6 +110,27 @@ def test_a_graph_reads_left_to_right_where_the_network_does_and_a_training_ran_b
 def test_the_graph_of_a_checkpoint_says_what_its_network_says(done):
     ours = checkpoint.load(done.folder.parent / "model").network
     assert_same(done.folder, ours, SIZES)
+
+
+def test_a_graph_does_not_have_the_heads_that_were_pruned(tmp_path, here):
+    """Its matrices are narrower, and it says what the checkpoint with zeroed heads says."""
+    import onnx
+
+    pruned = network(KINDS["text_classification"][0], SHALLOW)
+    cut(pruned, ((0, 1),))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    checkpoint.write(folder, pruned, tokenizer(folder), LABELS)
+    done = exported(tmp_path, form="onnx")
+    assert done.report.pruned_heads == 1
+    assert "Pruned heads  1, left out" in (done.folder / "export-report.txt").read_text()
+    assert_same(done.folder, pruned, SIZES[:2])
+    graph = onnx.load(done.folder / GRAPH).graph
+    half, whole = SHALLOW.head_size, SHALLOW.hidden_size
+    shapes = [tuple(one.dims) for one in graph.initializer]
+    assert shapes.count((whole, half)) + shapes.count((half, whole)) == 4, (
+        "query, key, value, output"
+    )
 
 
 def test_the_axes_of_a_graph_have_names(done):

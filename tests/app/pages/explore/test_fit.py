@@ -22,7 +22,7 @@ from tests.app.pages.explore.conftest import WORDS
 from tests.engine.models.small import tokenizer
 
 STATUS = 36  # px of the status bar
-WINDOWS = ((1100, 700), (1280, 800))
+WINDOWS = ((1100, 700), (1280, 800), (1920, 1080))
 EVERY = [panel() for panel in PANELS]
 TEXT, PAIR = "the cat sat on the mat", "a dog sat on unhappy cats"
 LONG = "the cat sat on a mat . " * 80

@@ -1,23 +1,25 @@
-"""The cosines of one height, as a figure to keep."""
+"""The cosines of one height, or what is nearest there, as a figure to keep."""
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.vectors.state import VectorsState
+from app.pages.explore.panels.vectors.state import VectorsState, around
 from app.theme import Role
 from app.translation import tr
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
 
-NAME, CELL, ROW = 340, 52, 24  # px
+NAME, CELL, ROW, BAR = 340, 52, 24, 160  # px
 
 
 def figure_of(state: VectorsState) -> Figure | None:
     """None while there is no answer."""
     answer, shown = state.answer, state.shown
+    if state.showing != "cosines":
+        return _nearest_figure(state)
     if answer is None or shown is None:
         return None
     names = [painted(name) for name in state.names()]
@@ -69,3 +71,70 @@ def _paint(painter: QPainter, names: list[str], cosines: np.ndarray) -> None:
             box = QRectF(NAME + column * CELL, top, CELL, ROW)
             painter.fillRect(box, ink(Role.ACCENT, 0.5 * max(0.0, value) ** 2))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{value:.2f}")
+
+
+def _nearest_figure(state: VectorsState) -> Figure | None:
+    """Bars of the cosines, the nearest first."""
+    table = _tokens_table(state) if state.showing == "tokens" else _words_table(state)
+    answer, place = state.answer, state.chosen_place
+    if table is None or answer is None or place is None:
+        return None
+    names = [painted(str(row[1])) for row in table.rows]
+    cosines = np.array([row[-1] for row in table.rows], dtype=np.float32)
+    word = painted(around(answer.texts[place.text], place.start, place.end))
+
+    def paint(painter: QPainter, _size: QSizeF) -> None:
+        _paint_bars(painter, names, cosines)
+
+    text = tr("Cosines with the vector of {0}, the mean of its tokens, at height {1}.")
+    caption = text.format(word, state.height)
+    if state.showing == "words" and state.of is not None:
+        among = tr("Among the words of {0}.").format(state.of.name)
+        caption = f"{caption} {among}"
+    return Figure(
+        name=f"nearest-{state.showing}-height-{state.height}",
+        title=tr("Nearest to {0}").format(word),
+        caption=f"{caption} {source(state.study)}",
+        size=QSize(NAME + BAR + CELL, ROW * (len(names) + 1)),
+        paint=paint,
+        array=cosines,
+        table=lambda: table,
+    )
+
+
+def _tokens_table(state: VectorsState) -> Table | None:
+    found = state.near_tokens
+    if found is None:
+        return None
+    rows = [(n, one.token, one.cosine) for n, one in enumerate(found.tokens, 1)]
+    return Table(("rank", "token", "cosine"), rows)
+
+
+def _words_table(state: VectorsState) -> Table | None:
+    """None also where what was found is of another word or height than the one that is shown."""
+    found = state.found
+    if found is None or not state.is_current:
+        return None
+    rows = [
+        (n, around(one.text, one.start, one.end), one.row + 1, one.text, one.cosine)
+        for n, one in enumerate(found.words, 1)
+    ]
+    return Table(("rank", "word", "number", "text", "cosine"), rows)
+
+
+def _paint_bars(painter: QPainter, names: list[str], cosines: np.ndarray) -> None:
+    """From 0 to 1, which is written above the bars."""
+    middle = Qt.AlignmentFlag.AlignVCenter
+    left = Qt.AlignmentFlag.AlignLeft | middle
+    painter.setFont(paper_font(11))
+    painter.setPen(ink(Role.MUTED))
+    painter.drawText(QRectF(NAME, 0, BAR, ROW), left, "0")
+    painter.drawText(QRectF(NAME, 0, BAR, ROW), Qt.AlignmentFlag.AlignCenter, tr("cosine"))
+    painter.drawText(QRectF(NAME, 0, BAR, ROW), Qt.AlignmentFlag.AlignRight | middle, "1")
+    for number, (name, cosine) in enumerate(zip(names, cosines.tolist(), strict=True)):
+        top = (number + 1) * ROW
+        painter.setPen(ink(Role.TEXT))
+        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, NAME - 8)
+        painter.drawText(QRectF(0, top, NAME, ROW), left | AS_STORED, shown)
+        painter.fillRect(QRectF(NAME, top + 4, BAR * max(0.0, cosine), ROW - 8), ink(Role.ACCENT))
+        painter.drawText(QRectF(NAME + BAR + 8, top, CELL, ROW), left, f"{cosine:.2f}")

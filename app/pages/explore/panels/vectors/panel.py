@@ -18,4 +18,5 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> Panel:
-    return VectorsView(VectorsState(context.study, context.explorer), context.notices)
+    state = VectorsState(context.study, context.explorer, context.home, context.one_time_worker)
+    return VectorsView(state, context.notices)

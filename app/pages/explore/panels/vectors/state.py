@@ -1,11 +1,26 @@
-"""One word in the text of the page and in others that are typed here."""
+"""One word in the text of the page and in others that are typed here, and what is nearest to it."""
+
+from functools import partial
+from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
 
+from app import background
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.side import Side, cleaned
+from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
+from app.pages.explore.side import Input, Side, cleaned
 from app.pages.explore.study import Study
+from engine.data.datasets.text_sets import rows_of, typed_pairs
+from engine.home import Home
+from engine.messages.explore.text_set import SetAnswer, TextSet
+from engine.messages.explore.word_neighbours import (
+    FindTokens,
+    FindWords,
+    NearWord,
+    TokensFound,
+    WordsFound,
+)
 from engine.messages.explore.word_vectors import (
     CompareWord,
     WordCompared,
@@ -13,7 +28,9 @@ from engine.messages.explore.word_vectors import (
     WordPlace,
 )
 
+Shown = Literal["cosines", "tokens", "words"]
 MAX_TEXTS = 100
+MEASURED = 100  # texts whose tokens are counted for the size of an index
 AROUND = 24  # characters of a text beside the word
 
 
@@ -28,14 +45,31 @@ class VectorsState(QObject):
     changed = Signal()
     height_changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer) -> None:
+    def __init__(
+        self, study: Study, explorer: Explorer, home: Home, start_worker: StartWorker
+    ) -> None:
         super().__init__(study)
-        self.study = study
+        self.study, self._home = study, home
+        self.showing: Shown = "cosines"
+        self.place = 0  # of the word, to which the nearest are shown
+        self.found: WordsFound | None = None
+        self.found_for: FindWords | None = None
+        self.of: ChosenTexts | None = None
+        self.size: int | None = None  # bytes that an index of the chosen texts will take, about
+        self._sizing: background.Job | None = None
         self.typed_word = ""  # empty: the selected one
         self.more: tuple[str, ...] = ()  # texts beside that of the page
         self._height: int | None = None  # None: the last
         self.query = LiveQuery(study, explorer, self._question)
-        self.query.changed.connect(self.changed)
+        self.query.changed.connect(self._on_query)
+        self.tokens = LiveQuery(study, explorer, self._tokens_question)
+        self.tokens.changed.connect(self.changed)
+        self.work = SetWork(start_worker, self)
+        self.work.told.connect(self._on_told)
+        self.work.changed.connect(self.changed)
+        study.chosen_changed.connect(self._measure)
+        study.model_changed.connect(self._forget)
+        study.heads_off_changed.connect(self._forget)
         study.picked_changed.connect(lambda _: self.query.renew())
         study.heads_off_changed.connect(self.query.renew)
 
@@ -74,7 +108,9 @@ class VectorsState(QObject):
     def names(self) -> list[str]:
         """The word with what stands around it, for each place."""
         answer = self.answer
-        return [around(answer, place) for place in answer.places] if answer is not None else []
+        if answer is None:
+            return []
+        return [around(answer.texts[p.text], p.start, p.end) for p in answer.places]
 
     def set_word(self, word: str) -> None:
         self.typed_word = cleaned(word.strip())
@@ -90,6 +126,114 @@ class VectorsState(QObject):
         if height != self.height:
             self._height = height
             self.height_changed.emit()
+            self.tokens.renew()
+
+    # ── what is nearest ──────────────────────────────────────────────────────────────────────
+
+    def show(self, what: Shown) -> None:
+        """The cosines of the places, or what is nearest to one of them."""
+        self.showing = what
+        self._measure()
+        self.tokens.renew()
+        self.changed.emit()
+
+    def set_place(self, place: int) -> None:
+        """To which place of the word the nearest are shown."""
+        if place != self.place and place >= 0:
+            self.place = place
+            self.tokens.renew()
+            self.changed.emit()
+
+    @property
+    def chosen_place(self) -> WordPlace | None:
+        """None while there is no answer."""
+        places = self.answer.places if self.answer is not None else ()
+        return places[min(self.place, len(places) - 1)] if places else None
+
+    @property
+    def near_tokens(self) -> TokensFound | None:
+        answer = self.tokens.answer
+        return answer if isinstance(answer, TokensFound) else None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the nearest words are those of the place, the height and the texts of now."""
+        return self.found_for is not None and self.found_for == self._words_question()
+
+    def find(self) -> None:
+        """Look among the words of the chosen texts, or go on with that."""
+        question = self._words_question()
+        if question is not None:
+            self.found, self.found_for, self.of = None, question, self.study.chosen
+            self.work.start(question)
+
+    def show_input(self, found: NearWord) -> None:
+        """Make the text of a word the text of the page."""
+        self.study.input_wanted.emit(Input(cleaned(found.text), None))
+
+    def _tokens_question(self, side: Side) -> FindTokens | None:
+        place, answer = self.chosen_place, self.answer
+        if self.showing != "tokens" or side.checkpoint is None or place is None or answer is None:
+            return None
+        return FindTokens(
+            checkpoint=side.checkpoint,
+            text=answer.texts[place.text],
+            start=place.start,
+            end=place.end,
+            height=self.height,
+            **side.ablation,
+        )
+
+    def _words_question(self) -> FindWords | None:
+        place, answer, chosen = self.chosen_place, self.answer, self.study.chosen
+        checkpoint = self.study.checkpoint
+        if place is None or answer is None or chosen is None or checkpoint is None:
+            return None
+        return FindWords(
+            checkpoint=checkpoint,
+            texts=chosen.texts,
+            kept=self._home.cache / "texts",
+            text=answer.texts[place.text],
+            start=place.start,
+            end=place.end,
+            height=self.height,
+            **self.study.ablation,
+        )
+
+    def _on_query(self) -> None:
+        self.tokens.renew()
+        self.changed.emit()
+
+    def _on_told(self, answer: SetAnswer) -> None:
+        if isinstance(answer, WordsFound):
+            self.found = answer
+            self.changed.emit()
+
+    def _measure(self) -> None:
+        """About how large an index will be: from the words of some of the texts."""
+        self.size = None
+        if self._sizing is not None:
+            self._sizing.cancel()
+            self._sizing = None
+        chosen, model = self.study.chosen, self.study.model
+        if self.showing != "words" or chosen is None or model is None or model.info is None:
+            return
+        each = 2 * model.info.hidden_size  # bytes of a vector
+        self._sizing = background.run(
+            self,
+            partial(_words_in, chosen.texts),
+            lambda words: self._on_size(each * words),
+            lambda _: None,  # said when one looks among them
+        )
+
+    def _on_size(self, size: int) -> None:
+        self._sizing, self.size = None, size
+        self.changed.emit()
+
+    def _forget(self) -> None:
+        self.found, self.found_for, self.of = None, None, None
+        self.work.forget()
+        self._measure()
 
     def _question(self, side: Side) -> CompareWord | None:
         if side.checkpoint is None or not self.word:
@@ -98,10 +242,18 @@ class VectorsState(QObject):
         return CompareWord(checkpoint=side.checkpoint, word=self.word, texts=texts, **side.ablation)
 
 
-def around(answer: WordCompared, place: WordPlace) -> str:
+def around(text: str, start: int, end: int) -> str:
     """A place as a person recognises it: … poked it with a [stick] in …"""
-    text = answer.texts[place.text]
-    before, after = text[: place.start], text[place.end :]
+    before, after = text[:start], text[end:]
     left = before if len(before) <= AROUND else f"…{before[-AROUND:]}"
     right = after if len(after) <= AROUND else f"{after[:AROUND]}…"
-    return f"{left}[{text[place.start : place.end]}]{right}"
+    return f"{left}[{text[start:end]}]{right}"
+
+
+def _words_in(texts: TextSet) -> int:
+    """About how many words, by the spaces in some of the texts."""
+    pairs = typed_pairs(rows_of(texts))
+    step = max(1, len(pairs) // MEASURED)
+    some = pairs[::step]
+    words = sum(len(text.split()) + len((pair or "").split()) for text, pair in some)
+    return round(words * len(pairs) / len(some))

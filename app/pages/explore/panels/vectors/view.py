@@ -1,19 +1,28 @@
-"""The texts, the cosines of one height, and the means of all heights."""
+"""The texts, the cosines of one height or what is nearest there, and the means of all heights."""
 
 from functools import partial
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QModelIndex, QTimer
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.vectors.figure import figure_of
-from app.pages.explore.panels.vectors.state import VectorsState
+from app.pages.explore.panels.vectors.state import Shown, VectorsState, around
+from app.pages.explore.set_bar import SetBar
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.widgets.chips import painted
 from app.widgets.figure_menu import FigureButton
-from app.widgets.numbers import decimal
+from app.widgets.numbers import count, decimal, size
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text import OneLine, Text
 
@@ -26,7 +35,7 @@ class VectorsView(Panel):
     def __init__(
         self, state: VectorsState, notices: Notices, parent: QWidget | None = None
     ) -> None:
-        super().__init__([state.query], parent)
+        super().__init__([state.query, state.tokens], parent)
         self._state = state
         self.word, self.texts = QLineEdit(), QPlainTextEdit()
         self.word.setAccessibleName(self.tr("Word to compare"))
@@ -40,6 +49,30 @@ class VectorsView(Panel):
         self.matrix = NumbersTable(self.tr("Cosines"), 1)
         self.heights = NumbersTable(self.tr("Layers"), 1)
         self.keep.offer_on(self.matrix)
+        self.what = QComboBox()
+        self.what.setAccessibleName(self.tr("What is shown of the word"))
+        self.what.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        names: tuple[tuple[Shown, str], ...] = (
+            ("cosines", self.tr("Places")),
+            ("tokens", self.tr("Nearest tokens")),
+            ("words", self.tr("Nearest in texts")),
+        )
+        for key, name in names:
+            self.what.addItem(name, key)
+        self.near_tokens = NumbersTable(self.tr("Nearest tokens of the vocabulary"), 1)
+        self.near_words = NumbersTable(self.tr("Nearest words of the chosen texts"), 1)
+        self.bar = SetBar(state.work, state.study, self.tr("&Find"), state.find, self._why_not)
+        for table in (self.near_tokens, self.near_words):
+            self.keep.offer_on(table)
+        among = QWidget()
+        column = QVBoxLayout(among)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SPACE)
+        column.addWidget(self.bar)
+        column.addWidget(self.near_words, 1)
+        self.pages = QStackedWidget()
+        for page in (self.matrix, self.near_tokens, among):
+            self.pages.addWidget(page)
         self._pause = QTimer(self)
         self._pause.setSingleShot(True)
         self._pause.setInterval(2 * TYPING_PAUSE_MS)
@@ -60,10 +93,12 @@ class VectorsView(Panel):
         left.addWidget(self.texts, 2)
         left.addWidget(self.heights, 3)
         head = QHBoxLayout()
+        head.setSpacing(2 * SPACE)
         head.addWidget(self.title, 1)
+        head.addWidget(self.what)
         head.addWidget(self.keep)
         right.addLayout(head)
-        right.addWidget(self.matrix, 1)
+        right.addWidget(self.pages, 1)
         right.addWidget(self.note)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, SPACE, 0, 0)
@@ -71,6 +106,9 @@ class VectorsView(Panel):
         row.addLayout(left, 4)
         row.addLayout(right, 5)
         self.heights.row_picked.connect(state.set_height)
+        self.what.activated.connect(lambda _: state.show(self.what.currentData()))
+        self.matrix.row_picked.connect(state.set_place)
+        self.near_words.activated.connect(self._on_activated)
         state.changed.connect(self.show_state)
         state.height_changed.connect(self.show_state)
         state.study.picked_changed.connect(lambda _: self.show_state())
@@ -99,16 +137,61 @@ class VectorsView(Panel):
             )
         ]
         self.matrix.show_rows(header if rows else [], rows)
+        self.what.setCurrentIndex(self.what.findData(state.showing))
+        self.pages.setCurrentIndex(self.what.currentIndex())
+        self.near_tokens.show_rows(*self._token_rows())
+        self.near_words.show_rows(*self._word_rows())
+        self.bar.show_state()
         self.title.setText(self._title())
         self.note.setText(self._note())
         self.keep.refresh()
 
     def _title(self) -> str:
-        answer = self._state.answer
+        state, answer = self._state, self._state.answer
         if answer is None:
             return ""
-        text = self.tr("“{0}” at layer {1}: cosines between %Ln place(s)", "", len(answer.places))
-        return text.format(painted(answer.word), self._state.height)
+        if state.showing == "cosines":
+            text = self.tr(
+                "“{0}” at layer {1}: cosines between %Ln place(s)", "", len(answer.places)
+            )
+            return text.format(painted(answer.word), state.height)
+        place = state.chosen_place
+        assert place is not None
+        text = self.tr("Nearest at layer {0} to {1}")
+        shown = around(answer.texts[place.text], place.start, place.end)
+        return text.format(state.height, painted(shown))
+
+    def _token_rows(self) -> tuple[list[str], list[list[str]]]:
+        found = self._state.near_tokens
+        if found is None:
+            return [], []
+        header = [self.tr("Token"), self.tr("Cosine")]
+        return header, [[painted(one.token), decimal(one.cosine, DIGITS)] for one in found.tokens]
+
+    def _word_rows(self) -> tuple[list[str], list[list[str]]]:
+        found = self._state.found
+        if found is None:
+            return [], []
+        header = [self.tr("Word in its text"), self.tr("Text"), self.tr("Cosine")]
+        return header, [
+            [
+                painted(around(one.text, one.start, one.end)),
+                count(one.row + 1),
+                decimal(one.cosine, DIGITS),
+            ]
+            for one in found.words
+        ]
+
+    def _why_not(self) -> str:
+        """Why nothing can be looked for."""
+        if self._state.chosen_place is None:
+            return self.tr("Select a word of the text above, or type one.")
+        return ""
+
+    def _on_activated(self, index: QModelIndex) -> None:
+        found = self._state.found
+        if found is not None and index.row() < len(found.words):
+            self._state.show_input(found.words[index.row()])
 
     def _height_rows(self) -> tuple[list[str], list[list[str]]]:
         answer = self._state.answer
@@ -145,6 +228,10 @@ class VectorsView(Panel):
         answer = state.answer
         if answer is None:
             return self.tr("Running the model …")
+        if state.showing == "tokens":
+            return self._note_of_tokens()
+        if state.showing == "words":
+            return self._note_of_words()
         parts = []
         if len(answer.places) < 2:
             parts.append(self.tr("Type other texts with this word to compare it."))
@@ -158,3 +245,30 @@ class VectorsView(Panel):
             )
         )
         return " ".join(parts)
+
+    def _note_of_tokens(self) -> str:
+        refusal, found = self._state.tokens.refusal, self._state.near_tokens
+        if refusal is not None:
+            return f"{refusal.phrase} {refusal.advice}"
+        if found is None:
+            return self.tr("Running the model …")
+        text = self.tr("Cosines to all {0} rows of the token embedding.")
+        return text.format(count(found.rows))
+
+    def _note_of_words(self) -> str:
+        state, found, of = self._state, self._state.found, self._state.of
+        if found is not None and of is not None:
+            text = self.tr("Of %Ln word(s) of {0}.", "", found.vectors)
+            parts = [text.format(of.name)]
+            if not state.is_current:
+                parts.append(self.tr("Another word, height or texts are chosen now: Find again."))
+            else:
+                parts.append(self.tr("A double-click makes a text that of the page."))
+            return " ".join(parts)
+        if state.size is None:
+            return self.tr("Compares with every word of the texts at this height.")
+        text = self.tr(
+            "Compares with every word of the texts at this height. Their vectors are kept: "
+            "about {0}."
+        )
+        return text.format(size(state.size))

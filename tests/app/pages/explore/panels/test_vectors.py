@@ -4,8 +4,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.pages.explore.captions import source
 from app.pages.explore.panels.vectors.figure import figure_of
 from app.pages.explore.view import ExplorePage
+from app.widgets import figure as figures
 from tests.app.accessible import assert_accessible
 
 
@@ -56,3 +58,87 @@ def test_how_does_a_word_differ_between_texts(page, explorer, wait, qtbot):
     wait(lambda: explorer.of_kind("compare_word")[-1].word == "bird")
     explorer.refuse(explorer.of_kind("compare_word")[-1], "No text contains the word “bird”.")
     assert "No text contains the word “bird”." in view.note.text()
+
+
+def compared(page, explorer, wait):
+    """“cat” is selected, and its cosines are there."""
+    view = page.panels["vectors"]
+    page.bench.show_panel("vectors")
+    page.study.pick(2)
+    wait(lambda: explorer.of_kind("compare_word"))
+    explorer.truly(explorer.of_kind("compare_word")[-1])
+    return view
+
+
+def choose(view, what: str) -> None:
+    """With the keyboard."""
+    view.what.setFocus()
+    while view.what.currentData() != what:
+        QTest.keyClick(view.what, Qt.Key.Key_Down)
+
+
+def test_which_tokens_are_nearest_to_a_word(page, explorer, wait):
+    """Three actions with those before: the word, Nearest tokens, a height."""
+    view = compared(page, explorer, wait)
+    choose(view, "tokens")
+    wait(lambda: explorer.of_kind("find_tokens"))
+    asked = explorer.of_kind("find_tokens")[-1]
+    assert (asked.text[asked.start : asked.end], asked.height) == ("cat", 3)
+    answer = explorer.truly(asked)
+    assert view.near_tokens.isVisible()
+    assert view.near_tokens.rows.rows[0] == (
+        answer.tokens[0].token,
+        f"{answer.tokens[0].cosine:.3f}",
+    )
+    assert "Cosines to all 31 rows" in view.note.text()
+    assert view.title.whole() == "Nearest at height 3 to the [cat] sat on the mat"
+    view.heights.setFocus()
+    view.heights.selectRow(0)
+    wait(lambda: explorer.of_kind("find_tokens")[-1].height == 0)
+    answer = explorer.truly(explorer.of_kind("find_tokens")[-1])
+    made = figure_of(view._state)
+    assert made.array.tolist() == pytest.approx([one.cosine for one in answer.tokens])
+    assert made.table().rows[0][:2] == (1, answer.tokens[0].token)
+    assert made.caption.endswith(source(page.study)) and b"cosine" in figures.svg(made)
+    explorer.refuse(explorer.of_kind("find_tokens")[-1], "Not to be had.")
+    assert_accessible(view)
+
+
+def test_which_words_of_my_texts_are_nearest_to_a_word(page, explorer, workers, wait, qtbot):
+    """Four actions: the texts, the word, Nearest in texts, Find; the size is said before."""
+    page.panels["texts"].typed.setPlainText("a dog sat\nthe mat\nthe cat sat on the mat")
+    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 3)
+    view = compared(page, explorer, wait)
+    choose(view, "words")
+    wait(lambda: "about 352 B" in view.note.text())  # eleven words of 16 numbers, in 16 bits
+    qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
+    wait(lambda: view._state.found is not None and not view._state.work.is_running)
+    assert workers.asked[-1].kind == "find_words" and view._state.found.vectors == 11
+    rows = view.near_words.rows.rows
+    assert len(rows) == 10, "the word itself is left out"
+    assert [row[2] for row in rows] == sorted((row[2] for row in rows), reverse=True)
+    assert "Of 11 word(s) of" in view.note.text()
+    made = figure_of(view._state)
+    assert made.table().rows[0][1] == rows[0][0] and "Among the words of" in made.caption
+    view.near_words.setFocus()
+    first = next(n for n, row in enumerate(rows) if row[1] == "1")
+    view.near_words.selectRow(first)
+    place = view.near_words.visualRect(view.near_words.model().index(first, 0)).center()
+    view.heights.selectRow(0)
+    assert "Find again" in view.note.text() and figure_of(view._state) is None
+    qtbot.mouseDClick(view.near_words.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    QTest.keyClick(view.near_words, Qt.Key.Key_Return)
+    assert page.text.toPlainText() == "a dog sat"
+
+
+def test_a_place_that_is_picked_is_that_to_which_the_nearest_are_shown(page, explorer, wait, qtbot):
+    view = compared(page, explorer, wait)
+    qtbot.keyClicks(view.texts, "a cat sat")
+    wait(lambda: any(len(q.texts) == 2 for q in explorer.of_kind("compare_word")))
+    explorer.truly(explorer.of_kind("compare_word")[-1])
+    view.matrix.setFocus()
+    view.matrix.selectRow(1)
+    choose(view, "tokens")
+    wait(lambda: explorer.of_kind("find_tokens"))
+    assert explorer.of_kind("find_tokens")[-1].text == "a cat sat"
+    assert view.title.whole().endswith("a [cat] sat")

@@ -1,0 +1,79 @@
+"""What is nearest to the vector of a word: rows of the token embedding, or words of many texts."""
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.messages import Message
+from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.explore.text_set import SetAnswer, SetQuestion
+from engine.messages.question import Answer
+
+TOP = 20
+
+
+class NearToken(Message):
+    """A token of the vocabulary, and the cosine of its row with the vector."""
+
+    token: str
+    cosine: float
+
+
+class TokensFound(Answer):
+    """The nearest of all rows of the token embedding, the nearest first."""
+
+    kind: Literal["tokens_found"] = "tokens_found"
+    tokens: tuple[NearToken, ...]
+    rows: int = Field(description="Of the token embedding.")
+
+
+class FindTokens(AblationQuestion):
+    """Which rows of the token embedding are nearest to a word, the mean of its tokens, at a height?
+
+    The word is the characters from `start` to `end` of `text`; height 0 are the embeddings.
+    """
+
+    answered_by: ClassVar[type[Answer]] = TokensFound
+    kind: Literal["find_tokens"] = "find_tokens"
+    checkpoint: Path
+    text: str
+    start: int
+    end: int
+    height: int = Field(ge=0)
+    top: int = Field(TOP, ge=1)
+
+
+class NearWord(Message):
+    """A word of one of the texts, as the characters from `start` to `end` of `text`."""
+
+    row: int = Field(description="Number of its text among the texts, from 0.")
+    text: str
+    start: int
+    end: int
+    cosine: float
+
+
+class WordsFound(SetAnswer):
+    """The nearest of the words in the texts that are read, the nearest first."""
+
+    kind: Literal["words_found"] = "words_found"
+    words: tuple[NearWord, ...]
+    vectors: int = Field(description="Words that are compared.")
+
+
+class FindWords(SetQuestion):
+    """Which words of many texts are nearest to a word of a text, at a height?
+
+    The vectors of all words of the texts at this height are kept, in 16 bits: another word is
+    answered from them. The word itself, where its text is among the texts, is left out.
+    """
+
+    answered_by = WordsFound
+    free: ClassVar[frozenset[str]] = frozenset({"text", "start", "end", "top"})
+    kind: Literal["find_words"] = "find_words"
+    text: str
+    start: int
+    end: int
+    height: int = Field(ge=0)
+    top: int = Field(TOP, ge=1)

@@ -1,0 +1,57 @@
+"""A network without the attention heads that add nothing: narrower matrices, the same outputs.
+
+A head adds nothing where its columns of the output matrix are zero, as pruning leaves them
+(`engine.explore.head_pruning`). Shapes: D hidden size, H heads, K size of a head.
+"""
+
+import copy
+
+import torch
+from torch import nn
+
+from engine.models.attention import Attention
+from engine.models.network import Network
+from engine.models.rotary import Rotary
+
+
+def narrower(network: Network) -> tuple[Network, int]:
+    """A copy without these heads, and how many it lacks; the network itself where there are none.
+
+    One head of each layer stays. Config and packed batches know one number of heads for all
+    layers, so the copy is for a graph, and not for a checkpoint or for `engine.models.fast`.
+    """
+    every = [module for module in network.modules() if isinstance(module, Attention)]
+    if not any(len(needed_heads(attention)) < attention.heads for attention in every):
+        return network, 0
+    made, lacking = copy.deepcopy(network), 0
+    for module in made.modules():
+        if isinstance(module, Attention):
+            needed = needed_heads(module)
+            lacking += module.heads - len(needed)
+            keep_heads(module, needed)
+    return made, lacking
+
+
+def needed_heads(attention: Attention) -> list[int]:
+    """The heads that add something, and at least one."""
+    columns = attention.output.weight.unflatten(1, (attention.heads, -1))  # [D, H, K]
+    adds = (columns != 0).any(2).any(0).tolist()
+    return [head for head, is_needed in enumerate(adds) if is_needed] or [0]
+
+
+@torch.no_grad()
+def keep_heads(attention: Attention, heads: list[int]) -> None:
+    """Cut all other heads out of the matrices."""
+    size = attention.head_size
+    places = torch.tensor([head * size + place for head in heads for place in range(size)])
+    for matrix in (attention.query, attention.key, attention.value):
+        matrix.weight = nn.Parameter(matrix.weight[places])
+        matrix.out_features = len(places)
+        if matrix.bias is not None:
+            matrix.bias = nn.Parameter(matrix.bias[places])
+    attention.output.weight = nn.Parameter(attention.output.weight[:, places])
+    attention.output.in_features = len(places)
+    attention.kept = heads
+    attention.heads = len(heads)
+    if attention.rotary is not None:
+        attention.rotary = Rotary(len(heads), attention.rotary.base)

@@ -1,0 +1,284 @@
+"""Questions of researchers and teachers, each answered in at most six actions with mouse and keys.
+
+A press of the mouse goes to the window, which gives it to whatever is there, so what is covered or
+cut cannot be used. What is asked is answered by the worker's own functions. A hand begins on the
+page, with a text and a model.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QComboBox, QTabBar, QWidget
+
+from app.library import describe_model
+from app.pages.explore.panels.texts.table import LOSS, TEXT
+from app.pages.explore.view import ExplorePage
+from app.widgets.navigation import WIDTH
+from engine.explore.word_vectors import compare
+from engine.messages.explore.word_vectors import CompareWord
+from engine.models.checkpoint import load, write
+from engine.models.heads import Heads
+from engine.runs.folder import RunFolder, step_of
+from engine.runs.snapshots import snapshot
+from tests.app.pages.explore.conftest import make_model
+from tests.app.pages.explore.test_over_training import made  # noqa: F401  # a run with snapshots
+
+LEFT, ALT, NONE = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier(0)
+LABELS = ("negative", "neutral", "positive")
+TEXTS = ("the cat sat on the mat", "a dog sat", "on the mat .", "a dog sat on a dog", "the mat",
+         "unhappy cats", "the cat sat", "a mat")  # fmt: skip
+LABELLED = [f"{text}\t{LABELS[2 * (number % 2)]}" for number, text in enumerate(TEXTS)]
+MOST = 6
+
+
+class Hand:
+    """Uses the page as a person does, and counts."""
+
+    def __init__(self, page: ExplorePage, explorer, wait) -> None:
+        self.page, self._explorer, self._wait = page, explorer, wait
+        self._answered = len(explorer.asked)
+        self.actions = 0
+
+    def click(self, widget: QWidget, place: QPoint | None = None, keys=NONE, twice=False) -> None:
+        """One action: a click, or a double-click, in the middle or at a place of a widget."""
+        self.actions += 1
+        window = self.page.window()
+        at = widget.mapTo(window, place or widget.rect().center())
+        assert window.childAt(at) in (widget, *widget.findChildren(QWidget)), "it is covered or cut"
+        press = QTest.mouseDClick if twice else QTest.mouseClick
+        press(window.windowHandle(), LEFT, keys, at)
+
+    def panel(self, key: str) -> QWidget:
+        """One action: the tab of a panel."""
+        title = self.page.bench.docks[key].windowTitle()
+        for bar in self.page.bench.findChildren(QTabBar):
+            for number in range(bar.count()):
+                if bar.tabText(number).replace("&", "") == title:
+                    self.click(bar, bar.tabRect(number).center())
+        self.until(lambda: self.page.bench.is_seen(key))
+        return self.page.panels[key]
+
+    def type(self, widget: QWidget, *lines: str) -> None:
+        """One action: texts in a field."""
+        self.click(widget)
+        focused = QApplication.focusWidget()
+        assert focused is widget
+        for number, line in enumerate(lines):
+            if number:
+                QTest.keyClick(focused, Qt.Key.Key_Return)
+            if "\t" in line:  # a Tab would leave the field: it is pasted, as from a spreadsheet
+                QApplication.clipboard().setText(line)
+                QTest.keyClick(focused, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+            else:
+                QTest.keyClicks(focused, line)
+
+    def choose(self, box: QComboBox, data: object) -> None:
+        """One action: an entry of a box, with the keys."""
+        self.actions += 1
+        box.setFocus()
+        QTest.keyClick(box, Qt.Key.Key_Home)
+        for _ in range(box.findData(data)):
+            QTest.keyClick(box, Qt.Key.Key_Down)
+
+    def row(self, table: QAbstractItemView, number: int, twice: bool = False) -> None:
+        """One action: a row of a table."""
+        cell = table.visualRect(table.model().index(number, 0))
+        self.click(
+            table.viewport(), QPoint(max(cell.left(), 0) + 12, cell.center().y()), twice=twice
+        )
+
+    def header(self, table, section: int) -> None:
+        """One action: the rows by a column."""
+        table.scrollTo(table.model().index(0, section))
+        header = table.horizontalHeader()
+        place = QPoint(header.sectionViewportPosition(section) + 12, header.height() // 2)
+        self.click(header.viewport(), place)
+
+    def until(self, ready) -> None:
+        """What is asked is answered meanwhile."""
+
+        def answered() -> bool:
+            asked = self._explorer.asked[self._answered :]
+            self._answered += len(asked)
+            newest = {(question.kind, question.side): question for question in asked}
+            for question in newest.values():
+                self._explorer.truly(question)
+            return bool(ready())
+
+        self._wait(answered)
+
+
+@pytest.fixture
+def model(home) -> Path:
+    """It predicts tokens and knows three classes."""
+    return make_model(home.models / "tiny", Heads(mlm=True, outputs=3), labels=LABELS)
+
+
+@pytest.fixture
+def hand(qtbot, workshop, model, explorer, wait):
+    page = ExplorePage(workshop)
+    qtbot.addWidget(page)
+    page.resize(1100 - WIDTH, 700 - 36)  # as in the smallest window
+    page.show()
+    page.arrive({"model": model, "text": TEXTS[0]})
+    wait(lambda: page.study.is_settled and page.study.text == TEXTS[0])
+    used = Hand(page, explorer, wait)
+    yield used
+    assert 0 < used.actions <= MOST
+
+
+def chosen(hand: Hand, *lines: str) -> None:
+    """Two actions: the panel Texts, and texts that are typed there."""
+    hand.type(hand.panel("texts").typed, *lines)
+    study = hand.page.study
+    hand.until(lambda: study.chosen is not None and study.chosen.count == len(lines))
+
+
+def test_which_head_follows_coreference(hand):
+    view = hand.panel("attention")
+    hand.until(
+        lambda: view._state.maps.weights is not None and not view._state.maps.query.is_waiting
+    )
+    hand.click(view.overview.list)
+    hand.until(lambda: view.heads_table.table.model().rowCount() == 6)
+    hand.type(view.heads_table.pairs, "mat -> cat, sat -> cat")
+    hand.row(view.heads_table.table, 0)
+    weights = np.asarray(view._state.maps.weights, dtype=np.float64)
+    sums = weights[:, :, 6, 2] + weights[:, :, 3, 2]
+    best = np.unravel_index(sums.argmax(), sums.shape)
+    assert (hand.page.study.layer, hand.page.study.head) == best
+
+
+def test_does_it_do_so_in_my_texts(hand):
+    chosen(hand, *TEXTS)
+    view = hand.panel("heads")
+    hand.click(view.bar.run)
+    hand.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
+    hand.header(view.table, view.rows.section_of("same"))
+    hand.row(view.table, 0)
+    means = view._state.ends("same")[0]
+    assert (hand.page.study.layer, hand.page.study.head) == np.unravel_index(
+        means.argmax(), means.shape
+    )
+    assert "(95 %:" in view.note.text() and f"of {len(TEXTS)} text(s)" in view.note.text()
+
+
+def test_what_happens_if_it_is_switched_off(hand):
+    strip = hand.page.strip
+    hand.click(strip, strip.boxes[2].center().toPoint(), twice=True)  # “cat” is masked
+    view = hand.panel("attention")
+    wall = view.overview.wall
+    hand.until(lambda: wall.size_in_heads == (3, 2))
+    hand.click(wall, wall.cell(1, 1).center().toPoint(), ALT)
+    words = hand.panel("words")
+    hand.until(lambda: words.predictions.cards[0].pairs.shown)
+    shown = words.predictions.cards[0].pairs.shown
+    assert hand.page.study.heads_off == ((1, 1),)
+    assert any(abs(bar.first - bar.second) > 1e-9 for bar in shown if bar.first and bar.second)
+
+
+def test_how_does_a_word_differ_between_two_contexts(hand, model):
+    strip = hand.page.strip
+    hand.click(strip, strip.boxes[2].center().toPoint())
+    view = hand.panel("vectors")
+    hand.type(view.texts, "a cat sat on a dog")
+    hand.until(lambda: len(view.matrix.rows.rows) == 2)
+    hand.row(view.heights, 1)
+    answer = compare(
+        load(model),
+        CompareWord(checkpoint=model, word="cat", texts=(TEXTS[0], "a cat sat on a dog")),
+    )
+    assert view.matrix.rows.rows[1][1] == f"{answer.heights[1].cosines[1][0]:.3f}"
+
+
+def test_which_tokens_are_nearest_to_it(hand):
+    strip = hand.page.strip
+    hand.click(strip, strip.boxes[2].center().toPoint())
+    view = hand.panel("vectors")
+    hand.until(lambda: view.matrix.rows.rows)
+    hand.choose(view.what, "tokens")
+    hand.until(lambda: view.near_tokens.rows.rows)
+    assert len(view.near_tokens.rows.rows) == 20 and view.near_tokens.isVisible()
+
+
+def test_are_my_texts_apart_in_a_layer(hand):
+    chosen(hand, *LABELLED)
+    view = hand.panel("map")
+    hand.click(view.bar.run)
+    hand.until(lambda: len(view.points.points) == len(TEXTS) and not view._state.work.is_running)
+    hand.row(view.heights, 2)
+    hand.until(lambda: view._state.answer and not view._state.work.is_running)
+    assert view.height_box.currentText() == "Layer 2"
+    silhouette, by_chance = view.heights.rows.rows[2][1:3]
+    assert -1 <= float(silhouette) <= 1 and -1 <= float(by_chance) <= 1
+
+
+def test_which_sentence_is_hardest(hand):
+    chosen(hand, *LABELLED)
+    view = hand.page.panels["texts"]
+    hand.click(view.bar.run)
+    hand.until(lambda: len(view._state.scores) == len(TEXTS) and not view._state.work.is_running)
+    cells = [[view.rows.index(n, column).data() for n in range(8)] for column in (LOSS, TEXT)]
+    assert [float(loss) for loss in cells[0]] == sorted(map(float, cells[0]), reverse=True)
+    hand.row(view.table, 0, twice=True)
+    hand.until(lambda: hand.page.study.text == cells[1][0])
+
+
+def test_which_words_made_it_say_negative(hand):
+    view = hand.panel("attribution")
+    hand.until(lambda: view._states[0].is_complete)
+    hand.choose(view.controls.target, "=negative")
+    hand.until(
+        lambda: view._states[0].is_complete and view._states[0].answer.explained.label == "negative"
+    )
+    shown = view.sides[0].words.shown
+    assert [word.text for word in shown] == TEXTS[0].split()
+    assert "Logit of “negative”" in view.sides[0].title.whole()
+
+
+def test_what_did_fine_tuning_change(hand, home, model, wait):
+    loaded = load(model)
+    for parameter in loaded.network.parameters():
+        parameter.data.mul_(1.02)
+    tuned = home.models / "zz-tuned"
+    tuned.mkdir()
+    write(tuned, loaded.network, loaded.tokenizer, loaded.labels)
+    hand.page.read_models()
+    wait(hand.page.compare.isEnabled)
+    chosen(hand, *TEXTS)
+    hand.click(hand.page.compare)
+    hand.until(lambda: hand.page.study.is_compared and hand.page.study.is_settled)
+    view = hand.panel("difference")
+    hand.click(view.bar.run)
+    hand.until(lambda: view._state.answer is not None and not view._state.work.is_running)
+    assert describe_model("zz-tuned", tuned, "imported").path == hand.page.study.both[1].checkpoint
+    assert view.grid.values.shape == (3, 2) and (view.grid.values > 0).all()
+    assert len(view.texts.rows.rows) == len(TEXTS)
+
+
+def test_what_was_learned_between_two_steps(qtbot, workshop, explorer, wait, made):  # noqa: F811
+    run = RunFolder(made.path)
+    page = ExplorePage(workshop)
+    qtbot.addWidget(page)
+    page.resize(1100 - WIDTH, 700 - 36)
+    page.show()
+    page.arrive({"model": run.checkpoint(24), "text": "a warm film and a good end"})
+    wait(lambda: page.study.is_settled and page.training_bar.isVisible())
+    hand, bar = Hand(page, explorer, wait), page.training_bar
+    film = next(n for n, token in enumerate(page.study.tokens) if "film" in token.text)
+    hand.click(page.strip, page.strip.boxes[film].center().toPoint(), twice=True)
+    hand.panel("words")
+    hand.click(bar.slider, QPoint(round(bar.slider.x_of(1)), bar.slider.height() // 3))
+    hand.until(lambda: bar.state.is_answered)
+    hand.click(bar.beside)
+    hand.until(lambda: bar.state.is_answered)
+    hand.click(bar.slider, QPoint(round(bar.slider.x_of(6)), bar.slider.height() // 3))
+    hand.until(lambda: bar.state.is_answered)
+    assert [side.checkpoint for side in page.study.both] == [snapshot(run, 24), snapshot(run, 1)]
+    assert step_of(page.study.both[1].checkpoint) == 1
+    bars = page.panels["words"].predictions.cards[0].pairs.shown
+    assert any(abs(one.first - one.second) > 0.01 for one in bars if one.first and one.second)
+    assert hand.actions <= MOST
