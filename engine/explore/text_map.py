@@ -26,6 +26,7 @@ from engine.tasks.finite import finite
 from engine.tasks.inputs import typed
 
 MAX_TSNE = 1_000  # texts that it places itself
+MAX_EXACT = 300  # texts of which all pairs count; of more the far ones are summed up (Barnes-Hut)
 MAX_MEASURED = 1_000  # texts that silhouettes and neighbours are of
 NEIGHBOURS = 10  # of the accuracy
 BESIDE = 5  # neighbours between which a text stands that t-SNE did not place
@@ -170,7 +171,9 @@ def tsne(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     some = vectors[placed]
     perplexity = min(PERPLEXITY, max(MIN_PERPLEXITY, (len(some) - 1) / 3))
     perplexity = min(perplexity, len(some) - 1.0)
-    made = TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(some)
+    method = "exact" if len(some) <= MAX_EXACT else "barnes_hut"
+    maker = TSNE(perplexity=perplexity, init="pca", random_state=SEED, method=method)
+    made = maker.fit_transform(some)
     points = np.zeros((count, 2))
     points[placed] = made
     others = np.setdiff1d(np.arange(count), placed)
