@@ -1,12 +1,26 @@
 """The rows of `benchmarks/explore.py` over many texts: asked by `--texts`, for it takes minutes."""
 
 import random
+import subprocess
+import sys
 import time
 from typing import Any
+
+import numpy as np
 
 from engine.shipped import sample_data
 
 ROWS, IMPORTANT, PLACED, TSNE = 872, 128, 2_000, 1_000
+EARLY = 100  # texts after which means should be close to those of all
+PCA = """
+import time, numpy as np
+from engine.explore.text_map import pca
+vectors = np.random.default_rng(0).normal(size=({count}, 768))
+pca(vectors[:10])
+began = time.perf_counter()
+pca(vectors)
+print(time.perf_counter() - began)
+"""
 WORDS = 23  # of a text: 25 tokens with the special ones
 
 
@@ -17,9 +31,20 @@ def over_texts(bench: Any) -> None:
     bench.page.bench.show_panel("heads")
     choose(bench, sentences[:ROWS])
     heads._state.choose_method("patterns")
-    first, whole = timed(bench, heads._state, heads._state.count)
+    early: list[dict[str, np.ndarray]] = []
+    state = heads._state
+    known = state.changed.connect(
+        lambda: (
+            early.append(dict(state._columns))
+            if not early and state.counted is not None and state.counted.done >= EARLY
+            else None
+        )
+    )
+    first, whole = timed(bench, state, state.count)
+    state.changed.disconnect(known)
     bench.row(f"heads in {ROWS} texts, 25 tokens: all", f"{whole:.1f} s", "≤ 60 s")
     bench.row("… first numbers", f"{first:.1f} s", "≤ 5 s")
+    bench.row(f"… after {EARLY} texts from all", apart(early[0], state._columns), "≤ 5 %")
     choose(bench, sentences[:IMPORTANT])
     heads._state.choose_method("importance")
     whole = timed(bench, heads._state, heads._state.count)[1]
@@ -33,10 +58,30 @@ def over_texts(bench: Any) -> None:
     bench.row(f"vectors of {PLACED} texts at all heights", f"{whole:.1f} s", "≤ 90 s")
     whole = timed(bench, place._state, lambda: place._state.set(height=6))[1]
     bench.row("… PCA at another height, with the start of its process", f"{whole:.1f} s", "–")
+    bench.row(f"PCA of {PLACED} vectors of 768", f"{pca_seconds():.2f} s", "≤ 1 s")
     choose(bench, sentences[:TSNE])
     timed(bench, place._state, place._state.place)
     whole = timed(bench, place._state, lambda: place._state.set(method="tsne"))[1]
     bench.row(f"t-SNE of {TSNE} texts, with the start of its process", f"{whole:.1f} s", "≤ 20 s")
+
+
+def apart(early: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> str:
+    """The median and the 95th percentile of |early − whole| / |whole|, over heads and columns."""
+    found = [
+        np.abs(early[name][0] - values[0]) / np.abs(values[0])
+        for name, values in whole.items()
+        if name in early and name != "offset" and np.abs(values[0]).min() > 1e-3
+    ]
+    share = 100 * np.concatenate([one.ravel() for one in found])
+    return (
+        f"{np.median(share):.1f} % in the median, {np.percentile(share, 95):.1f} % at most in 95 %"
+    )
+
+
+def pca_seconds() -> float:
+    """In a process of its own, as the window knows no engine of numbers."""
+    asked = [sys.executable, "-c", PCA.format(count=PLACED)]
+    return float(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
 
 
 def made_sentences(count: int) -> list[str]:

@@ -86,13 +86,13 @@ def _nearest_figure(state: VectorsState) -> Figure | None:
     def paint(painter: QPainter, _size: QSizeF) -> None:
         _paint_bars(painter, names, cosines)
 
-    text = tr("Cosines with the vector of {0}, the mean of its tokens, at height {1}.")
+    text = tr("Cosines with the vector of {0}, the mean of its tokens, at layer {1}.")
     caption = text.format(word, state.height)
     if state.showing == "words" and state.of is not None:
         among = tr("Among the words of {0}.").format(state.of.name)
         caption = f"{caption} {among}"
     return Figure(
-        name=f"nearest-{state.showing}-height-{state.height}",
+        name=f"nearest-{state.showing}-layer-{state.height}",
         title=tr("Nearest to {0}").format(word),
         caption=f"{caption} {source(state.study)}",
         size=QSize(NAME + BAR + CELL, ROW * (len(names) + 1)),
