@@ -1,4 +1,4 @@
-"""What comes with the program: two models and the sample data set in `resources/`."""
+"""What comes with the program: three models and the sample data set in `resources/`."""
 
 import sys
 from pathlib import Path
@@ -28,9 +28,26 @@ def minilm() -> Path:
     return resources() / "minilm"
 
 
+def tiny_model() -> Path:
+    """A very small English BERT, the last checkpoint of a run folder with snapshots.
+
+    Explore shows how it learned; it is good for nothing else.
+    """
+    return resources() / "tiny" / "checkpoints" / "step-00002000"
+
+
 def included_models() -> dict[str, Path]:
     """The models that come with the program, by name."""
-    return {"Starter": starter_model(), "MiniLM": minilm()}
+    return {"Starter": starter_model(), "MiniLM": minilm(), "Tiny": tiny_model()}
+
+
+def included_name(folder: Path) -> str:
+    """The name of one of them, also where the program lay elsewhere then; “” for other models."""
+    for name, path in included_models().items():
+        inside = path.relative_to(resources().parent).parts
+        if folder.parts[-len(inside) :] == inside:
+            return name
+    return ""
 
 
 def usual_base_model(pretrains: bool) -> Path:

@@ -1,6 +1,6 @@
 """Make the text that the starter model is pre-trained on, from the corpora among the shared assets.
 
-    python packaging/starter/corpus.py ASSETS TRAIN.txt [--held-out DEV.txt]
+    python packaging/starter/corpus.py ASSETS TRAIN.txt [--held-out DEV.txt] [--sources NAMES]
 
 Reads `corpora/enwiki2015-a.tar.xz` (Wikipedia in the form of WikiExtractor), `corpora/sotu`
 (speeches, one to a line) and `corpora/gutenberg-nltk` (books, hard-wrapped), and writes UTF-8:
@@ -172,13 +172,15 @@ def main() -> None:
     parser.add_argument("assets", type=Path, help="the folder that holds corpora/")
     parser.add_argument("train", type=Path, help="the file to write")
     parser.add_argument("--held-out", type=Path, help="default: dev.txt beside it")
+    parser.add_argument("--sources", default="Wikipedia,speeches,books", help="default: all")
     asked = parser.parse_args()
     corpora = asked.assets / "corpora"
-    sources = {
+    every = {
         "Wikipedia": wikipedia(corpora / "enwiki2015-a.tar.xz"),
         "speeches": speeches(corpora / "sotu"),
         "books": books(corpora / "gutenberg-nltk"),
     }
+    sources = {name: every[name] for name in asked.sources.split(",")}
     documents: list[Document] = []
     words: Counter[str] = Counter()
     seen: set[bytes] = set()

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from app.translation import tr
-from engine.shipped import included_models
+from engine.shipped import included_name
 from engine.spec.job import BaseModelSource, FromScratch
 
 
@@ -12,11 +12,7 @@ def base_model_name(base_model: BaseModelSource) -> str:
     if isinstance(base_model, FromScratch):
         template = tr("From scratch ({0} layers × {1})")
         return template.format(base_model.model.layers, base_model.model.hidden_size)
-    path = base_model.path
-    for name, folder in included_models().items():
-        if path.parts[-2:] == folder.parts[-2:]:  # also where the program lay elsewhere then
-            return name
-    return checkpoint_name(path)
+    return included_name(base_model.path) or checkpoint_name(base_model.path)
 
 
 def checkpoint_name(path: Path) -> str:

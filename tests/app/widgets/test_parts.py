@@ -25,7 +25,7 @@ from app.widgets.switch import Switch
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip, visible
 from engine.messages.reports import CheckpointInfo
-from engine.shipped import included_models
+from engine.shipped import included_models, resources, tiny_model
 from engine.spec.job import FromCheckpoint
 from tests.app.accessible import assert_accessible, name_of
 
@@ -90,9 +90,11 @@ def test_no_title_and_no_name_for_the_ear_has_the_sign_of_a_mnemonic() -> None:
 
 def test_a_base_model_of_ours_keeps_its_name_where_the_program_was_moved(tmp_path: Path) -> None:
     for name, folder in included_models().items():
-        moved = tmp_path / "elsewhere" / Path(*folder.parts[-2:])
+        moved = tmp_path / "elsewhere" / folder.relative_to(resources().parent)
         assert base_model_name(FromCheckpoint(path=moved)) == name
     assert base_model_name(FromCheckpoint(path=tmp_path / "minilm")) == "minilm"
+    of_a_run = tmp_path / "mine" / "checkpoints" / tiny_model().name
+    assert base_model_name(FromCheckpoint(path=of_a_run)) == "mine, step 2000"
 
 
 def test_buttons_say_their_name_without_the_mnemonic(qtbot) -> None:

@@ -17,6 +17,7 @@ from app.studio import Studio
 from engine.home import Home
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot
+from engine.shipped import tiny_model
 from engine.spec.tasks.pretraining import Pretraining
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import FakeExplorer
@@ -73,6 +74,16 @@ def settle(page, answer, wait) -> Callable[[], None]:
         return page.training_bar.state.is_answered
 
     return lambda: wait(settled)
+
+
+@pytest.fixture
+def settle_of(answer, wait) -> Callable[[ExplorePage], None]:
+    """The same for any page."""
+
+    def settle(page: ExplorePage) -> None:
+        wait(lambda: answer() or page.training_bar.state.is_answered)
+
+    return settle
 
 
 @pytest.fixture
@@ -380,3 +391,29 @@ def test_a_snapshot_that_is_opened_by_itself_stays(page, workshop, wait, run):
     wait(lambda: page.study.is_settled and page.study.checkpoint == snapshot(run, 8))
     read_again(page, workshop, wait)
     assert page.picker.chosen().path == page.study.checkpoint == snapshot(run, 8)
+
+
+def test_the_included_tiny_model_shows_how_it_learned(qtbot, workshop, settle_of, wait):
+    """Without any run: its steps, its loss, and what it predicts before and after."""
+    entry = describe_model("Tiny", tiny_model(), "included")
+    page = ExplorePage(workshop)
+    qtbot.addWidget(page)
+    page.show()
+    text = "the president of the united states"
+    page.arrive({"model": entry.path, "text": text})
+    wait(lambda: page.study.is_settled and page.study.text == text)
+    wait(page.training_bar.isVisible)
+    moments = page.training_bar.state.moments
+    assert moments.steps == (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 2000)
+    states = next(n for n, token in enumerate(page.study.tokens) if token.text == "states")
+    page.study.toggle_mask(states)
+    page.bench.show_panel("words")
+    said = []
+    for number in (0, len(moments.steps) - 1):
+        page.training_bar.slider.setValue(number)
+        settle_of(page)
+        answer = page.panels["words"]._state.query.answer
+        ranked = {one.label: one.probability for one in answer.predictions[0].ranked}
+        said.append(ranked.get("states", 0.0))
+    assert said[0] < 0.5 < said[1]
+    assert moments.loss_at(len(moments.steps) - 1) < moments.loss_at(0) - 1
