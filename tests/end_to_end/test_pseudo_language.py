@@ -113,6 +113,7 @@ THEIRS = (  # what belongs to the user, or comes with the sample
         "people",
         "Starter",
         "MiniLM",
+        "Tiny",
         "step-",
         EXAMPLE,
         TEXT,
