@@ -2,6 +2,8 @@
 
     python benchmarks/answers.py                               # every row of the table
     python benchmarks/answers.py words --pairs 9 --threads 2   # one of them, more often
+    python benchmarks/answers.py words --exact                 # without short numbers
+    python benchmarks/answers.py rows --exact --rows 20000 --pairs 1   # a whole evaluation, long
 
 Both sides have the same weights (base, drawn at random), read the same texts and have as many
 threads. Each side is a process of its own, started once and warm; they answer by turns, so that
@@ -33,6 +35,8 @@ PEERS = PROJECT / "benchmarks" / "peers"
 OURS, THEIRS = PEERS / "studio_answers.py", PEERS / "answers.py"
 sys.path.insert(0, str(PEERS))
 
+import texts  # noqa: E402 (it stands beside the peers)
+
 WIDTH, PIECES = 768, 30_522  # of base
 BYTES = {"float16": 2, "int8": 1}  # of a weight; of all others 4
 
@@ -48,10 +52,11 @@ class Work:
 
 
 EXACT, QUICK = "studio float32", "studio int8"
+ORT = ("ort float32", "ort int8")
 MAPS, IN_TURN = "studio float32 with maps", "studio float32 in turn"
 WORKS = {
     "words": Work(
-        "masked word in 16 tokens", (EXACT, "studio float16", QUICK), ("pipeline", "ort int8"), 7
+        "masked word in 16 tokens", (EXACT, "studio float16", QUICK), ("pipeline", *ORT), 7
     ),
     "attention-128": Work(
         "attention of all heads, 128 tokens", (EXACT, QUICK), ("transformers",), 3
@@ -61,10 +66,10 @@ WORKS = {
     ),
     "forward": Work("plain forward pass, 128 tokens", (EXACT,), (MAPS,), 3),
     "rows": Work(
-        "classes of 256 rows, lengths as in SST-2", (EXACT, QUICK), ("transformers", "ort int8"), 1
+        "classes of {rows:,} rows, lengths as in SST-2", (EXACT, QUICK), ("transformers", *ORT), 1
     ),
     "rows-by-two": Work(
-        "classes of 256 rows, a batch for each of two threads", (EXACT,), (IN_TURN,), 1
+        "classes of {rows:,} rows, a batch for each of two threads", (EXACT,), (IN_TURN,), 1
     ),
 }
 
@@ -83,7 +88,14 @@ def main() -> None:
             "TOKENIZERS_PARALLELISM": "false",
         }
         subprocess.run(
-            [sys.executable, OURS, "make", folder, "--layers", str(given.layers)],
+            [
+                sys.executable,
+                OURS,
+                "make",
+                folder,
+                f"--layers={given.layers}",
+                f"--rows={given.rows}",
+            ],
             check=True,
             env=environment,
         )
@@ -117,7 +129,8 @@ def measure(
 ) -> Turns:
     """Ask all sides by turns and print the rows of a work."""
     work = WORKS[name]
-    sides = {who: Side(who, name, folder, given, environment) for who in (*work.ours, *work.peers)}
+    asked = [w for w in (*work.ours, *work.peers) if not (given.exact and w.endswith(tuple(BYTES)))]
+    sides = {who: Side(who, name, folder, given, environment) for who in asked}
     found = Turns({who: [] for who in sides}, [])
     try:
         for _ in range(given.pairs):
@@ -127,31 +140,31 @@ def measure(
     finally:
         for side in sides.values():
             side.end()
-    for line in table(name, folder, given.layers, found):
+    for line in table(name, folder, given, found):
         print(line, flush=True)
     return found
 
 
-def table(name: str, folder: Path, layers: int, found: Turns) -> Iterator[str]:
-    """A line for each of ours and each of the others."""
+def table(name: str, folder: Path, given: argparse.Namespace, found: Turns) -> Iterator[str]:
+    """A line for each of ours and each of the others that were asked."""
     work, spent = WORKS[name], found.spent
-    for ours in work.ours:
-        operations, size = needed(name, ours, folder, layers)
+    title = work.title.format(rows=given.rows)
+    for ours in (who for who in work.ours if who in spent):
+        operations, size = needed(name, ours, folder, given.layers)
         turns = list(zip(spent[ours], found.limits, strict=True))
         products = median(operations / s / limit["peak"] for s, limit in turns)
         reading = median(size / s / limit["reading"] for s, limit in turns)
-        for peer in work.peers:
+        for peer in (who for who in work.peers if who in spent):
             ratios = [b / a for a, b in zip(spent[ours], spent[peer], strict=True)]
             mine, others = median(spent[ours]) * 1000, median(spent[peer]) * 1000
             yield (
-                f"| {work.title} | {ours} | {mine:.1f} | {products:.0%} | {reading:.0%} | {peer} | "
+                f"| {title} | {ours} | {mine:.1f} | {products:.0%} | {reading:.0%} | {peer} | "
                 f"{others:.1f} | **{median(ratios):.2f}** | {min(ratios):.2f} – {max(ratios):.2f} |"
             )
 
 
 def needed(name: str, who: str, folder: Path, layers: int) -> tuple[float, int]:
     """Operations that an answer cannot do without, and the bytes of all weights that it reads."""
-    import texts
     from size import Size
 
     network = Size(layers, WIDTH, PIECES)
@@ -191,6 +204,8 @@ class Side:
     ) -> None:
         script = OURS if who.startswith("studio") else THEIRS
         command = [sys.executable, script, "answer", folder, work, who, "--threads", given.threads]
+        if given.rows != texts.ROWS:
+            command += ["--warm", 0]  # one answer is long enough to be warm
         self._by_cpu = given.cpu
         self._process = subprocess.Popen(
             [str(part) for part in command],
@@ -228,6 +243,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--layers", type=int, default=12, help="of a network as wide as base")
+    parser.add_argument("--exact", action="store_true", help="leave out float16 and int8")
+    parser.add_argument("--rows", type=int, default=texts.ROWS, help="of the works with rows")
     parser.add_argument("--cpu", action="store_true", help="CPU time, for a busy machine")
     parser.add_argument("--work", type=Path, help="keep what is made here, for the next time")
     parser.add_argument("--json", type=Path, help="where all single times go")

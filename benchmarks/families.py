@@ -79,6 +79,7 @@ def sides(family: str) -> tuple[Side, Side]:
     heads = Heads(outputs=2)
     torch.manual_seed(0)
     network = Network(spec, heads).train()
+    network.keep_token_gradient()  # as a run does
     config = config_of(spec, heads, ("bad", "good"), "float32")
     classes = FAMILIES[family].classes
     read = getattr(transformers, f"{classes}Config")(**{"pad_token_id": 1, **config})

@@ -2,6 +2,7 @@
 
     python benchmarks/training.py                        everything; half an hour on two cores
     python benchmarks/training.py --rows small --threads 1 --pairs 5 --clock cpu
+    python benchmarks/training.py --rows finetuning-base --best --pairs 3    without the slow side
     python benchmarks/training.py --device cuda          base and large on a GPU
     python benchmarks/training.py --device cuda --dry    the same with tiny networks on a simulated
                                                          one: does it run to its end?
@@ -36,12 +37,13 @@ import dry  # noqa: E402 (it stands beside the peers)
 
 SIZES = {"large": (24, 1024), "base": (12, 768), "small": (4, 256)}  # layers and width
 OURS = ("studio.py",)
-FINE_TUNING = {
+AS_IT_COMES = "Trainer as it comes: fp32, padded to 128"
+AT_ITS_BEST = {
     "BERT Studio": OURS,
     "Trainer, best: group_by_length, eager": ("trainer.py", "--padding=group", "--attention=eager"),
     "Trainer, best: group_by_length, sdpa": ("trainer.py", "--padding=group", "--attention=sdpa"),
-    "Trainer as it comes: fp32, padded to 128": ("trainer.py", "--padding=max", "--precision=fp32"),
 }
+FINE_TUNING = AT_ITS_BEST | {AS_IT_COMES: ("trainer.py", "--padding=max", "--precision=fp32")}
 PRETRAINING = {
     "BERT Studio": OURS,
     "Trainer, eager, no next sentence": ("trainer.py", "--attention=eager"),
@@ -58,13 +60,18 @@ class Row:
     batch: int
     warm: int  # steps of each side before the clock begins
     steps: int
+    frozen: bool = False  # the embeddings and the lower two thirds of the layers
+    lora: int = 0  # rank of adapters
 
     @property
     def name(self) -> str:
-        return f"{self.work}-{self.size}"
+        work = "frozen" if self.frozen else "lora" if self.lora else self.work
+        return f"{work}-{self.size}"
 
     @property
     def sides(self) -> dict[str, tuple[str, ...]]:
+        if self.frozen or self.lora:
+            return AT_ITS_BEST
         return FINE_TUNING if self.work == "finetuning" else PRETRAINING
 
 
@@ -73,13 +80,18 @@ ROWS = (
     Row("finetuning", "small", 32, 3, 10),
     Row("pretraining", "base", 8, 1, 1),
     Row("pretraining", "small", 16, 1, 3),
+    Row("finetuning", "base", 32, 1, 2, frozen=True),
+    Row("finetuning", "base", 32, 1, 2, lora=8),
 )
 ON_GPU = (
     Row("finetuning", "base", 32, 10, 60),
     Row("finetuning", "large", 32, 10, 60),
     Row("pretraining", "base", 64, 5, 30),
     Row("pretraining", "large", 64, 5, 30),
+    Row("finetuning", "base", 32, 10, 60, frozen=True),
+    Row("finetuning", "base", 32, 10, 60, lora=8),
 )
+DEFAULT = "finetuning,pretraining,frozen,lora,cores"  # rows by parts of their names
 CORES = (  # for all cores, and beside a busy process
     Row("finetuning", "base", 32, 1, 2),
     Row("finetuning", "small", 32, 3, 20),
@@ -120,7 +132,7 @@ class Bench:
     def compare(self, row: Row) -> Iterator[str]:
         """A table of all sides, the best peer first after ours."""
         rounds = list[dict[str, dict[str, float]]]()
-        sides = {n: side for n, side in row.sides.items() if not self._is_left_out(side)}
+        sides = {n: side for n, side in row.sides.items() if not self._is_left_out(row, n)}
         for number in range(self._given.pairs):
             names = list(sides) if number % 2 == 0 else list(reversed(sides))
             found = {name: self._side(row, sides[name]) for name in names}
@@ -148,14 +160,25 @@ class Bench:
         limit = statistics.median(one["BERT Studio"]["peak"] for one in rounds)
         yield f"\nThe limit: {limit / 1e9:,.0f} GFLOP/s in {self._precision}."
         if left_out := [name for name in row.sides if name not in sides]:
-            why = "the simulated device has fp32 alone for it" if dry.has_accelerate() else ""
-            why = why or "accelerate is not installed"
-            yield f"\nLeft out, for {why}: {'; '.join(left_out)}."
+            yield f"\nLeft out: {'; '.join(left_out)}; {self._why_left_out(row)}."
 
-    def _is_left_out(self, side: tuple[str, ...]) -> bool:
-        """A dry run does without what cannot run here; a real one needs all."""
-        given = self._given
+    def _is_left_out(self, row: Row, name: str) -> bool:
+        """A dry run does without what cannot run here; a real one needs all but peft."""
+        given, side = self._given, row.sides[name]
+        if row.lora and side is not OURS and not dry.has_peft():
+            return True
+        if given.best and name == AS_IT_COMES:
+            return True
         return bool(given.dry) and not dry.can_run(side, given.device, self._precision)
+
+    def _why_left_out(self, row: Row) -> str:
+        if not dry.has_accelerate():
+            return "accelerate is not installed"
+        if row.lora and not dry.has_peft():
+            return "peft is not installed"
+        if self._given.dry:
+            return "the simulated device has fp32 alone for it"
+        return "--best does without it"
 
     def cores(self, row: Row) -> Iterator[str]:
         """All cores against one, and all cores beside a process that never rests."""
@@ -187,6 +210,8 @@ class Bench:
             *(f"--threads={threads or self._given.threads}", f"--precision={self._precision}"),
             f"--device={self._given.device}",
             *(f"--batch={row.batch}", f"--warm={row.warm}", f"--steps={row.steps}"),
+            *([f"--frozen={2 * layers // 3}"] if row.frozen else []),
+            *([f"--lora={row.lora}"] if row.lora else []),
             *settings,  # the last word
         )
         if self._given.verbose:
@@ -290,9 +315,12 @@ def _spread(ratios: list[float]) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     names = ", ".join((*(row.name for row in ROWS), "cores"))
-    parser.add_argument("--rows", default="finetuning,pretraining,cores", help=f"of {names}")
+    parser.add_argument("--rows", default=DEFAULT, help=f"of {names}")
     parser.add_argument(
         "--families", action="store_true", help="every family beside transformers, and no more"
+    )
+    parser.add_argument(
+        "--best", action="store_true", help="leave out the Trainer as it comes, which is slow"
     )
     parser.add_argument("--pairs", type=int, default=3, help="rounds")
     parser.add_argument("--threads", type=int, default=os.cpu_count())

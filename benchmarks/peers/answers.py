@@ -1,4 +1,4 @@
-"""The other sides of `answers.py`: transformers as it comes, and onnxruntime in 8 bits.
+"""The other sides of `answers.py`: transformers as it comes, and onnxruntime in float32 or 8 bits.
 
     python benchmarks/peers/answers.py answer FOLDER words "ort int8"
 
@@ -48,7 +48,7 @@ def answerer(folder: Path, work: str, who: str, threads: int) -> Callable[[], ob
         return attend
     run = model
     if who.startswith("ort"):
-        run = onnx_run(model, folder / f"{name}.onnx", threads)
+        run = onnx_run(model, folder / f"{name}.onnx", threads, who.endswith("int8"))
     elif has_bf16():
         run = model.to(torch.bfloat16)
     if work == "words":
@@ -102,13 +102,12 @@ class Wrapped(nn.Module):
         return logits
 
 
-def onnx_run(model: nn.Module, file: Path, threads: int) -> Callable[..., Logits]:
-    """Export, put into 8 bits and load; what was made before is used again."""
+def onnx_run(model: nn.Module, file: Path, threads: int, in_8_bits: bool) -> Callable[..., Logits]:
+    """Export, put into 8 bits where that is wanted, and load; what there is is used again."""
     import onnxruntime
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    short = file.with_suffix(".int8.onnx")
-    if not short.exists():
+    if not file.exists():
         some = torch.ones(2, 16, dtype=torch.long)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -122,11 +121,13 @@ def onnx_run(model: nn.Module, file: Path, threads: int) -> Callable[..., Logits
                 opset_version=17,
                 dynamo=False,
             )
+    short = file.with_suffix(".int8.onnx")
+    if in_8_bits and not short.exists():
         quantize_dynamic(file, short, weight_type=QuantType.QInt8)
-        file.unlink()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(short, options, providers=["CPUExecutionProvider"])
+    used = short if in_8_bits else file
+    session = onnxruntime.InferenceSession(used, options, providers=["CPUExecutionProvider"])
 
     def run(**given: Tensor) -> Logits:
         wanted = {name: given[name].numpy() for name in INPUTS}
@@ -142,10 +143,11 @@ def main() -> None:
     parser.add_argument("work")
     parser.add_argument("who")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--warm", type=int, default=2, help="answers before any is timed")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     transformers.logging.set_verbosity_error()
-    answer_in_turn(answerer(given.folder, given.work, given.who, given.threads))
+    answer_in_turn(answerer(given.folder, given.work, given.who, given.threads), given.warm)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,11 @@ def has_accelerate() -> bool:
     return find_spec("accelerate") is not None
 
 
+def has_peft() -> bool:
+    """Whether transformers can train adapters."""
+    return find_spec("peft") is not None
+
+
 def can_run(side: tuple[str, ...], device: str, precision: str) -> bool:
     """Whether a side runs here. accelerate refuses short numbers on a device that it does not know
     by name, so that in those the Trainer is left out on the simulated one."""

@@ -5,7 +5,7 @@ that no head reads. Operations are those of matrix products, two for each weight
 et al. 2020, table 1), and those of attention over the real lengths.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,11 +18,19 @@ class Size:
     width: int
     vocabulary: int
 
-    def needed(self, lengths: np.ndarray, predicted: int = 0) -> float:
+    def needed(
+        self, lengths: np.ndarray, predicted: int = 0, frozen: int = 0, adapts: bool = False
+    ) -> float:
         """Operations of a training step, in which each vector of [CLS] is read, and so are those of
         `predicted` masked tokens: the way back costs twice as much as the way there.
+
+        Args:
+            frozen: how many of the lowest layers have no way back.
+            adapts: small adapters learn in the place of all weights, whose gradients are not made.
         """
-        return 3 * self.answered(lengths, predicted + len(lengths), predicted)
+        asked = predicted + len(lengths)
+        back = replace(self, layers=self.layers - frozen).answered(lengths, asked, predicted)
+        return self.answered(lengths, asked, predicted) + (1 if adapts else 2) * back
 
     def answered(self, lengths: np.ndarray, asked: int, predicted: int = 0) -> float:
         """Operations of a forward pass.

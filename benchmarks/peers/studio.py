@@ -52,7 +52,10 @@ def main() -> None:
         size = Size(given.layers, given.width, made[0].network.spec.vocab_size)
         batches = [made[0].data.batch(step) for step in range(given.warm, given.warm + given.steps)]
         predicted = [0 if batch.positions is None else len(batch.positions) for batch in batches]
-        needed = sum(size.needed(b.lengths, g) for b, g in zip(batches, predicted, strict=True))
+        needed = sum(
+            size.needed(b.lengths, g, given.frozen, given.lora > 0)
+            for b, g in zip(batches, predicted, strict=True)
+        )
         clock.tell(sum(batch.token_count for batch in batches), needed)
 
 
@@ -91,6 +94,8 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
         steps=count,
         batch_size=given.batch,
         learning_rate=1e-4 if learns_words else 2e-5,
+        frozen_layers=given.frozen,
+        lora_rank=given.lora,
         evaluate_every=count,
         save_every=count,
         max_length=128,
@@ -117,6 +122,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--frozen", type=int, default=0, help="of the lowest layers")
+    parser.add_argument("--lora", type=int, default=0, help="rank of adapters")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--warm", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4)

@@ -32,7 +32,7 @@ from turns import answer_in_turn
 WORDS, CLASSES = "words", "classes"  # names of the two checkpoints
 
 
-def make(folder: Path, layers: int) -> None:
+def make(folder: Path, layers: int, rows: int) -> None:
     """Base with a head for masked words, and the same with one for two classes."""
     tokenizer = Tokenizer.from_folder(starter_model())
     spec = BertSpec(
@@ -49,7 +49,8 @@ def make(folder: Path, layers: int) -> None:
             labels = ("no", "yes") if heads.outputs else ()
             save(folder / name, Network(spec, heads), tokenizer, labels)
     whole = [token for token in tokenizer.tokens if token.isascii() and token.isalpha()]
-    texts.write(folder, [word for word in whole if len(tokenizer.encode(word).ids) == 3])
+    words = [word for word in whole if len(tokenizer.encode(word).ids) == 3]
+    texts.write(folder, words, rows)
 
 
 def answerer(folder: Path, work: str, kind: str) -> Callable[[], object]:
@@ -99,12 +100,15 @@ def main() -> None:
     parser.add_argument("who", nargs="?")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--rows", type=int, default=texts.ROWS)
+    parser.add_argument("--warm", type=int, default=2, help="answers before any is timed")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     if given.what == "make":
-        make(given.folder, given.layers)
+        make(given.folder, given.layers, given.rows)
     else:
-        answer_in_turn(answerer(given.folder, given.work, given.who.partition(" ")[2]))
+        kind = given.who.partition(" ")[2]
+        answer_in_turn(answerer(given.folder, given.work, kind), given.warm)
 
 
 if __name__ == "__main__":

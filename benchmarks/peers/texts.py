@@ -11,13 +11,13 @@ SST2 = (  # tokens of the sentences of SST-2's dev set, [CLS] and [SEP] included
 ROWS = 256
 
 
-def write(folder: Path, words: list[str]) -> None:
-    """`words`, each of them one token of the vocabulary, and rows made of them."""
+def write(folder: Path, words: list[str], count: int = ROWS) -> None:
+    """`words`, each of them one token of the vocabulary, and so many rows made of them."""
     rng = random.Random(0)
     (folder / WORDS_FILE).write_text(" ".join(words[:512]), encoding="utf-8")
     rows = []
-    for number in range(ROWS):
-        place = (number + 0.5) / ROWS * (len(SST2) - 1)
+    for number in range(count):
+        place = (number + 0.5) / count * (len(SST2) - 1)
         below, above = SST2[int(place)], SST2[int(place) + 1]
         length = round(below + (above - below) * (place % 1)) - 2
         rows.append(" ".join(rng.choice(words) for _ in range(length)))

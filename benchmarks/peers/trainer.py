@@ -65,9 +65,31 @@ def _fine_tune(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
         for n in range(len(texts))
     ]
     collate = DataCollatorWithPadding(tokenizer, pad_to_multiple_of=None if whole else 8)
-    model = BertForSequenceClassification(_config(given, tokenizer))
+    model = _partly(given, BertForSequenceClassification(_config(given, tokenizer)))
     grouped = {"train_sampling_strategy": "group_by_length"} if given.padding == "group" else {}
     _train(given, model, rows, collate, learning_rate=2e-5, **grouped)
+
+
+def _partly(
+    given: argparse.Namespace, model: BertForSequenceClassification
+) -> BertForSequenceClassification:
+    """With the embeddings and the lowest layers frozen, or adapters of peft where they are asked
+    for: of query and value, and pooler and head are trained whole, as on our side."""
+    if given.frozen:
+        for part in (model.bert.embeddings, *model.bert.encoder.layer[: given.frozen]):
+            part.requires_grad_(False)
+    if not given.lora:
+        return model
+    from peft import LoraConfig, get_peft_model
+
+    adapters = LoraConfig(
+        task_type="SEQ_CLS",
+        r=given.lora,
+        lora_alpha=16,
+        target_modules=["query", "value"],
+        modules_to_save=["pooler", "classifier"],
+    )
+    return get_peft_model(model, adapters)
 
 
 def _pretrain(given: argparse.Namespace, tokenizer: BertTokenizerFast) -> None:
@@ -145,7 +167,10 @@ def _tell(given: argparse.Namespace, clock: Clock, lengths: list[np.ndarray]) ->
     size = Size(given.layers, given.width, 30_522)
     learns_words = given.work == "pretraining"
     predicted = [round(0.15 * one.sum()) if learns_words else 0 for one in lengths]
-    needed = sum(size.needed(one, some) for one, some in zip(lengths, predicted, strict=True))
+    needed = sum(
+        size.needed(one, some, given.frozen, given.lora > 0)
+        for one, some in zip(lengths, predicted, strict=True)
+    )
     clock.tell(float(sum(one.sum() for one in lengths)), needed)
 
 
@@ -190,6 +215,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--padding", choices=("max", "group"), default="max")
     parser.add_argument("--attention", choices=("sdpa", "eager"), default="sdpa")
     parser.add_argument("--loop", choices=("trainer", "plain"), default="trainer")
+    parser.add_argument("--frozen", type=int, default=0, help="of the lowest layers")
+    parser.add_argument("--lora", type=int, default=0, help="rank of adapters, by peft")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--warm", type=int, default=2)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.fast.dropout import Dropout
+from engine.models.fast.token_embedding import TokenEmbedding
 from engine.spec.model import EncoderSpec
 
 
@@ -18,7 +19,7 @@ class TokenPositionEmbeddings(nn.Module):
 
     def __init__(self, spec: EncoderSpec, size: int) -> None:
         super().__init__()
-        self.token = nn.Embedding(spec.vocab_size, size)
+        self.token = TokenEmbedding(spec.vocab_size, size)
         self.position: nn.Embedding | None = None
         if spec.parts.positions == "learned":
             self.position = nn.Embedding(spec.position_rows, size)

@@ -187,6 +187,14 @@ class Network(nn.Module):
         logits: Tensor = self.task(vectors)
         return logits.float()
 
+    def keep_token_gradient(self) -> None:
+        """Let the gradient of the token embedding keep its memory, where nothing else adds to it.
+
+        For training in one process; see `fast.token_embedding`.
+        """
+        if self.mlm is None or self.mlm.own_decoder:
+            self.encoder.embeddings.token.keep_gradient()
+
     def tie(self) -> None:
         """Make the decoder of masked words the token embedding again, after that was replaced.
 

@@ -194,6 +194,8 @@ class _Bench:
         configure(self.network, self.settings)
         self.network.to(machine.device).train()
         choose_attention(self.network.encoder, machine)
+        if read.job.hardware.processes == 1:
+            self.network.keep_token_gradient()
         self._optimiser = adamw(self.network, self.settings)
         self._gradients = GradientAccumulator(self.network, self.learner, machine)
         limit = self.network.spec.max_positions

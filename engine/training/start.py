@@ -38,6 +38,8 @@ def start(
     initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
     now = environment(machine, setup.data, attention, initial, ranks.description)
     ranks.shard(setup.network)
+    if ranks.world == 1:
+        setup.network.keep_token_gradient()
     optimiser = adamw(setup.network, context.job.training)
     average = WeightAverage(setup.network, context.job.training.ema_decay)
     run = TrainingRun(context, setup, machine, ranks, optimiser, average, progress)

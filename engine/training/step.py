@@ -60,7 +60,14 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
 
 def clip_gradients(network: Network, max_norm: float) -> Tensor:
     """Scale the gradients down to `max_norm`, 0 for no limit; returns their norm before, []."""
-    return whole(torch.nn.utils.clip_grad_norm_(network.parameters(), max_norm or math.inf))
+    limit, token = max_norm or math.inf, network.encoder.embeddings.token
+    learning = [p for p in network.parameters() if p.grad is not None]
+    norm = torch.nn.utils.get_total_norm([p.grad for p in learning if p.grad is not None])
+    if token.kept is not None and token.kept.is_there:
+        learning = [p for p in learning if p is not token.weight]
+        token.kept.scale((limit / (norm + 1e-6)).clamp(max=1))  # as torch does
+    torch.nn.utils.clip_grads_with_norm_(learning, limit, norm)
+    return whole(norm)
 
 
 def _check_finite(run: TrainingRun, given: StepInput, loss: float, norm: float) -> None:

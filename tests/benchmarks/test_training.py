@@ -46,6 +46,9 @@ def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
     head = 10 * 8**2  # of each vector that is asked for
     attention = 2 * 8 * (2 * (16 + 36) + 2 * 5)
     assert size.needed(lengths) == 6 * (weights * 10 + head * 2 + attention)
+    two_frozen = 3 * size.answered(lengths, 2) - size.needed(lengths, frozen=2)
+    assert two_frozen == 2 * 2 * (2 * 12 * 8**2 * 10 + 2 * 8 * 2 * (16 + 36))
+    assert size.needed(lengths, adapts=True) == 2 * size.answered(lengths, 2)
     more = size.needed(lengths, predicted=3) - size.needed(lengths)
     assert more == 6 * (3 * head + 2 * 8 * 3 * 5 + 3 * (8**2 + 8 * 50))
 
@@ -53,7 +56,14 @@ def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
 def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script, monkeypatch):
     training = script("training")
     given = argparse.Namespace(
-        pairs=3, threads=2, clock="wall", verbose=False, openmp="studio", device="cpu", dry=False
+        pairs=3,
+        threads=2,
+        clock="wall",
+        verbose=False,
+        openmp="studio",
+        device="cpu",
+        dry=False,
+        best=False,
     )
     bench = training.Bench(Path("made-up"), given, "fp32")
     seconds = {"studio.py": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
@@ -81,6 +91,41 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script,
     assert "| 10.00 (10.00 to 10.00) | 4% |" in table[3]
     given.clock = "cpu"
     assert "| 111 |" in next(line for line in bench.compare(training.ROWS[0]) if "BERT" in line)
+
+
+def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(script, monkeypatch):
+    training = script("training")
+    given = argparse.Namespace(
+        pairs=1,
+        threads=1,
+        clock="cpu",
+        verbose=False,
+        openmp="studio",
+        device="cpu",
+        dry=False,
+        best=True,
+    )
+    bench, asked = training.Bench(Path("made-up"), given, "fp32"), list[tuple[str, ...]]()
+    monkeypatch.setattr(training.dry, "has_accelerate", lambda: True)
+    monkeypatch.setattr(training.dry, "has_peft", lambda: True)
+
+    def run(*command):
+        asked.append(command)
+        told = {"tokens": 1, "operations": 1, "memory": 1, "load": 0, "peak": 1}
+        return told | {"seconds": 1, "cpu_seconds": 1}
+
+    monkeypatch.setattr(bench, "_run", run)
+    rows = {row.name: row for row in training.ROWS}
+    for name, option in (("frozen-base", "--frozen=8"), ("lora-base", "--lora=8")):
+        asked.clear()
+        list(bench.compare(rows[name]))
+        sides = [command for command in asked if command[0] != "gemm.py"]
+        assert len(sides) == 3 and all(option in command for command in sides)
+    monkeypatch.setattr(training.dry, "has_peft", lambda: False)
+    assert "peft is not installed" in list(bench.compare(rows["lora-base"]))[-1]
+    asked.clear()
+    assert "--best does without it" in list(bench.compare(rows["finetuning-base"]))[-1]
+    assert not any("--padding=max" in command for command in asked)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,104 @@
+"""The token embedding, whose gradient keeps its memory from step to step on a processor.
+
+A batch reads a few hundred rows of some 30,000. torch's way back makes a gradient of all rows each
+time, in fresh memory that is filled with zeros first, and of two threads each makes its own. Here
+the rows of a batch are summed by themselves and added to a gradient that is zero everywhere else;
+the next step wipes those rows alone. Every number is the one that torch's way has.
+
+Shapes: N tokens, R different ones among them, V vocabulary, D size of a vector; … any leading
+dimensions.
+"""
+
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+_adding = Lock()  # two threads may come with their halves of a batch
+
+
+class TokenEmbedding(nn.Embedding):
+    """A row for each token."""
+
+    kept: "KeptGradient | None" = None
+
+    def keep_gradient(self) -> None:
+        """Keep the memory of the gradient while this trains on a processor.
+
+        Nothing but this module may add to the gradient, and only once in a pass: the table must not
+        be the decoder of masked words too, nor may other processes sum up gradients with this one.
+        """
+        self.kept = KeptGradient(self.weight)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """int64 […] → float […, D]"""
+        learns = self.training and self.weight.requires_grad and torch.is_grad_enabled()
+        if self.kept is None or not learns or self.weight.device.type != "cpu":
+            return super().forward(tokens)
+        found: Tensor = _Rows.apply(self.weight, tokens, self.kept)  # type: ignore[no-untyped-call]
+        return found
+
+
+class KeptGradient:
+    """The gradient of a table [V, D], and which of its rows may be other than zero."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self._weight = weight
+        self._memory: Tensor | None = None  # [V, D]; the gradient, while the weight has one
+        self._written = list[Tensor]()  # int64 [R] for each pass, without repeats
+
+    @torch.no_grad()
+    def add(self, tokens: Tensor, gradient: Tensor) -> None:
+        """Add what a pass says of its tokens: int64 […], float […, D]."""
+        flat = gradient.reshape(-1, gradient.size(-1))  # [N, D]
+        rows, places = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
+        sums = flat.new_zeros(len(rows), flat.size(1)).index_add_(0, places, flat)
+        with _adding:
+            if self._weight.grad is None:
+                self._weight.grad = self._wiped()
+            self._written.append(rows)
+            self._weight.grad.index_add_(0, rows, sums)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the gradient that the table has is this one, and not one of torch's own."""
+        return self._memory is not None and self._weight.grad is self._memory
+
+    @torch.no_grad()
+    def scale(self, factor: Tensor) -> None:
+        """Multiply the gradient, which is there, by a number, []."""
+        assert self._memory is not None
+        rows = self._rows()
+        self._memory.index_copy_(0, rows, self._memory.index_select(0, rows).mul_(factor))
+
+    def _wiped(self) -> Tensor:
+        if self._memory is None:
+            self._memory = torch.zeros_like(self._weight)
+        elif self._written:
+            self._memory.index_fill_(0, self._rows(), 0)
+        self._written.clear()
+        return self._memory
+
+    def _rows(self) -> Tensor:
+        if len(self._written) > 1:
+            self._written = [torch.cat(self._written).unique()]
+        return self._written[0]
+
+
+class _Rows(torch.autograd.Function):
+    """Looks rows up; on the way back it fills the gradient of the table by itself."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, tokens: Tensor, kept: KeptGradient) -> Tensor:
+        ctx.save_for_backward(tokens)
+        ctx.kept = kept
+        return nn.functional.embedding(tokens, weight)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
+        (tokens,) = ctx.saved_tensors
+        ctx.kept.add(tokens, gradient)
+        return None, None, None

@@ -1,0 +1,146 @@
+"""The gradient of the token embedding keeps its memory, and every number that torch would have."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.models.checkpoint import load
+from engine.models.fast.token_embedding import TokenEmbedding
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.families.bert import BertSpec
+from engine.training import gradients
+from engine.training.loop import train
+from engine.training.step import clip_gradients
+from tests.engine.training import small
+
+ROWS, SIZE = 50, 16
+
+
+@pytest.fixture
+def tables() -> tuple[TokenEmbedding, TokenEmbedding]:
+    """One that keeps its gradient, and the same without."""
+    torch.manual_seed(0)
+    kept, plain = TokenEmbedding(ROWS, SIZE), TokenEmbedding(ROWS, SIZE)
+    plain.load_state_dict(kept.state_dict())
+    kept.keep_gradient()
+    return kept, plain
+
+
+def passes() -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Tokens, many of them twice, and what comes back for them."""
+    for shape in ((40,), (4, 9), (1,), (90,)):
+        yield torch.randint(0, ROWS, shape), torch.randn(*shape, SIZE)
+
+
+def test_every_step_has_the_gradient_that_torch_has(tables) -> None:
+    kept, plain = tables
+    memory = set[int]()
+    for tokens, back in passes():
+        for table in tables:
+            table(tokens).backward(back)
+        assert torch.equal(kept.weight.grad, plain.weight.grad)
+        memory.add(kept.weight.grad.data_ptr())
+        for table in tables:
+            table.zero_grad(set_to_none=True)
+    assert len(memory) == 1
+
+
+def test_passes_add_up(tables) -> None:
+    kept, plain = tables
+    for tokens, back in passes():
+        for table in tables:
+            table(tokens).backward(back)
+    assert torch.equal(kept.weight.grad, plain.weight.grad)
+
+
+def test_halves_of_two_threads_are_both_there(tables) -> None:
+    kept, plain = tables
+    (first, back), *_ = passes()
+    second, other = first.flip(0), torch.randn(*first.shape, SIZE)
+    plain(first).backward(back)
+    plain(second).backward(other)
+    threads = [
+        threading.Thread(target=lambda t=t, b=b: kept(t).backward(b))
+        for t, b in ((first, back), (second, other))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert torch.equal(kept.weight.grad, plain.weight.grad)
+
+
+def test_evaluation_and_frozen_tables_leave_it_alone(tables) -> None:
+    kept, _ = tables
+    tokens = torch.arange(4)
+    kept.eval()
+    kept(tokens).sum().backward()  # by torch's own way
+    assert torch.equal(kept.weight.grad[:4], torch.ones(4, SIZE))
+    assert not kept.kept.is_there
+    kept.train().requires_grad_(False)
+    assert not kept(tokens).requires_grad
+
+
+def tiny(heads: Heads) -> Network:
+    torch.manual_seed(0)
+    spec = BertSpec(
+        vocab_size=60, hidden_size=16, layers=1, heads=2, intermediate_size=32, max_positions=32
+    )
+    return Network(spec, heads)
+
+
+@pytest.mark.parametrize("limit", [0.0, 1e-3, 1e3])
+def test_clipping_is_torchs(limit: float) -> None:
+    found = list[list[torch.Tensor]]()
+    for keeps in (True, False):
+        network = tiny(Heads(outputs=2)).train()
+        if keeps:
+            network.keep_token_gradient()
+        torch.manual_seed(1)
+        for _ in range(2):
+            network.zero_grad(set_to_none=True)
+            tokens = torch.randint(0, 60, (3, 8))
+            network.logits(tokens, torch.zeros_like(tokens)).pow(2).sum().backward()
+        if keeps:
+            norm = clip_gradients(network, limit)
+        else:
+            norm = torch.nn.utils.clip_grad_norm_(network.parameters(), limit or float("inf"))
+        found.append([norm, *(p.grad for p in network.parameters())])
+    for ours, theirs in zip(*found, strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:
+    tied, own = tiny(Heads(mlm=True)), tiny(Heads(mlm=True, own_decoder=True))
+    for network in (tied, own):
+        network.keep_token_gradient()
+    assert tied.encoder.embeddings.token.kept is None
+    assert own.encoder.embeddings.token.kept is not None
+
+
+def test_a_run_learns_the_same_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By halves on two threads, and in micro-batches, where a third summand comes in."""
+    monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)
+    kept = list[bool]()
+
+    def noted(network: Network) -> None:
+        kept.append(True)
+        keep(network)
+
+    keep = Network.keep_token_gradient
+    found = []
+    job = small.classifying(tmp_path, steps=2, dropout=0.2, micro_batch_size=5, save_every=2)
+    hardware = job.hardware.model_copy(update={"threads": 2})
+    job = job.model_copy(update={"hardware": hardware})
+    for name, way in (("kept", noted), ("plain", lambda network: None)):
+        monkeypatch.setattr(Network, "keep_token_gradient", way)
+        run = small.new_run(tmp_path / name, job)
+        train(job, run, run.append)
+        found.append(load(run.checkpoint(2)).network.state_dict())
+    assert len(kept) == 1
+    for key, weight in found[1].items():
+        assert torch.equal(found[0][key], weight), key
