@@ -62,7 +62,7 @@ def main() -> None:
 def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not loaded before)
     from engine.spec.dataset import FileData, Mapping, Reading, Split
     from engine.spec.families.bert import BertSpec
-    from engine.spec.job import FromScratch, JobSpec
+    from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
     from engine.spec.tasks.pretraining import Pretraining
     from engine.spec.tasks.text_classification import TextClassification
     from engine.spec.training import HardwareSpec, TrainingSpec
@@ -89,6 +89,11 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
             mapping=Mapping(text="text", label="label"),
             split=Split(validation=0),
         )
+    base_model: FromScratch | FromCheckpoint = FromScratch(
+        model=model, tokenizer=given.synthetic / "vocab.txt"
+    )
+    if given.lora:  # which only a model that has learned something can have
+        base_model = FromCheckpoint(path=_checkpoint(model, given.synthetic / "vocab.txt"))
     count = given.warm + given.steps + 1
     training = TrainingSpec(
         steps=count,
@@ -103,13 +108,26 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
     return JobSpec(
         name="Benchmark",
         task=task,
-        base_model=FromScratch(model=model, tokenizer=given.synthetic / "vocab.txt"),
+        base_model=base_model,
         data=data,
         training=training,
         hardware=HardwareSpec(
             device=given.device, precision=given.precision, threads=given.threads
         ),
     )
+
+
+def _checkpoint(model: "EncoderSpec", vocabulary: Path) -> Path:  # noqa: F821
+    """A folder with random weights."""
+    from engine.models.checkpoint import save
+    from engine.models.heads import Heads
+    from engine.models.network import Network
+    from engine.tokenizers.tokenizer import Tokenizer
+
+    folder = Path(os.environ["BERT_STUDIO_HOME"]) / "base"
+    heads = Heads(mlm=True, pooler=True)
+    save(folder, Network(model, heads), Tokenizer.from_vocabulary(vocabulary, lowercase=True))
+    return folder
 
 
 def _arguments() -> argparse.Namespace:
