@@ -1,6 +1,5 @@
 """The score beside what simple models reach on the same rows, and whether it beats them."""
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -14,21 +13,12 @@ from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons
+from app.widgets.results.intervals import with_ends
 from app.widgets.text import Text
-from engine.results.comparing import compare
-from engine.results.measures import measures
+from engine.results.beside import BETTER, Beside, beside, what_follows
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.scores import metric_of
 from engine.results.store import baselines_in, root_of
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A baseline: its name, its score, and whether the model is surely better, on the same rows."""
-
-    name: str
-    score: float
-    is_beaten: bool
 
 
 class BaselineLine(QWidget):
@@ -82,29 +72,17 @@ class BaselineLine(QWidget):
         if not found:
             return
         shown = partial(value_text, metric_of(of))
-        scores = ", ".join(f"{translated(one.name)} {shown(one.score)}" for one in found)
-        unbeaten = [translated(one.name) for one in found if not one.is_beaten]
-        if not unbeaten:
-            verdict = self.tr("The model beats them.")
-        else:
-            verdict = self.tr(
-                "The model is not clearly better than {0}. What usually helps: more or cleaner "
-                "training rows, more epochs, another learning rate, a larger base model."
-            ).format(", ".join(unbeaten))
-        self.said.set_style("warn" if unbeaten else "good")
+        scores = ", ".join(f"{one.name} {with_ends(one.score, shown)}" for one in found)
+        is_beaten = all(one.verdict == BETTER for one in found)
+        self.said.set_style("good" if is_beaten else "warn")
+        verdict = translated(what_follows(found))
         self.said.setText(self.tr("Baselines: {0}. {1}").format(scores, verdict))
 
 
 def besides(folder: Path, shown: Predictions) -> list[Beside]:
-    """The baselines for the rows of `shown`, each with whether it is surely worse."""
+    """The baselines for the rows of `shown`; for those of a file there are none."""
     part = shown.facts.part
     if part == "file":
         return []
-    found = []
-    for kept in baselines_in(folder, part, shown.facts.fingerprint):
-        baseline = read_predictions(kept.file)
-        main = compare(baseline, shown).metrics[0]
-        is_beaten = main.is_sure and (main.difference.value > 0) == main.more_is_better
-        value = measures(baseline)[0].interval().value
-        found.append(Beside(kept.facts.model, value, is_beaten))
-    return found
+    kept = baselines_in(folder, part, shown.facts.fingerprint)
+    return [beside(shown, read_predictions(one.file)) for one in kept]

@@ -17,8 +17,9 @@ from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.phrases import phrase
+from engine.results.beside import beside, what_follows
 from engine.results.intervals import Interval
-from engine.results.measures import difference, measures
+from engine.results.measures import measures
 from engine.results.plain_table import plain_table
 from engine.results.predictions import PredictionFacts, Predictions, read_predictions
 from engine.results.store import (
@@ -32,7 +33,7 @@ from engine.results.store import (
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import SplitName, StoredData
 from engine.table_files import TABLE_WRITERS, known_suffix, write_table
-from engine.terminal import remark, say, say_json
+from engine.terminal import say, say_json
 
 if TYPE_CHECKING:
     from engine.tasks.scoring import Scored
@@ -220,12 +221,12 @@ def _tell(
 ) -> None:
     """Print the report, the intervals, how the model stands beside the baselines, and slices."""
     own = {one.name: one.interval() for one in measures(scored.predictions)}
-    beside = [_beside(scored.predictions, other) for other in compared]
+    besides = [beside(scored.predictions, other) for other in compared]
     if as_json:
         report = scored.report.to_json() if scored.report else {}
         report |= {
             "intervals": {name: list(found) for name, found in own.items()},
-            "baselines": [one._asdict() for one in beside],
+            "baselines": [one._asdict() for one in besides],
             "test_looks": looks,
             "loading": scored.loading.besides(),
         }
@@ -234,41 +235,15 @@ def _tell(
     say(*(scored.report.lines() if scored.report else ()))
     for name, found in own.items():
         say(f"{name} {_written(found)}")
-    for one in beside:
+    for one in besides:
         say(f"{one.name}: {one.metric} {_written(one.score)}")
         say(f"  the model less this baseline: {_written(one.difference)}: {one.verdict}")
-    if compared and not any(one.verdict == BETTER for one in beside[-1:]):
-        remark("More training rows, a larger model or other settings may help.")
+    if besides:
+        say(what_follows(besides))
     if worst is not None:
         say(*slice_lines(worst))
     if looks:
         say(f"The test rows have been scored {looks} time{'s' if looks > 1 else ''}.")
-
-
-BETTER, WORSE, UNSURE = (
-    "the model is better",
-    "the model is worse",
-    "the difference may be chance",
-)
-
-
-class Beside(NamedTuple):
-    """A baseline beside a model, by the main metric of the task; intervals are of 95 %."""
-
-    name: str
-    metric: str
-    score: Interval
-    difference: Interval  # of the model to it, by a bootstrap of pairs
-    verdict: str
-
-
-def _beside(model: Predictions, other: Predictions) -> Beside:
-    ours, theirs = measures(model)[0], measures(other)[0]
-    found = difference(theirs, ours)
-    verdict = UNSURE
-    if found.low > 0 or found.high < 0:
-        verdict = BETTER if (found.low > 0) == ours.more_is_better else WORSE
-    return Beside(other.facts.model, ours.name, theirs.interval(), found, verdict)
 
 
 def _written(found: Interval) -> str:

@@ -14,6 +14,8 @@ from engine.checkpoints.prediction_settings import PREDICTION, prediction_settin
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
+from engine.results.beside import Beside, beside, what_follows
+from engine.results.intervals import Interval
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.scores import metric_of, score_of
 from engine.results.store import baselines_in, file_of, looks_in
@@ -38,7 +40,7 @@ PIPELINES = {  # the names of the Hub for tasks; the others have none
 }
 PARTS: tuple[SplitName, ...] = ("validation", "test")
 MOST_LABELS = 50  # that are named
-INTERVAL = phrase("95 % interval (bootstrap over rows)")
+INTERVAL = phrase("95 % interval over rows")
 
 
 def model_card(checkpoint: Path, form: Form) -> str:
@@ -156,27 +158,45 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
         return ""
     said = ["## Scores"]
     for part, one in results.items():
+        found = besides(run, part, one)
         said += [
             f"{part.capitalize()} rows of {_cell(one.facts.source)} ({len(one):,}):",
-            _table(("", metric_of(one).title, INTERVAL), score_rows(run, part, one)),
+            _table(("", metric_of(one).title, INTERVAL), score_rows(one, found)),
+            what_follows(found),
             other_metrics(one),
+            precision_of(one),
             times_tested(run, part, one),
         ]
     return "\n\n".join(part for part in said if part)
 
 
-def score_rows(
-    run: RunFolder, part: SplitName, predictions: Predictions
-) -> list[tuple[str, str, str]]:
+def besides(run: RunFolder, part: SplitName, predictions: Predictions) -> list[Beside]:
+    """The baselines that are kept for these rows."""
+    kept = baselines_in(run.results, part, predictions.facts.fingerprint)
+    return [beside(predictions, read_predictions(one.file)) for one in kept]
+
+
+def score_rows(predictions: Predictions, found: Sequence[Beside]) -> list[tuple[str, str, str]]:
     """The main metric of the model with its interval, then that of its baselines."""
-    metric, score = metric_of(predictions), score_of(predictions)
-    interval = phrase("{low:.4f} to {high:.4f}", low=score.low, high=score.high)
-    rows: list[tuple[str, str, str]] = [(phrase("this model"), f"{score.value:.4f}", interval)]
-    rows += [
-        (kept.facts.model, f"{kept.facts.metrics.get(metric.name, math.nan):.4f}", "")
-        for kept in baselines_in(run.results, part, predictions.facts.fingerprint)
-    ]
-    return rows
+    every = [(phrase("this model"), score_of(predictions)), *((b.name, b.score) for b in found)]
+    return [(name, f"{score.value:.4f}", _ends(score)) for name, score in every]
+
+
+def _ends(score: Interval) -> str:
+    """Both ends of an interval; empty where it has none."""
+    if math.isnan(score.low):
+        return ""
+    return phrase("{low:.4f} to {high:.4f}", low=score.low, high=score.high)
+
+
+def precision_of(predictions: Predictions) -> str:
+    """In which numbers the model was evaluated, in a sentence; empty where nobody knows."""
+    if not predictions.facts.precision:
+        return ""
+    return phrase(
+        "Computed in {precision}; in another precision the last digits differ.",
+        precision=predictions.facts.precision,
+    )
 
 
 def other_metrics(predictions: Predictions) -> str:

@@ -15,9 +15,11 @@ from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import (
     INTERVAL,
     about_rows,
+    besides,
     kept_results,
     limits,
     other_metrics,
+    precision_of,
     score_rows,
     settings_rows,
     times_tested,
@@ -26,6 +28,7 @@ from engine.errors import StudioError
 from engine.messages.events import Prepared
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
+from engine.results.beside import what_follows
 from engine.results.intervals import Interval
 from engine.results.ordering import mistakes_first
 from engine.results.predictions import CELL, Predictions
@@ -150,12 +153,14 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
         "{n:,} row(s) of {source}.", n=len(predictions), source=predictions.facts.source
     )
     header = ("", Phrase(metric_of(predictions).title, {}), INTERVAL)
-    rows = tuple(score_rows(run, part, predictions))
+    found = besides(run, part, predictions)
+    rows = tuple(score_rows(predictions, found))
     said = (
         counted,
         other_metrics(predictions),
+        what_follows(found) or phrase("No baselines were fitted for these rows."),
+        precision_of(predictions),
         times_tested(run, part, predictions),
-        phrase("No baselines were fitted for these rows.") if len(rows) == 1 else "",
     )
     yield Section(part, PART_TITLES[part], tuple(filter(None, said)), header, rows)
     yield _slices(part, predictions)

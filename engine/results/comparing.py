@@ -121,9 +121,15 @@ class Comparison:
 
     @cached_property
     def metrics(self) -> tuple[MetricDifference, ...]:
-        """The metrics of the task on both sides, the main one first."""
-        pairs = zip(measures(self.first), measures(self.second), strict=True)
-        return tuple(self._metric(one, other) for one, other in pairs)
+        """The metrics of the task on both sides; first that by which the models were chosen.
+
+        Where each side was chosen by another one, it is the usual one of the task.
+        """
+        sides = (self.first, self.second)
+        chosen = {side.facts.best_metric for side in sides} - {""}  # a baseline names none
+        pairs = zip(*map(measures, sides), strict=True)
+        found = [self._metric(one, other) for one, other in pairs]
+        return tuple(sorted(found, key=lambda one: len(chosen) != 1 or one.name not in chosen))
 
     def _metric(self, one: Measure, other: Measure) -> MetricDifference:
         first, second = one.over(self.places[0]), other.over(self.places[1])

@@ -25,7 +25,7 @@ from app.widgets.text import font
 from engine.results.conditions import Conditions
 
 LEFT, BOTTOM, TOP, RIGHT = 56, 40, 8, 24  # px around the drawing
-TICKS = 5
+TICKS = (5, 3, 2)  # along an axis: as many as have room
 POINT = 2.0  # px
 Floats = NDArray[np.float64] | NDArray[np.float32]
 
@@ -241,26 +241,51 @@ def _paint_axes(
     colours: Colours,
     letters: QFont,
 ) -> None:
-    high = QFontMetricsF(letters).height()
+    metrics = QFontMetricsF(letters)
+    high = metrics.height()
     centre = Qt.AlignmentFlag.AlignCenter
-    for place in range(TICKS):
-        share = place / (TICKS - 1)
-        x, y = box.left() + share * box.width(), box.bottom() - share * box.height()
+    right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+    for share, value in _ticks(chart.y, box.height(), lambda _: high):
+        y = box.bottom() - share * box.height()
         painter.setPen(QPen(colours(Role.BORDER, 1.0), 1))
         painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
         painter.setPen(colours(Role.MUTED, 1.0))
-        at_x = chart.tick(chart.x[0] + share * (chart.x[1] - chart.x[0]))
-        at_y = chart.tick(chart.y[0] + share * (chart.y[1] - chart.y[0]))
-        painter.drawText(QRectF(x - 30, box.bottom() + 2, 60, high), centre, at_x)
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(QRectF(box.left() - 40, y - high / 2, 36, high), right, at_y)
+        painter.drawText(QRectF(box.left() - 40, y - high / 2, 36, high), right, chart.tick(value))
+    for share, value in _ticks(
+        chart.x, box.width(), lambda value: metrics.horizontalAdvance(chart.tick(value)) + 8
+    ):
+        x = box.left() + share * box.width()
+        painter.drawText(QRectF(x - 30, box.bottom() + 2, 60, high), centre, chart.tick(value))
     below = QRectF(box.left(), box.bottom() + high + 2, box.width(), high)
     painter.drawText(below, centre, chart.x_title)
     painter.save()
-    painter.translate(whole.left(), box.bottom())
+    painter.translate(whole.left(), whole.bottom() - high)
     painter.rotate(-90)
-    painter.drawText(QRectF(0, -2, box.height(), high), centre, chart.y_title)
+    long = whole.height() - high  # beside the axis, and above it and below where there is room
+    cut = metrics.elidedText(chart.y_title, Qt.TextElideMode.ElideRight, long)
+    middle = whole.bottom() - high - box.center().y()  # of the axis, from the lower end
+    half = min(middle, long - middle)
+    fits = metrics.horizontalAdvance(cut) <= 2 * half
+    place = QRectF(middle - half, -2, 2 * half, high) if fits else QRectF(0, -2, long, high)
+    painter.drawText(place, centre, cut)
     painter.restore()
+
+
+def _ticks(
+    ends: tuple[float, float], size: float, needed: Callable[[float], float]
+) -> list[tuple[float, float]]:
+    """As many values as fit along an axis, each with its share of the way.
+
+    Args:
+        size: of the axis, in pixels.
+        needed: how many of them the label of a value needs.
+    """
+    for count in TICKS:
+        shares = [place / (count - 1) for place in range(count)]
+        found = [(share, ends[0] + share * (ends[1] - ends[0])) for share in shares]
+        if max(needed(value) for _, value in found) * (count - 1) <= size:
+            break
+    return found
 
 
 def _paint_series(

@@ -31,6 +31,7 @@ def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> Non
     assert found.metric_value == pytest.approx(kept.facts.metrics["accuracy"], abs=1e-4)
     assert f"| this model | {score.value:.4f} | {score.low:.4f} to {score.high:.4f} |" in text
     assert "| labels | bad, good |" in text and "| trained on | sentences.csv |" in text
+    assert f"Computed in {kept.facts.precision};" in text
     assert "AutoModelForSequenceClassification" in text and "chose the checkpoint" in text
     assert "onnxruntime" in model_card(best, "onnx") and "```" not in model_card(best, "tf1")
 

@@ -73,6 +73,7 @@ def test_the_report_says_what_the_files_of_the_run_say(model: FineTuned) -> None
         f"{name} {kept.facts.metrics[name]:.4f}" in found["validation"].sentences[1]
         for name in others
     )
+    assert any(f"in {kept.facts.precision};" in one for one in found["validation"].sentences)
     trained = dict(one[:2] for one in found[TRAINED].rows)
     job = model.run.job()
     assert trained["trained on"] == job.data.name and trained["labels"] == "bad, good"

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.tasks import part_of
 from app.widgets import figure
-from app.widgets.results.chart import Chart, ChartView, Series, Zone
+from app.widgets.results.chart import Chart, ChartView, Series, Zone, paint
 from app.widgets.results.group_table import (
     LOSS,
     FrequencyPicture,
@@ -285,3 +286,33 @@ def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot: QtBot) -> None:
     with qtbot.waitSignal(view.pressed) as heard:
         QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.rect().center())
     assert heard.args == [0]
+
+
+class Noting(QPainter):
+    """Paints, and notes each text with its place."""
+
+    def __init__(self, device: QImage) -> None:
+        super().__init__(device)
+        self.texts: list[tuple[str, QRectF, bool]] = []  # upright or not
+
+    def drawText(self, place: QRectF, flags: object, text: str) -> None:
+        taken = self.boundingRect(place, flags, text)
+        self.texts.append((text, taken, self.transform().isRotating()))
+        super().drawText(place, flags, text)
+
+
+@pytest.mark.parametrize("size", [(200, 88), (200, 120), (420, 300)])
+def test_the_labels_of_an_axis_never_cover_one_another(qtbot: QtBot, size: tuple[int, int]) -> None:
+    line = Series("line", np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    chart = Chart("Predicted number", "Share of the rows", (0, 1), (0, 1), (line,))
+    image = QImage(*size, QImage.Format.Format_RGB32)
+    painter = Noting(image)
+    paint(painter, QRectF(image.rect()), chart, figure.ink, figure.paper_font(12))
+    painter.end()
+    assert {text for text, _, _ in painter.texts} >= {"0", "1", chart.x_title}
+    flat = [place for text, place, turned in painter.texts if text != chart.x_title and not turned]
+    assert len(flat) >= 4
+    for number, one in enumerate(flat):
+        assert not any(one.intersects(other) for other in flat[number + 1 :])
+    (title,) = [(text, place) for text, place, turned in painter.texts if turned]
+    assert title[1].width() <= size[1] and title[0][:5] == chart.y_title[:5]
