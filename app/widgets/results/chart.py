@@ -107,7 +107,7 @@ class ChartView(QWidget):
         self.marked = number
         self.update()
 
-    def set_line(self, value: float) -> None:
+    def set_line(self, value: float | None) -> None:
         self.line = value
         self.update()
 

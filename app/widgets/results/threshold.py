@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtWidgets import QComboBox, QHBoxLayout
 
 from app.theme import CHART, SPACE, Role
@@ -125,11 +126,9 @@ class ThresholdPicture(ChartPicture):
             return
         drawn, form = curve.drawn(), self.form.choice()
         if form == PR:
-            self.view.line = None
             series: tuple[Series, ...] = (Series("line", drawn.recall, drawn.precision),)
             titles = self.tr("Recall"), self.tr("Precision")
         elif form == ROC:
-            self.view.line = None
             ends = np.array([0.0, 1.0])
             series = (
                 Series("line", drawn.false_positive_rate, drawn.recall),
@@ -137,7 +136,6 @@ class ThresholdPicture(ChartPicture):
             )
             titles = self.tr("False positive rate"), self.tr("Recall (true positive rate)")
         else:
-            self.view.line = self.threshold
             series = (
                 Series(
                     "line",
@@ -153,14 +151,41 @@ class ThresholdPicture(ChartPicture):
         percent = lambda value: numbers.percent(value, 0)  # noqa: E731
         chart = Chart(*titles, (0, 1), (0, 1), series, tick=percent)
         self.show_chart(chart, self._note(curve), self._hint())
+        self.view.set_line(self._place_of(curve))
         self._show_use()
 
+    def _rates(self, curve: Curve) -> NDArray[np.float64]:
+        """How far along the x axis each threshold of a curve stands, rising, float64 [P]."""
+        return curve.recall if self.form.choice() == PR else curve.false_positive_rate
+
+    def _place_of(self, curve: Curve) -> float | None:
+        """Where the threshold stands on the x axis; None on one that no row decides."""
+        if self.form.choice() == THRESHOLD:
+            return self.threshold
+        rates = self._rates(curve)
+        if not len(rates) or math.isnan(rates[-1]):
+            return None
+        reached = int((curve.thresholds >= self.threshold).sum())
+        return float(rates[reached - 1]) if reached else 0.0
+
+    def _threshold_at(self, curve: Curve, place: float) -> float:
+        """The threshold that stands nearest to a place on the x axis."""
+        if self.form.choice() == THRESHOLD:
+            return place
+        away = np.abs(self._rates(curve) - place)
+        nearest = np.flatnonzero(away == away.min())
+        # of those with equal recall the most precise one, else that with the highest recall
+        number = nearest[0] if self.form.choice() == PR else nearest[-1]
+        return min(1.0, max(0.0, float(curve.thresholds[number])))
+
     def _note(self, curve: Curve) -> str:
+        whole = ""
         if self.form.choice() == PR:
-            said = self.tr("Average precision {0} for “{1}”.")
-            return said.format(_shown(curve.average_precision), curve.label)
-        if self.form.choice() == ROC:
-            return self.tr("Area under the ROC curve {0} for “{1}”.").format(
+            whole = self.tr("Average precision {0} for “{1}”.").format(
+                _shown(curve.average_precision), curve.label
+            )
+        elif self.form.choice() == ROC:
+            whole = self.tr("Area under the ROC curve {0} for “{1}”.").format(
                 _shown(curve.auc), curve.label
             )
         at: AtThreshold = curve.at(self.threshold)
@@ -172,17 +197,16 @@ class ThresholdPicture(ChartPicture):
             said += " " + self.tr("The model predicts it from {0} on.").format(
                 numbers.percent(used)
             )
-        return said
+        return f"{whole} {said}".strip()
 
     def _hint(self) -> str:
-        is_moved = self.form.choice() == THRESHOLD
-        return self.tr("Drag the line, or use the arrow keys.") if is_moved else ""
+        return self.tr("Drag the line, or use the arrow keys.")
 
-    def _on_moved(self, threshold: float) -> None:
+    def _on_moved(self, place: float) -> None:
         curve = self._curve()
-        if curve is not None:
-            self.threshold = threshold
-            self.view.set_line(threshold)
+        if curve is not None and self._place_of(curve) is not None:
+            self.threshold = self._threshold_at(curve, place)
+            self.view.set_line(place)
             self.say(self._note(curve), self._hint())
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()
@@ -191,7 +215,6 @@ class ThresholdPicture(ChartPicture):
         curve = self._curve()
         best = best_threshold(curve) if curve is not None else None
         if best is not None:
-            self.form.choose(THRESHOLD)
             self.threshold = best
             self._draw()
 

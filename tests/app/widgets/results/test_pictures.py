@@ -187,10 +187,29 @@ def test_the_threshold_is_moved_by_keyboard_and_by_mouse(qtbot: QtBot) -> None:
     assert mask(MADE["text_classification"], chosen[0]).tolist() == [False, True, False, False]
     picture.best.click()
     assert picture.threshold == pytest.approx(0.65)  # between the rows of 0.7 and of 0.6
-    for form in (1, 2):
-        picture.form.group.button(form).click()
-        assert picture.view.line is None
-    assert "Area under the ROC curve 100.0 %" in picture.note.text()
+
+
+def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot: QtBot) -> None:
+    picture = ThresholdPicture()
+    qtbot.addWidget(picture)
+    picture.show_measured(ThresholdPicture.measure(MADE["text_classification"]))
+    picture.view.moved.emit(0.65)
+    picture.form.group.button(1).click()
+    assert picture.view.line == 1.0  # all with the label are at or above it
+    picture.view.moved.emit(0.5)
+    assert picture.threshold == pytest.approx(0.8)
+    said = picture.note.text()
+    assert "Average precision" in said and "precision 100.0 %, recall 50.0 %" in said
+    picture.form.group.button(2).click()
+    assert picture.view.line == 0.0
+    picture.view.moved.emit(0.5)
+    assert picture.threshold == pytest.approx(0.6)  # the next one has both of the others
+    said = picture.note.text()
+    assert "Area under the ROC curve 100.0 %" in said and "precision 66.7 %" in said
+    QTest.keyClick(picture.view, Qt.Key.Key_Right)
+    assert picture.view.line == pytest.approx(0.51)  # goes on, though no row stands there
+    picture.best.click()
+    assert picture.threshold == pytest.approx(0.65) and picture.form.choice() == 2
 
 
 def decided(picture: ResultPicture) -> list[Any]:
