@@ -1,8 +1,9 @@
 """docs/LICENSES.md names all that is shipped or installed, and the texts are there."""
 
+import ast
 import re
 import tomllib
-from importlib.metadata import requires
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -56,3 +57,22 @@ def test_the_licence_of_the_program_is_there_whole():
     text = (REPOSITORY / "LICENSE").read_text("utf-8")
     assert "Apache License" in text
     assert "END OF TERMS AND CONDITIONS" in text
+
+
+def test_nothing_that_the_program_needs_is_left_out_of_the_package():
+    """Label errors and baselines need scikit-learn, which the package once went without."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    needed = installed_with(project["dependencies"], set())
+    modules = {
+        module
+        for module, names in packages_distributions().items()
+        if needed & {plain(name) for name in names}
+    }
+    spec = ast.parse((REPOSITORY / "packaging" / "bert-studio.spec").read_text("utf-8"))
+    (found,) = [
+        one.value
+        for one in ast.walk(spec)
+        if isinstance(one, ast.keyword) and one.arg == "excludes"
+    ]
+    excluded = {one.value for one in ast.walk(found) if isinstance(one, ast.Constant)}
+    assert "tkinter" in excluded and not excluded & modules
