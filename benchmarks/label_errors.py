@@ -1,10 +1,11 @@
 """How many labels that were changed on purpose are found by confident learning.
 
-    python benchmarks/label_errors.py DATASETS sst2 trec-qc subj [--model FOLDER] [--rows N]
+    python benchmarks/label_errors.py DATASETS sst2 trec-qc subj [--rows N] [--seeds N] [--words]
 
-DATASETS has a folder for each set. Of the rows for training, 5 % get another label at random; the
-table says how many of these are among the first 10 % of the list, by which models:
-TF-IDF alone, and with the vectors of three layers of the frozen encoder in FOLDER.
+DATASETS has a folder for each set. Of the rows for training, 5 % get another label at random, once
+for each seed; the table says how many of these are among the first 10 % of the list: the mean over
+the seeds, its standard deviation, and each seed. The models are those of the window, with the
+encoder in `--model`, else the included MiniLM; with `--words`, those of the words alone, too.
 """
 
 import argparse
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from engine.data.datasets.rows import Rows
 from engine.results.label_errors import label_errors
 from engine.results.out_of_sample import out_of_sample
+from engine.shipped import minilm
 
 WRONG, LISTED = 0.05, 0.1  # of all rows: those that are changed, and those that are looked at
 Row = tuple[str, str]  # text and label
@@ -49,16 +51,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("datasets", type=Path)
     parser.add_argument("sets", nargs="+", choices=tuple(SETS))
-    parser.add_argument("--model", type=Path, help="folder of an encoder")
+    parser.add_argument("--model", type=Path, default=minilm(), help="folder of an encoder")
     parser.add_argument("--rows", type=int, default=0, help="drawn from each set; 0: all")
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--words", action="store_true", help="also without the encoder")
     asked = parser.parse_args()
     for name in asked.sets:
         rows = drawn(SETS[name](asked.datasets / name), asked.rows)
-        vectors = None if asked.model is None else vectors_with(asked.model, rows)
-        for models, own in (("TF-IDF", None), ("TF-IDF and vectors", vectors)):
-            if models == "TF-IDF" or own is not None:
-                print(measured(name, rows, models, own, asked.seeds), flush=True)
+        if asked.words:
+            print(measured(name, rows, "words", None, asked.seeds), flush=True)
+        vectors = vectors_with(asked.model, rows)
+        print(measured(name, rows, "words and vectors", vectors, asked.seeds), flush=True)
 
 
 def drawn(rows: list[Row], count: int) -> list[Row]:
@@ -70,7 +73,7 @@ def drawn(rows: list[Row], count: int) -> list[Row]:
 def measured(
     name: str, rows: list[Row], models: str, vectors: NDArray[np.float32] | None, seeds: int
 ) -> str:
-    """A line of the table: the mean over seeds of what was found, and processor seconds of one."""
+    """A line of the table: what was found over the seeds, and processor seconds of one."""
     names = sorted({label for _, label in rows})
     true = np.array([names.index(label) for _, label in rows], dtype=np.int64)
     texts, found, began = [text for text, _ in rows], [], time.process_time()
@@ -80,9 +83,9 @@ def measured(
         found.append(share_found(p, given, wrong))
     seconds = (time.process_time() - began) / seeds
     shares = " ".join(f"{share:.1%}" for share in found)
-    return (
-        f"| {name} | {len(rows):,} | {models} | {np.mean(found):.1%} ({shares}) | {seconds:.0f} s |"
-    )
+    spread = f" ± {np.std(found, ddof=1):.1%}" if seeds > 1 else ""
+    said = f"{np.mean(found):.1%}{spread} ({shares})"
+    return f"| {name} | {len(rows):,} | {models} | {said} | {seconds:.0f} s |"
 
 
 def changed(
@@ -108,10 +111,11 @@ def share_found(
 def vectors_with(model: Path, rows: list[Row]) -> NDArray[np.float32]:
     """float32 [rows, L, D], of the frozen encoder."""
     from engine.models import checkpoint
-    from engine.tasks.vectors import some_layers, vectors_at
+    from engine.tasks.suggesting import vectors_for_errors
 
     loaded, began = checkpoint.load(model), time.process_time()
-    vectors = vectors_at(loaded, Rows([text for text, _ in rows]), some_layers(loaded))
+    texts = Rows([text for text, _ in rows])
+    vectors = vectors_for_errors(loaded, texts, lambda *_: None)
     print(f"vectors of {len(rows):,} rows: {time.process_time() - began:.0f} s of processor")
     return vectors
 

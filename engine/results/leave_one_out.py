@@ -1,11 +1,12 @@
-"""Probabilities of labels for few rows, from a model that leaves out one row at a time.
+"""Probabilities of labels for few rows, from models that leave out one row at a time.
 
 Kernel ridge regression of one label against all others (least-squares support vector machine,
 Suykens and Vandewalle 1999) on the sum of several views of the rows: texts are alike where they
-share words, and where a frozen encoder says so. What the model would say of a row that it had not
-been fitted on follows from the fit to all rows (Cawley and Talbot 2003, *Efficient leave-one-out
-cross-validation of kernel Fisher discriminant classifiers*), so each row is held against all others
-for the price of one fit. Only a worker imports this file, for scikit-learn takes a second.
+share words, and where a frozen encoder says so; for a second model also where they share parts of
+words. Of the two the mean is taken. What a model would say of a row that it had not been fitted on
+follows from the fit to all rows (Cawley and Talbot 2003, *Efficient leave-one-out cross-validation
+of kernel Fisher discriminant classifiers*), so each row is held against all others for the price of
+one fit. Only a worker imports this file, for scikit-learn takes a second.
 
 Shapes: N rows, C classes, L layers, D size of a vector.
 """
@@ -14,15 +15,19 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from engine.progress import ProgressCallback, no_progress
 
+WORDS: dict[str, object] = {"ngram_range": (1, 2)}
+PARTS: dict[str, object] = {"analyzer": "char_wb", "ngram_range": (2, 5), "max_df": 0.1}
 RIDGE = 1.0  # beside views in which a row is alike itself by 1
 OF_VECTORS = 2.0  # how much the vectors weigh beside the words
 BLOCK = 256  # rows of a kernel that are computed at once
 SCALES = np.geomspace(0.25, 64, 33)  # of the softmax, of which the likeliest is taken
+
+STEPS = 3
 
 Kernel = NDArray[np.float32]
 
@@ -36,31 +41,35 @@ def leave_one_out(
 ) -> NDArray[np.float64]:
     """The probability of each class for each row, float64 [N, C], fitted on all other rows.
 
-    It needs 8 N² bytes and time of the order of N³.
+    It needs 8 N² bytes beside the vectors, and time of the order of N³.
 
     Args:
         given: int64 [N], the class of each row; it may be wrong.
         vectors: float32 [N, L, D], of a frozen encoder.
         progress: is told how many of the steps are done.
     """
-    count, steps = len(given), 2 + (vectors is not None)
-    progress(0, steps)
+    count = len(given)
+    targets = np.where(given[:, None] == np.arange(classes), 1.0, -1.0)  # [N, C]
     kernel = np.ones((count, count), dtype=np.float32)  # a constant: how frequent a label is
-    _add_words(kernel, texts)
-    progress(1, steps)
+    _add_cosines(kernel, texts, WORDS)
     if vectors is not None:
         _add_vectors(kernel, vectors)
-        progress(2, steps)
-    targets = np.where(given[:, None] == np.arange(classes), 1.0, -1.0)  # [N, C]
-    found = _probabilities(_left_out(kernel, targets), given)
-    progress(steps, steps)
-    return found
+    progress(1, STEPS)
+    found = _probabilities(_left_out(kernel.copy(), targets), given)
+    progress(2, STEPS)
+    _add_cosines(kernel, texts, PARTS)
+    found += _probabilities(_left_out(kernel, targets), given)
+    progress(STEPS, STEPS)
+    return found / 2
 
 
-def _add_words(kernel: Kernel, texts: Sequence[str]) -> None:
-    """Add the cosines of TF-IDF vectors of words and pairs of words."""
-    words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), dtype=np.float32)
-    rows = words.fit_transform(texts)
+def _add_cosines(kernel: Kernel, texts: Sequence[str], kind: dict[str, object]) -> None:
+    """Add the cosines of TF-IDF vectors of what texts consist of, where any share something."""
+    terms = TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **kind)
+    try:
+        rows = terms.fit_transform(texts)
+    except ValueError:  # as scikit-learn has it: there are none, or all are too frequent
+        return
     columns = rows.T.tocsr()
     for start in range(0, len(texts), BLOCK):
         kernel[start : start + BLOCK] += (rows[start : start + BLOCK] @ columns).toarray()
@@ -85,14 +94,12 @@ def _add_vectors(kernel: Kernel, vectors: NDArray[np.float32]) -> None:
 def _left_out(kernel: Kernel, targets: NDArray[np.float64]) -> NDArray[np.float64]:
     """What is said of each row by the fit to all others, float64 [N, C]; uses up the kernel."""
     kernel[np.diag_indices_from(kernel)] += RIDGE
-    factor, failed = lapack.spotrf(kernel.T, lower=1, overwrite_a=1)
+    factor, failed = lapack.spotrf(kernel.T, lower=1, overwrite_a=1)  # in its place
     assert not failed  # a sum of kernels and the ridge is positive definite
     inverse, failed = lapack.spotri(factor, lower=1, overwrite_c=1)
     assert not failed
-    own = inverse.diagonal().astype(np.float64)
-    lower = np.tril(inverse, -1)
-    pulled = inverse.diagonal()[:, None] * targets + lower @ targets + lower.T @ targets
-    return np.asarray(targets - pulled / own[:, None], dtype=np.float64)
+    pulled = blas.ssymm(1.0, inverse, targets.astype(np.float32), lower=1)  # [N, C]
+    return np.asarray(targets - pulled / inverse.diagonal()[:, None], dtype=np.float64)
 
 
 def _probabilities(said: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.float64]:

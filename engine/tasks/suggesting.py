@@ -15,7 +15,7 @@ from engine.messages.labelling import LabelErrorsFound, LabelsSuggested, Suggest
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.results.label_errors import label_errors
-from engine.results.out_of_sample import of_other_rows, out_of_sample
+from engine.results.out_of_sample import EXACT_ROWS, of_other_rows, out_of_sample
 from engine.results.suggestions import most_diverse, most_uncertain
 from engine.spec.dataset import SPLITS
 from engine.tasks import learner_of
@@ -24,6 +24,7 @@ from engine.tasks.vectors import some_layers, vectors_at, vectors_of
 
 SHOWN = 1_000  # rows that are suggested at most
 SHARE = 0.1  # of all rows that are listed as suspicious, or as many as are likely errors
+MOST_LAYERS = 6  # whose vectors are read where each row is left out alone
 LAYER_ROWS = 100_000  # of which the vectors of several layers still fit into the memory
 MAX_LENGTH = 128  # tokens of a row that are read
 BATCH = 32
@@ -40,7 +41,7 @@ def find_label_errors(
 ) -> LabelErrorsFound:
     """The rows for training and validation whose label is the least credible.
 
-    With `scorer`, by what it says; else by two quick models, of which one needs a `loaded` encoder.
+    With `scorer`, by what it says; else by quick models, to which a `loaded` encoder adds a view.
 
     Raises StudioError where the rows have no labels of which each has one.
     """
@@ -78,14 +79,17 @@ def find_label_errors(
 def _by_quick_models(
     rows: Rows, given: NDArray[np.int64], classes: int, loaded: Checkpoint | None, tell: Tell
 ) -> NDArray[np.float64]:
-    """Probabilities of models that leave out a fold each, float64 [N, C]."""
-    stage = phrase("Reading the rows with the model")
-    vectors = None
-    if loaded is not None:
-        layers = some_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
-        vectors = vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: tell(stage, d, t))
-    fitting = phrase("Fitting models that leave out a tenth of the rows each")
+    """Probabilities of models that were not fitted on the row, float64 [N, C]."""
+    vectors = None if loaded is None else vectors_for_errors(loaded, rows, tell)
+    fitting = phrase("Fitting models to all other rows")
     return out_of_sample(_texts(rows), given, classes, vectors, lambda d, t: tell(fitting, d, t))
+
+
+def vectors_for_errors(loaded: Checkpoint, rows: Rows, tell: Tell) -> NDArray[np.float32]:
+    """What the search for label errors reads of a frozen encoder, float32 [N, layers, D]."""
+    stage, few = phrase("Reading the rows with the model"), len(rows) <= EXACT_ROWS
+    layers = some_layers(loaded, MOST_LAYERS) if few else _layers(loaded, rows)
+    return vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: tell(stage, d, t))
 
 
 def suggest_labels(dataset: Dataset, loaded: Checkpoint, order: str, tell: Tell) -> LabelsSuggested:
@@ -156,9 +160,15 @@ def _from_labelled(
     given = np.full(len(rows), -1, dtype=np.int64)
     given[: len(known)] = [names.index(label) for label in labels]
     stage = phrase("Reading the rows with the model")
-    layers = some_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
-    vectors = vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: tell(stage, d, t))
+    vectors = vectors_at(
+        loaded, rows, _layers(loaded, rows), MAX_LENGTH, lambda d, t: tell(stage, d, t)
+    )
     return of_other_rows(_texts(rows), given, given >= 0, len(names), vectors), names
+
+
+def _layers(loaded: Checkpoint, rows: Rows) -> tuple[int, ...]:
+    """The layers whose vectors the regressions read."""
+    return some_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
 
 
 def _texts(rows: Rows) -> list[str]:

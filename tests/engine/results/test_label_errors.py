@@ -2,9 +2,15 @@
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import StandardScaler
 
+from engine.results import out_of_sample as module
 from engine.results.label_errors import label_errors, thresholds
-from engine.results.out_of_sample import FOLDS, folds_of, out_of_sample
+from engine.results.leave_one_out import SCALES, leave_one_out
+from engine.results.out_of_sample import FOLDS, folds_of, in_folds, out_of_sample
 from engine.results.suggestions import most_diverse, most_uncertain
 
 
@@ -55,7 +61,8 @@ def test_folds_are_disjoint_and_stratified() -> None:
     assert np.array_equal(folds, folds_of(given))
 
 
-def test_labels_that_were_changed_come_first() -> None:
+@pytest.mark.parametrize("way, steps", [(leave_one_out, (3, 3, 3)), (in_folds, (10, 20, 30))])
+def test_labels_that_were_changed_come_first(way, steps) -> None:
     rng = np.random.default_rng(0)
     true = rng.integers(0, 3, 240)
     words = (("red", "hot"), ("cold", "ice"), ("green", "leaf"))
@@ -66,21 +73,65 @@ def test_labels_that_were_changed_come_first() -> None:
     told: list[tuple[int, int]] = []
     vectors = (np.eye(3)[true] + rng.normal(0, 0.1, (240, 3))).astype(np.float32)
     noise = rng.normal(0, 1, (240, 3)).astype(np.float32)
-    for own in (None, vectors[:, None], np.stack([noise, vectors], axis=1)):
-        p = out_of_sample(texts, given, 3, own, lambda done, total: told.append((done, total)))
+    views = (None, vectors[:, None], np.stack([noise, vectors], axis=1))
+    for own, last in zip(views, steps, strict=True):
+        p = way(texts, given, 3, own, lambda done, total: told.append((done, total)))
+        assert told[-1] == (last, last)
         assert p.sum(axis=1) == pytest.approx(1)
         found = label_errors(p, given)
         assert set(found.order[:12]) == set(wrong)
         likely = set(np.flatnonzero(found.is_likely))
         assert likely <= set(wrong) and len(likely) >= 9
         assert np.array_equal(found.suggested[wrong], true[wrong])
-    assert told[FOLDS - 1] == (FOLDS, FOLDS) and told[-1] == (3 * FOLDS, 3 * FOLDS)
+
+
+def test_each_row_is_held_against_a_fit_to_all_others() -> None:
+    """Beside `KernelRidge` of scikit-learn, fitted again without each row."""
+    rng = np.random.default_rng(3)
+    texts = [" ".join(rng.choice(list("abcdefgh"), 6)).replace("a", "aa") for _ in range(30)]
+    texts = [text.replace(" ", "x ") for text in texts]  # words of two letters
+    given = rng.integers(0, 2, 30)
+    vectors = rng.normal(size=(30, 2, 4)).astype(np.float32)
+    words = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2)).fit_transform(texts)
+    flat = StandardScaler().fit_transform(vectors.reshape(30, -1))
+    apart = euclidean_distances(flat, squared=True)
+    kernel = 1 + (words @ words.T).toarray() + 2 * np.exp(-apart / apart.mean())
+    parts = TfidfVectorizer(
+        sublinear_tf=True, analyzer="char_wb", ngram_range=(2, 5), max_df=0.1
+    ).fit_transform(texts)
+    expected = []
+    for of_both in (kernel, kernel + (parts @ parts.T).toarray()):
+        said = np.empty(30)
+        for row in range(30):
+            others = np.arange(30) != row
+            fitted = KernelRidge(alpha=1.0, kernel="precomputed")
+            fitted.fit(of_both[np.ix_(others, others)], 2.0 * given[others] - 1)
+            said[row] = fitted.predict(of_both[[row]][:, others])[0]
+        logits = 2 * SCALES[:, None] * said  # [scales, rows]: of class 1 over class 0
+        losses = np.log1p(np.exp(np.where(given == 1, -logits, logits))).mean(axis=1)
+        expected.append(1 / (1 + np.exp(-logits[losses.argmin()])))
+    p = leave_one_out(texts, given, 2, vectors)
+    assert p[:, 1] == pytest.approx(np.mean(expected, axis=0), abs=1e-3)
+
+
+def test_of_many_rows_the_folds_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, given = [f"w{n % 5} film" for n in range(40)], np.arange(40) % 5
+    few = out_of_sample(texts, given, 5)
+    monkeypatch.setattr(module, "EXACT_ROWS", 39)
+    many = out_of_sample(texts, given, 5)
+    assert np.array_equal(few, leave_one_out(texts, given, 5))
+    assert np.array_equal(many, in_folds(texts, given, 5))
 
 
 def test_a_class_with_a_single_row_is_no_defect() -> None:
     given = np.array([0] * 9 + [1])
-    p = out_of_sample(["good film", *["bad film"] * 9], given, 2)
-    assert p.shape == (10, 2) and np.isfinite(p).all()
+    for way in (leave_one_out, in_folds):
+        p = way(["good film", *["bad film"] * 9], given, 2)
+        assert p.shape == (10, 2) and np.isfinite(p).all()
+        p = way(["", *["bad film"] * 9], given, 2, np.zeros((10, 1, 3), dtype=np.float32))
+        assert np.isfinite(p).all() and p.sum(axis=1) == pytest.approx(1)
+    p = leave_one_out([""] * 10, given, 2)  # no words at all
+    assert np.isfinite(p).all() and p.argmax(axis=1).tolist() == [0] * 10
 
 
 def test_the_smallest_margin_comes_first() -> None:

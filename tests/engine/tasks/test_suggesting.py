@@ -45,7 +45,7 @@ def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path: Path) -> 
     given = [data.page(one.row, 1)[0]["label"] for one in found.suggestions[:3]]
     assert all(one.label != label for one, label in zip(found.suggestions, given, strict=False))
     assert found.likely == 3 and len(found.suggestions) == round(0.1 * found.rows)
-    assert told[-1][1:] == (10, 10)
+    assert told[-1][1:] == (3, 3)
 
 
 def test_rows_without_two_labels_are_refused(tmp_path: Path) -> None:
