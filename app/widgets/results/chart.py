@@ -280,12 +280,10 @@ def _ticks(
         size: of the axis, in pixels.
         needed: how many of them the label of a value needs.
     """
-    for count in TICKS:
-        shares = [place / (count - 1) for place in range(count)]
-        found = [(share, ends[0] + share * (ends[1] - ends[0])) for share in shares]
-        if max(needed(value) for _, value in found) * (count - 1) <= size:
-            break
-    return found
+    every = [[place / (count - 1) for place in range(count)] for count in TICKS]
+    found = [[(share, ends[0] + share * (ends[1] - ends[0])) for share in one] for one in every]
+    fits = (one for one in found if max(needed(v) for _, v in one) * (len(one) - 1) <= size)
+    return next(fits, found[-1])
 
 
 def _paint_series(
