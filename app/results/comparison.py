@@ -61,7 +61,7 @@ class ComparisonCard(QWidget):
         self.about = Text("", "muted")
         self.better = buttons.plain(self.tr("Rows that &got better"), partial(self._choose, True))
         self.worse = buttons.plain(self.tr("Rows that got wors&e"), partial(self._choose, False))
-        self.stop = buttons.quiet(self.tr("Stop co&mparing"), self.end, "x")
+        self.stop = buttons.quiet(self.tr("Stop compa&ring"), self.end, "x")
         self.seeds_claim = Text("", "strong", selectable=True)
         self.seeds_about = Text("", "muted", selectable=True)
         row = QHBoxLayout()

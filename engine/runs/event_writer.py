@@ -4,13 +4,15 @@ import contextlib
 from collections.abc import Callable
 
 from engine.errors import DiskFull
-from engine.messages.events import Event
+from engine.messages.events import Event, Measured, Prepared, Started
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import retry_when_full
 
 
 class EventWriter:
     """Writes the events of a worker, however long that takes while the disk is full.
+
+    `step` is the last one of which an event was.
 
     Args:
         listen: gets each event after it is written; None: nobody does.
@@ -23,9 +25,16 @@ class EventWriter:
         listen: Callable[[Event], None] | None,
         stop_wanted: Callable[[], bool],
     ) -> None:
-        self._run, self.listen = run, listen or _nobody
+        self._run, self._listen = run, listen or _nobody
+        self.step = 0
         self.is_heard = listen is not None
         self.stop_wanted = stop_wanted
+
+    def listen(self, event: Event) -> None:
+        """Pass on an event that has been written."""
+        if isinstance(event, Measured | Prepared | Started):
+            self.step = event.step
+        self._listen(event)
 
     def write(self, event: Event) -> None:
         retry_when_full(lambda: self._run.append(event), self.write_from_reserve, self.stop_wanted)

@@ -54,6 +54,7 @@ class RunFolder:
         self.after_file = path / "after"  # the run that must have finished before this one starts
         self.lock_file = path / "run.lock"
         self.log = path / "worker.log"
+        self.machine_file = path / "machine.jsonl"  # see engine/desktop/machine_history.py
         self.reserve_file = path / "reserve"  # see full_disk.py
         self.checkpoints = path / "checkpoints"
         self.snapshots = path / SNAPSHOTS  # see snapshots.py

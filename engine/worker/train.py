@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from engine.desktop.machine_history import looked_at
 from engine.errors import DiskFull
 from engine.messages.events import Ended, Event, Started
 from engine.phrases import phrase
@@ -43,7 +44,7 @@ def main(
     events = EventWriter(run, listen, lambda: request.made or run.stop_wanted())
     if rank is not None and rank.has_worker:
         return _work(run, events, rank, processes)
-    with run.lock(), reserve(run):
+    with run.lock(), reserve(run), looked_at(run, os.getpid(), lambda: events.step):
         return _work(run, events, rank, processes)
 
 

@@ -1,4 +1,6 @@
-"""The page of one run: how it stands; its results, curves, checkpoints, batch, log, details."""
+"""The page of one run: how it stands; its results, curves, rows, checkpoints, batch, machine, log,
+details.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,9 +22,11 @@ from app.pages.runs.run.checkpoints_tab import CheckpointsTab
 from app.pages.runs.run.details_tab import DetailsTab
 from app.pages.runs.run.header import RunHeader
 from app.pages.runs.run.log_tab import LogTab
+from app.pages.runs.run.machine_tab import MachineTab
 from app.pages.runs.run.problem_banner import ProblemBanner
 from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.pages.runs.run.reproducibility_tab import ReproducibilityTab
+from app.pages.runs.run.rows_tab import RowsTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.state import RunState
 from app.results.comparison import Other
@@ -75,6 +79,8 @@ class RunView(QWidget):
         self.checkpoints.fine_tune_wanted.connect(state.runs.fine_tune)
         self.batch = Later(lambda: BatchTab(BatchState(state, studio.explorer)))
         self.results = Later(lambda: ResultsView(studio, results_of_run(state.folder)))
+        self.rows = Later(lambda: RowsTab(state))
+        self.machine = Later(lambda: MachineTab(state, studio.notices))
         self.log = Later(lambda: LogTab(state))
         self.details = DetailsTab(state.runs, state.run_id)
         self.reproducibility = Later(
@@ -87,9 +93,11 @@ class RunView(QWidget):
         tabs.setAccessibleName(self.tr("Sections of the run"))
         tabs.addTab(self.results, self.tr("Re&sults"))
         tabs.addTab(self.charts, self.tr("C&urves"))
+        tabs.addTab(self.rows, self.tr("Ro&ws"))
         tabs.addTab(self.checkpoints, self.tr("Chec&kpoints"))
         tabs.addTab(self.use, self.tr("Use &it"))
         tabs.addTab(self.batch, self.tr("&Batch"))
+        tabs.addTab(self.machine, self.tr("&Machine"))
         tabs.addTab(self.log, self.tr("&Log"))
         tabs.addTab(self.details, self.tr("&Details"))
         tabs.addTab(self.reproducibility, self.tr("Re&producibility"))
@@ -132,6 +140,10 @@ class RunView(QWidget):
         keeps = row.job is not None and not row.job.task.causal
         is_there = keeps and row.checkpoint is not None and not row.is_active
         self.tabs.setTabVisible(self.tabs.indexOf(self.results), is_there)
+        had_rows = self.tabs.currentWidget() is self.rows
+        self.tabs.setTabVisible(self.tabs.indexOf(self.rows), keeps and row.is_active)
+        if had_rows and not row.is_active:  # all of its rows are among the results
+            self.tabs.setCurrentWidget(self.results if is_there else self.charts)
         if is_there and self.results.is_made:
             self.results.made.show_results()
         if not self._has_chosen_tab:

@@ -1,0 +1,142 @@
+"""What the machine did while the run trained, as curves over the steps."""
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+
+from app import background
+from app.notices import Notices
+from app.pages.runs.run.state import RunState
+from app.theme import SPACE
+from app.translation import tr
+from app.widgets.curves import Curve
+from app.widgets.help import set_help
+from app.widgets.page import Card
+from app.widgets.text import Text, visible
+from engine.desktop.machine_history import Curves, Figure, Look, Place, curves_of, looks_after
+
+MACHINE_POLL_MS = 2_000  # between two readings while the run trains
+PERCENT, GIGABYTE = 100.0, 1e-9
+ALWAYS: tuple[Figure, ...] = ("busy", "memory")  # every system tells them
+
+Read = tuple[list[Look], int, dict[Figure, Curves]]
+
+
+class MachineTab(QWidget):
+    """Load, memory, temperature and power; reads only while it is on the screen."""
+
+    def __init__(self, state: RunState, notices: Notices) -> None:
+        super().__init__()
+        set_help(self, "charts")
+        self._state = state
+        self._looks: list[Look] = []
+        self._byte = 0
+        self._reading: background.Job | None = None
+        self._works: bool | None = None  # not known yet
+        self.busy = Curve(self.tr("Load"), self.tr("Load (%)"), places=0)
+        self.memory = Curve(self.tr("Memory"), self.tr("Memory (GB)"), places=2)
+        self.temperature = Curve(self.tr("Temperature"), self.tr("Temperature (°C)"), places=0)
+        self.power = Curve(self.tr("Power"), self.tr("Power (W)"), places=0)
+        self.figures: dict[Figure, tuple[Curve, float]] = {
+            "busy": (self.busy, PERCENT),
+            "memory": (self.memory, GIGABYTE),
+            "temperature": (self.temperature, 1.0),
+            "power": (self.power, 1.0),
+        }
+        self._cards: dict[Figure, Card] = {}
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(3 * SPACE)
+        hint = self.tr(
+            "What the whole machine, this run alone and each GPU did. Temperature and power are"
+            " shown where the system tells them."
+        )
+        column.addWidget(Text(hint, "muted"))
+        column.addLayout(self._grid(notices), 1)
+        self._timer = QTimer(self)
+        self._timer.setInterval(MACHINE_POLL_MS)
+        self._timer.timeout.connect(self.read)
+        state.changed.connect(self._on_changed)
+        self._on_changed()
+
+    def _grid(self, notices: Notices) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setSpacing(3 * SPACE)
+        for number, (name, (curve, _)) in enumerate(self.figures.items()):
+            curve.offer_figure(f"machine-{name}", notices)
+            curve.looked_at.connect(self._look_at)
+            card = Card(padding=3 * SPACE)
+            card.body.addWidget(curve)
+            card.setVisible(name in ALWAYS)
+            self._cards[name] = card
+            grid.addWidget(card, number // 2, number % 2)
+        for place in (0, 1):
+            grid.setColumnStretch(place, 1)
+        return grid
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.read()
+        self._on_changed()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
+
+    def _on_changed(self) -> None:
+        works = self._state.row is not None and self._state.row.is_working
+        if not works:
+            self._timer.stop()
+        elif self.isVisible() and not self._timer.isActive():
+            self._timer.start()
+        if works == self._works:
+            return
+        self._works = works
+        for curve, _ in self.figures.values():
+            curve.set_empty(
+                self.tr("No values yet: they come every few seconds while the run trains.")
+                if works
+                else self.tr("Nothing of it was kept with this run.")
+            )
+
+    def read(self) -> None:
+        """Read on off the window's thread, unless that is being done."""
+        if self._reading is not None:
+            return
+        file, known, byte = self._state.folder.machine_file, self._looks, self._byte
+
+        def work() -> Read:
+            found, upto = looks_after(file, byte)
+            looks = [*known, *found]
+            curves = {one: curves_of(looks, one) for one in self.figures} if found else {}
+            return looks, upto, curves
+
+        self._reading = background.run(self, work, self._on_read)
+
+    def _on_read(self, found: Read) -> None:
+        self._reading = None
+        self._looks, self._byte, curves = found
+        for figure, by_place in curves.items():
+            curve, factor = self.figures[figure]
+            gpus = {place.number for place in by_place if place.of == "gpu"}
+            self._cards[figure].setVisible(figure in ALWAYS or bool(by_place))
+            for place, (steps, values) in by_place.items():
+                scaled = [None if value is None else value * factor for value in values]
+                curve.set_series(place_text(place, len(gpus) > 1), steps, scaled)
+
+    def _look_at(self, step: float) -> None:
+        """One crosshair for all."""
+        for curve, _ in self.figures.values():
+            if curve is not self.sender():
+                curve.look_at(step)
+
+
+def place_text(place: Place, is_one_of_several: bool = False) -> str:
+    """What a curve is about, as its legend says it."""
+    match place.of:
+        case "machine":
+            return tr("machine")
+        case "run":
+            return tr("this run")
+    name = visible(place.name) or tr("GPU")
+    return f"{name} ({place.number})" if is_one_of_several else name

@@ -1,0 +1,156 @@
+"""The best and the worst validation rows while a run trains, as its best network so far has them.
+
+What is read is the file of predictions that the worker writes whenever an evaluation is the best.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+
+from app import background
+from app.pages.runs.run.state import RunState
+from app.results.rows_model import columns_of, shown
+from app.theme import SPACE
+from app.widgets import numbers
+from app.widgets.tables import dress
+from app.widgets.text import Text, tooltip
+from engine.errors import StudioError
+from engine.results.extremes import extremes
+from engine.results.predictions import CELL, read_predictions
+from engine.results.store import file_of
+
+ROWS = 10  # at each end
+POLL_MS = 1_000  # between two looks at the file
+WHAT_WAS_SAID = ("score", "gold", "predicted", "probability", "loss", "row")
+TEXT_WIDTH = 90 * SPACE
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The rows as they are shown: titles of the columns, which of them are texts, and cells."""
+
+    step: int
+    rows: int  # with a label
+    titles: tuple[str, ...]
+    texts: tuple[int, ...]  # places of the columns that get the room
+    worst: tuple[tuple[str, ...], ...]
+    best: tuple[tuple[str, ...], ...]
+
+
+class RowsTab(QWidget):
+    """Reads only while it is on the screen, and only a file that is another than before."""
+
+    def __init__(self, state: RunState) -> None:
+        super().__init__()
+        self._state = state
+        self._seen: tuple[int, int] | None = None  # when the file was written, and its bytes
+        self._reading: background.Job | None = None
+        self.said = Text(
+            self.tr("The best and the worst rows are shown after the first evaluation."), "muted"
+        )
+        self.worst, self.best = QTableWidget(), QTableWidget()
+        self._worst_title = Text(self.tr("Worst rows"), "strong")
+        self._best_title = Text(self.tr("Best rows"), "strong")
+        dress(self.worst, self.tr("Worst rows"))
+        dress(self.best, self.tr("Best rows"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 3 * SPACE, 0, 0)
+        column.setSpacing(2 * SPACE)
+        column.addWidget(self.said)
+        for title, table in ((self._worst_title, self.worst), (self._best_title, self.best)):
+            table.setEditTriggers(table.EditTrigger.NoEditTriggers)
+            table.verticalHeader().hide()
+            column.addWidget(title)
+            column.addWidget(table, 1)
+        column.addStretch()
+        self._show_tables(False)
+        self._timer = QTimer(self)
+        self._timer.setInterval(POLL_MS)
+        self._timer.timeout.connect(self.read)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._timer.start()
+        self.read()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
+
+    def read(self) -> None:
+        """Read the predictions off the window's thread, where they are others than before."""
+        if self._reading is not None:
+            return
+        file, seen = file_of(self._state.folder.results, "validation"), self._seen
+
+        def work() -> tuple[tuple[int, int], Ends] | None:
+            try:
+                status = file.stat()
+                now = status.st_mtime_ns, status.st_size
+                if now == seen:
+                    return None
+                predictions = read_predictions(file)
+            except (OSError, StudioError):
+                return None  # not there yet, or just being replaced: the next look finds it
+            columns = columns_of(predictions)
+            texts = {CELL + name for name in predictions.facts.mapping.texts}
+            columns = [one for one in columns if one.key in {*WHAT_WAS_SAID, *texts}]
+            worst, best = extremes(predictions, ROWS)
+
+            def cells(places: np.ndarray) -> tuple[tuple[str, ...], ...]:
+                table = predictions.table.select([one.key for one in columns]).take(places)
+                rows = table.to_pylist()
+                return tuple(tuple(shown(row[one.key], one) for one in columns) for row in rows)
+
+            return now, Ends(
+                predictions.facts.step or 0,
+                len(predictions),
+                tuple(one.title for one in columns),
+                tuple(n for n, one in enumerate(columns) if one.key in texts),
+                cells(worst),
+                cells(best),
+            )
+
+        self._reading = background.run(self, work, self._on_read)
+
+    def _on_read(self, found: tuple[tuple[int, int], Ends] | None) -> None:
+        self._reading = None
+        if found is None:
+            return
+        self._seen, ends = found
+        self.said.setText(
+            self.tr(
+                "The best evaluation so far was at step {0}, of %Ln row(s).", "", ends.rows
+            ).format(numbers.count(ends.step))
+        )
+        _fill(self.worst, ends, ends.worst)
+        _fill(self.best, ends, ends.best)
+        self._show_tables(True)
+
+    def _show_tables(self, are_there: bool) -> None:
+        for widget in (self._worst_title, self.worst, self._best_title, self.best):
+            widget.setVisible(are_there)
+
+
+def _fill(table: QTableWidget, ends: Ends, rows: tuple[tuple[str, ...], ...]) -> None:
+    """Show these rows; the one that was selected stays so by its number."""
+    place = table.currentRow()
+    is_new = table.columnCount() != len(ends.titles)
+    table.setColumnCount(len(ends.titles))
+    table.setHorizontalHeaderLabels(list(ends.titles))
+    table.setRowCount(len(rows))
+    for number, row in enumerate(rows):
+        for column, text in enumerate(row):
+            item = QTableWidgetItem(text)
+            item.setToolTip(tooltip(text))
+            table.setItem(number, column, item)
+    if is_new:
+        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        table.resizeColumnsToContents()
+        for column in ends.texts:
+            table.setColumnWidth(column, TEXT_WIDTH)
+    if 0 <= place < len(rows):
+        table.selectRow(place)

@@ -1,0 +1,59 @@
+"""What the machine did while a run trained, as curves."""
+
+from collections.abc import Callable
+
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.run.machine_tab import place_text
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from engine.desktop.load import GpuLoad, MachineLoad
+from engine.desktop.machine_history import Place, keep, look_of
+from engine.runs.folder import RunFolder
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import open_run
+
+GPUS = tuple(GpuLoad(f"GPU {n}", 0.5 + n / 4, 2_000_000_000, None, 60.0, 250.0) for n in (0, 1))
+
+
+def load(busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineLoad:
+    return MachineLoad(busy, busy / 2, 4_000_000_000, 25_000_000_000, 1_000_000_000, None, gpus)
+
+
+def test_the_curves_grow_while_the_run_trains(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("live", upto=4, outcome=None)
+    folder = RunFolder(studio.home.runs / run_id)
+    keep(folder, look_of(load(0.2), 1))
+    view = open_run(page(), run_id, qtbot)
+    view.tabs.setCurrentWidget(view.machine)
+    tab = view.machine.made
+    qtbot.waitUntil(lambda: tab.busy.names() == ["machine", "this run"])
+    assert tab.memory.series("this run").values.tolist() == [1.0], "in GB"
+    assert not tab.temperature.isVisible() and not tab.power.isVisible(), "nothing tells them"
+    keep(folder, look_of(load(0.6, GPUS), 3))
+    tab.read()
+    qtbot.waitUntil(lambda: len(tab.busy.series("machine")) == 2)
+    assert tab.busy.series("machine").values.tolist() == [20.0, 60.0]
+    assert tab.busy.series("this run").steps.tolist() == [1.0, 3.0]
+    assert tab.busy.names()[2:] == ["GPU 0 (0)", "GPU 1 (1)"]
+    assert tab.busy.series("GPU 1 (1)").values.tolist() == [75.0]
+    qtbot.waitUntil(lambda: tab.temperature.isVisible() and tab.power.isVisible())
+    figure = tab.power.figure()
+    assert figure is not None, "a picture, and its numbers"
+
+
+def test_a_run_without_such_a_file_says_so(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    view = open_run(page(), make_run("older"), qtbot)
+    view.tabs.setCurrentWidget(view.machine)
+    assert view.machine.made.busy.empty.text() == "Nothing of it was kept with this run."
+    assert not view.machine.made._timer.isActive()
+
+
+def test_equal_names_of_gpus_are_told_apart() -> None:
+    assert place_text(Place("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
+    assert place_text(Place("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
+    assert place_text(Place("gpu", 1, ""), True) == "GPU (1)"

@@ -1,0 +1,94 @@
+"""The best and worst validation rows while a run trains."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from PySide6.QtWidgets import QTableWidget, QTableWidgetItem
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.run.view import RunView
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from engine.runs.folder import RunFolder
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import open_run
+from tests.engine.results.made import classified, facts
+
+
+def write(folder: RunFolder, right: float, step: int, rows: int = 30) -> None:
+    """Predictions of `rows` rows, of which the first are wrong; the later, the more confident."""
+    wrong = rows - int(rows * right)
+    gold = ["good"] * rows
+    said = ["bad"] * wrong + ["good"] * (rows - wrong)
+    made = classified(
+        gold,
+        said,
+        probability=np.linspace(0.5, 0.9, rows),
+        text=[f"text {n}" for n in range(rows)],
+        other=["no text of the task"] * rows,
+    )
+    told = facts("text_classification", ("bad", "good"), step=step)
+    replace(made, facts=told).write(folder.results / "validation.parquet")
+
+
+def said(item: QTableWidgetItem | None) -> str:
+    return item.text() if item is not None else ""
+
+
+def titles(table: QTableWidget) -> list[str]:
+    return [said(table.horizontalHeaderItem(n)) for n in range(table.columnCount())]
+
+
+def column(table: QTableWidget, title: str) -> list[str]:
+    place = titles(table).index(title)
+    return [said(table.item(row, place)) for row in range(table.rowCount())]
+
+
+def run_that_trains(view: RunView) -> None:
+    assert view.state.row is not None
+    view.state.row = replace(view.state.row, state="running")
+    view.state.changed.emit()
+
+
+def test_they_follow_the_best_evaluation(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("live", upto=4, outcome=None)
+    folder = RunFolder(studio.home.runs / run_id)
+    view = open_run(page(), run_id, qtbot)
+    run_that_trains(view)
+    view.tabs.setCurrentWidget(view.rows)
+    tab = view.rows.made
+    assert tab.isVisible() and not tab.worst.isVisible()
+    assert tab.said.text() == "The best and the worst rows are shown after the first evaluation."
+    write(folder, right=0.5, step=10)
+    tab.read()
+    qtbot.waitUntil(tab.worst.isVisible)
+    assert tab.said.text().startswith("The best evaluation so far was at step 10, of 30 row")
+    assert column(tab.worst, "text") == [f"text {n}" for n in range(14, 4, -1)]
+    assert column(tab.best, "text") == [f"text {n}" for n in range(29, 19, -1)]
+    assert set(column(tab.worst, "Right")) == {"✗"} and set(column(tab.best, "Right")) == {"✓"}
+    assert titles(tab.worst) == ["Right", "Gold", "Predicted", "Probability", "text", "Row"]
+    write(folder, right=1.0, step=20)
+    tab.read()
+    qtbot.waitUntil(lambda: "step 20" in tab.said.text())
+    assert column(tab.worst, "text") == [f"text {n}" for n in range(10)], "least confident first"
+    assert set(column(tab.worst, "Right")) == {"✓"}
+
+
+def test_the_results_take_their_place_when_the_run_has_ended(
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    run_id = make_run("live")
+    write(RunFolder(studio.home.runs / run_id), right=0.5, step=10)
+    view = open_run(page(), run_id, qtbot)
+    place = view.tabs.indexOf(view.rows)
+    assert not view.tabs.isTabVisible(place)
+    run_that_trains(view)
+    assert view.tabs.isTabVisible(place)
+    view.tabs.setCurrentWidget(view.rows)
+    assert view.state.row is not None
+    view.state.row = replace(view.state.row, state="finished")
+    view.state.changed.emit()
+    assert not view.tabs.isTabVisible(place) and view.tabs.currentWidget() is view.results
