@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from app.pages.runs.groups import best_scores, group_of, mean_and_deviation, values_text
 from app.pages.runs.job_fields import Value, job_titles
-from app.pages.runs.rows import Measure, RunRow
+from app.pages.runs.rows import Measure, RunRow, queue_key
 from app.running_texts import stage_text, step_text
 from app.translation import in_language, tr, translated
 from app.widgets import moments, numbers, run_texts
@@ -139,6 +139,28 @@ def _name_tooltip(row: RunRow, _: Rows) -> str:
     return f"{row.name}\n{row.notes}" if row.notes else ""
 
 
+def _is_new(row: RunRow) -> bool:
+    """Whether a run waits for its first start."""
+    return row.is_waiting and row.started is None
+
+
+def _start_order(row: RunRow) -> tuple[Any, ...]:
+    """What waits starts after all others, in the order of the queue."""
+    if row.is_waiting:
+        return 1, *queue_key(row)
+    return 0, (row.started or row.created).timestamp()
+
+
+def _start_tooltip(row: RunRow, _: Rows) -> str:
+    said = moments.moment(row.started or row.created)
+    if not row.is_waiting:
+        return said
+    if row.started is None:
+        said = tr("In the queue since {0}").format(said)
+    drag = tr("Drag waiting runs to change their order, while the table is sorted by Started.")
+    return f"{said}\n{drag}"
+
+
 def _state_tooltip(row: RunRow, _: Rows) -> str:
     return f"{translated(row.problem)} {translated(row.advice)}".strip()
 
@@ -248,9 +270,9 @@ COLUMNS = {
     Column.STARTED: ColumnFacts(
         lambda: tr("Started"),
         76,
-        lambda row, _: moments.day(row.started or row.created),
-        lambda row: (row.started or row.created).timestamp(),
-        lambda row, _: moments.moment(row.started or row.created),
+        lambda row, _: tr("waiting") if _is_new(row) else moments.day(row.started or row.created),
+        _start_order,
+        _start_tooltip,
         value=lambda row: (row.started or row.created).astimezone().strftime("%Y-%m-%d %H:%M"),
     ),
     Column.TAGS: ColumnFacts(

@@ -53,6 +53,7 @@ class RunsList(QWidget):
         self._state = state
         self.model = RunsTable(self)
         self.model.renamed.connect(state.rename)
+        self.model.queue_ordered.connect(state.order)
         self._kept: tuple[set[str], str] = (set(), "")  # selected, and the current one
         self.table = self._table()
         self.columns = ListColumns(self.table, self.model)
@@ -116,6 +117,8 @@ class RunsList(QWidget):
         table.setSortingEnabled(True)
         table.setShowGrid(False)
         table.setWordWrap(False)
+        table.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
+        table.setDragDropOverwriteMode(False)
         table.setMouseTracking(True)
         table.setTabKeyNavigation(False)
         table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)

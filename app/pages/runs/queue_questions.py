@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QComboBox, QListWidget, QListWidgetItem, QWidget
 
+from app.pages.runs.queue_order import in_order
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
@@ -52,11 +53,7 @@ class QueueList(QListWidget):
 
 def ask_order(owner: QWidget, runs: RunsState) -> None:
     """Let the user put the queue in another order."""
-    waiting = sorted(
-        (row for row in runs.rows.values() if row.is_waiting),
-        key=lambda row: (-row.priority, row.created, row.id),
-    )
-    queue = QueueList(waiting)
+    queue = QueueList(in_order(runs.rows.values()))
     ask(
         owner,
         tr("Order of the queue"),

@@ -126,6 +126,11 @@ class RunRow(RunNow):
         return next((one for one in self.remarks if one.startswith(Branched.BEGINNING)), "")
 
 
+def queue_key(row: RunRow) -> tuple[int, float, str]:
+    """By what runs that wait are sorted: the next one first."""
+    return -row.priority, row.created.timestamp(), row.id
+
+
 def read_rows(record: Record) -> list[RunRow]:
     """All runs, the newest first."""
     with record.read() as session:

@@ -6,7 +6,7 @@ A proxy model asks row by row, which takes seconds for ten thousand; here one li
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QObject, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QMimeData, QModelIndex, QObject, Qt, Signal
 
 from app import resources
 from app.pages.runs.arranging import (
@@ -21,6 +21,7 @@ from app.pages.runs.arranging import (
 )
 from app.pages.runs.columns import DEFAULT, Column, ColumnFacts, column_of
 from app.pages.runs.groups import group_of, seeds_key
+from app.pages.runs.queue_order import dropped, in_order
 from app.pages.runs.rows import RunRow
 from app.theme import Role
 from app.widgets.tables import NOWHERE, Index
@@ -28,17 +29,23 @@ from app.widgets.text import tooltip, visible
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1  # of a header: the key of its column
+DRAGGED = "application/x-bert-studio-waiting-runs"  # ids, one a line
 LONGEST_CELL = 300  # characters
 
 
 class RunsTable(QAbstractTableModel):
     """Rows that are replaced one by one, so that a selection stays where it is.
 
+    Runs that wait can be dragged where the table shows the order of the queue: sorted by Started,
+    without groups.
+
     Signals:
         renamed: id of a run and the name that the user typed for it.
+        queue_ordered: the ids of all runs that wait, in the order that the user dragged them into.
     """
 
     renamed = Signal(str, str)
+    queue_ordered = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -214,9 +221,13 @@ class RunsTable(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.keys)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        if not index.isValid():
-            return Qt.ItemFlag.NoItemFlags
+        if not index.isValid():  # what is dropped between two rows
+            drops = Qt.ItemFlag.ItemIsDropEnabled
+            return drops if self.shows_queue() else Qt.ItemFlag.NoItemFlags
         usual = super().flags(index) | Qt.ItemFlag.ItemNeverHasChildren
+        item = self._items[index.row()]
+        if isinstance(item, RunRow) and item.is_waiting and self.shows_queue():
+            usual |= Qt.ItemFlag.ItemIsDragEnabled
         is_name = self.keys[index.column()] == Column.NAME
         if is_name and isinstance(self._items[index.row()], RunRow):
             return usual | Qt.ItemFlag.ItemIsEditable
@@ -275,6 +286,50 @@ class RunsTable(QAbstractTableModel):
             return tooltip(group_text(item, self.keys[column]))
         facts, seeds = self._facts(column), self._seeds_of(item)
         return tooltip(facts.tooltip(item, seeds) or facts.text(item, seeds))
+
+    # ── the queue ────────────────────────────────────────────────────────────────────────────
+
+    def shows_queue(self) -> bool:
+        """Whether runs that wait stand in the order in which they start, or in its reverse."""
+        return self.sort_key == Column.STARTED and not self.group_keys
+
+    def supportedDropActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
+
+    def mimeTypes(self) -> list[str]:
+        return [DRAGGED]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        places = sorted({index.row() for index in indexes})
+        items = (self._items[place] for place in places)
+        ids = [item.id for item in items if isinstance(item, RunRow) and item.is_waiting]
+        data = QMimeData()
+        data.setData(DRAGGED, "\n".join(ids).encode("utf-8"))
+        return data
+
+    def canDropMimeData(
+        self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: Index
+    ) -> bool:
+        return self._order_after(data, row, parent) is not None
+
+    def dropMimeData(
+        self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: Index
+    ) -> bool:
+        order = self._order_after(data, row, parent)
+        if order is not None:
+            self.queue_ordered.emit(order)
+        return False  # the rows move when the queue has done it
+
+    def _order_after(self, data: QMimeData, row: int, parent: Index) -> list[str] | None:
+        """The order of the queue where this is dropped above `row`; None where it cannot be."""
+        if parent.isValid() or not data.hasFormat(DRAGGED):
+            return None
+        row = row if 0 <= row <= len(self._items) else len(self._items)  # below all of them
+        moved = bytes(data.data(DRAGGED).data()).decode("utf-8").split("\n")
+        queue = [one.id for one in in_order(self._rows.values())]
+        above = self._items[row - 1] if row else None
+        below = self._items[row] if row < len(self._items) else None
+        return dropped(queue, moved, above, below, not self.descending)
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         name = str(value).strip()

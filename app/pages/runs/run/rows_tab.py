@@ -25,7 +25,6 @@ from engine.results.store import file_of
 ROWS = 10  # at each end
 POLL_MS = 1_000  # between two looks at the file
 WHAT_WAS_SAID = ("score", "gold", "predicted", "probability", "loss", "row")
-TEXT_WIDTH = 90 * SPACE
 
 
 @dataclass(frozen=True)
@@ -151,6 +150,6 @@ def _fill(table: QTableWidget, ends: Ends, rows: tuple[tuple[str, ...], ...]) ->
         table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         table.resizeColumnsToContents()
         for column in ends.texts:
-            table.setColumnWidth(column, TEXT_WIDTH)
+            table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
     if 0 <= place < len(rows):
         table.selectRow(place)

@@ -1,0 +1,156 @@
+"""Runs that wait are put in another order by dragging their rows in the table."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, Qt, QTimer, QUrl
+from PySide6.QtGui import QDrag, QDragEnterEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.pages.runs.columns import Column
+from app.pages.runs.queue_order import dropped
+from app.pages.runs.rows import RunRow, read_rows
+from app.pages.runs.view import RunsPage
+from app.studio import Studio
+from app.widgets.tables import NOWHERE
+from engine.record.runs import run as find
+from tests.app.pages.runs.conftest import MakeRun
+from tests.app.pages.runs.pages import names
+
+NAMES = ("first", "second", "third", "fourth")
+
+
+@pytest.fixture
+def waiting(studio: Studio, make_run: MakeRun) -> list[str]:
+    """The ids of four runs that wait, the next one first, beside one that has finished."""
+    make_run("done")
+    ids = [make_run(name, upto=0, outcome=None) for name in NAMES]
+    with studio.record.session() as session:
+        for place, run_id in enumerate(ids):
+            run = find(session, run_id)
+            assert run is not None
+            run.state, run.priority, run.started = "on hold", -place, None
+    return ids
+
+
+@pytest.fixture
+def row(studio: Studio, make_run: MakeRun) -> RunRow:
+    make_run("one")
+    return read_rows(studio.record)[0]
+
+
+@pytest.mark.parametrize(
+    "moved, above, below, rising, order",
+    [
+        ("c", "", "a", True, "cab"),
+        ("a", "c", "", True, "bca"),
+        ("a", "c", "", False, "bac"),  # the last one stands above
+        ("ab", "c", "", True, "cab"),
+        ("a", "b", "c", True, "bac"),
+        ("c", "b", "a", False, "acb"),
+        ("a", "a", "b", True, None),  # where it was
+        ("b", "x", "c", False, "acb"),  # x does not wait
+        ("b", "x", "", True, None),
+    ],
+)
+def test_what_is_dropped_between_two_rows(
+    row: RunRow, moved: str, above: str, below: str, rising: bool, order: str | None
+) -> None:
+    rows = {name: replace(row, id=name, state="queued") for name in "abc"}
+    rows["x"] = replace(row, id="x", state="finished")
+    found = dropped("abc", list(moved), rows.get(above), rows.get(below), rising)
+    assert found == (None if order is None else list(order))
+
+
+def drag(page: RunsPage, run_id: str, onto: QPoint) -> None:
+    """With mouse events: press on a row, move in steps, release."""
+    table = page.list.table
+    port, window = table.viewport(), page.windowHandle()
+    column = page.list.model.column(Column.NAME)
+    index = page.list.model.index(page.list.model.place(run_id), column)
+    start = table.visualRect(index).center()
+
+    def at(place: QPoint) -> QPoint:
+        return port.mapTo(page, place)
+
+    def go_on() -> None:  # in the loop of the drag
+        if not table.findChildren(QDrag):
+            return
+        clock.stop()
+        for part in (0.5, 1.0):
+            QTest.mouseMove(window, at(start + (onto - start) * part))
+        QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=at(onto))
+
+    clock = QTimer(page)
+    clock.timeout.connect(go_on)
+    clock.start(10)
+    QTest.mousePress(window, Qt.MouseButton.LeftButton, pos=at(start))
+    QTest.mouseMove(window, at(start + QPoint(0, 2)))
+    QTest.mouseMove(window, at(start + QPoint(0, 3 * QApplication.startDragDistance())))
+
+
+@pytest.mark.gui
+def test_a_run_is_dragged_to_another_place_of_the_queue(
+    page: Callable[[], RunsPage], studio: Studio, waiting: list[str], qtbot: QtBot
+) -> None:
+    """On a real screen: without one, Qt drags nothing."""
+    studio.dispatcher.begin()
+    shown = page()
+    model, table = shown.list.model, shown.list.table
+    last = model.index(model.place(waiting[0]), 0)
+    drag(shown, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
+    qtbot.waitUntil(lambda: names(shown) == ["third", "second", "first", "fourth", "done"])
+
+
+def test_what_is_dropped_in_the_table_changes_the_queue(
+    page: Callable[[], RunsPage], studio: Studio, waiting: list[str], qtbot: QtBot
+) -> None:
+    studio.dispatcher.begin()
+    shown = page()
+    model = shown.list.model
+    assert names(shown) == ["fourth", "third", "second", "first", "done"], "the next one is below"
+    two = [model.index(model.place(run_id), 0) for run_id in (waiting[3], waiting[1])]
+    done = model.index(model.place("run0"), 0)
+    data, move = model.mimeData([*two, done]), Qt.DropAction.MoveAction
+    assert not model.canDropMimeData(data, move, -1, -1, NOWHERE), "below what has finished"
+    assert not model.canDropMimeData(QMimeData(), move, 0, 0, NOWHERE)
+    place = model.place(waiting[0])
+    assert model.canDropMimeData(data, move, place + 1, 0, NOWHERE)
+    model.dropMimeData(data, move, place + 1, 0, NOWHERE)
+    qtbot.waitUntil(lambda: names(shown) == ["third", "first", "fourth", "second", "done"])
+
+
+def test_runs_that_do_not_wait_stay_and_so_do_all_in_another_order(
+    page: Callable[[], RunsPage], waiting: list[str], qtbot: QtBot
+) -> None:
+    shown = page()
+    model = shown.list.model
+    drags = Qt.ItemFlag.ItemIsDragEnabled
+
+    def can_be_dragged() -> list[str]:
+        rows = range(model.rowCount())
+        named = [model.index(row, model.column(Column.NAME)) for row in rows]
+        return [str(index.data()) for index in named if model.flags(index) & drags]
+
+    assert sorted(can_be_dragged()) == sorted(NAMES)
+    shown.list.sort_by(Column.NAME)
+    assert can_be_dragged() == []
+    shown.list.sort_by(Column.STARTED)
+    assert names(shown) == ["done", *NAMES] and len(can_be_dragged()) == 4
+    shown.list.group_by([Column.TASK])
+    assert can_be_dragged() == []
+
+
+def test_a_file_that_is_dragged_over_the_table_is_left_to_the_window(
+    page: Callable[[], RunsPage], waiting: list[str], qtbot: QtBot
+) -> None:
+    files = QMimeData()
+    files.setUrls([QUrl.fromLocalFile("/tmp/run")])
+    copy, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    none = Qt.KeyboardModifier.NoModifier
+    event = QDragEnterEvent(QPoint(30, 30), copy, files, button, none)
+    QApplication.sendEvent(page().list.table.viewport(), event)
+    assert not event.isAccepted()
