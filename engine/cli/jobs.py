@@ -8,6 +8,8 @@ import typer
 
 from engine.cli import several
 from engine.cli.progress import ProgressLine
+from engine.desktop.awake import awake_while_training
+from engine.home import Home
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.job_file import given_job
@@ -61,7 +63,8 @@ def _work(run: RunFolder, processes: int | None = None) -> int:
     from engine.worker.train import main as work
 
     line = ProgressLine(sys.stderr, run)
-    code = work(run.path, line.hear, processes)
+    with awake_while_training(Home().settings):
+        code = work(run.path, line.hear, processes)
     line.end()
     say(run.path)
     return code

@@ -10,7 +10,9 @@ from typing import Any
 
 from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
+from engine.desktop.awake import awake_while_training
 from engine.errors import StudioError
+from engine.home import Home
 from engine.messages.events import Event
 from engine.phrases import phrase
 from engine.regular_file import read_json
@@ -138,7 +140,8 @@ def _train(into: Path, names: list[str], name: str) -> int:
         if prune is not None:
             prune(event)
 
-    code = work(run.path, hear)
+    with awake_while_training(Home().settings):
+        code = work(run.path, hear)
     line.end()
     _write(into, summarise(_members(into)[0], all_runs))
     return code

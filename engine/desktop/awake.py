@@ -8,9 +8,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from engine.desktop.bus import NoAnswer, call, connect
+from engine.preferences import run_preferences
 
 WHY = "A model is being trained"
 WHO = "BERT Studio"
@@ -52,6 +55,18 @@ class Awake:
         released.wait()
         let_go()
         self.is_held = False
+
+
+@contextmanager
+def awake_while_training(settings: Path) -> Iterator[None]:
+    """Keep the system awake for the time of a block, where the settings of a home want that."""
+    awake = Awake()
+    if run_preferences(settings).keep_awake:
+        awake.hold()
+    try:
+        yield
+    finally:
+        awake.release()
 
 
 def _asked() -> Callable[[], object]:

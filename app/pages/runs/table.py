@@ -20,10 +20,11 @@ from app.pages.runs.arranging import (
     is_shown,
 )
 from app.pages.runs.columns import DEFAULT, Column, ColumnFacts, column_of
-from app.pages.runs.groups import group_of, seeds_key
+from app.pages.runs.groups import best_setting, group_of, seeds_key, setting_of
 from app.pages.runs.queue_order import dropped, in_order
 from app.pages.runs.rows import RunRow
 from app.theme import Role
+from app.translation import tr
 from app.widgets.tables import NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
@@ -56,6 +57,8 @@ class RunsTable(QAbstractTableModel):
         self._items: list[Item] = []
         self._places: dict[str, int] = {}  # of the runs that are shown
         self._seeds: dict[tuple[str, str, int], list[RunRow]] = {}  # alike but for the seed
+        self._groups: dict[str, list[RunRow]] = {}  # the runs of one job
+        self._best: dict[str, int] = {}  # of a search, the combination with the best mean score
         self._open: set[tuple[object, ...]] = set()  # groups whose runs are shown
         self._fitting = 0  # runs that pass the filter, also in groups that are closed
         self._shown = Shown.ALL
@@ -83,7 +86,9 @@ class RunsTable(QAbstractTableModel):
             self._say_changed(place)
         elif place >= 0 or self._accepts(row):
             self._rearrange()
-        for other in self._seeds_of(row):  # their mean is another now
+        is_search = row.group and setting_of(row) >= 0
+        also = self._groups[row.group] if is_search else self._seeds_of(row)
+        for other in also:  # their mean is another now, or which of them is the best
             if other.id != row.id and other.id in self._places:
                 self._say_changed(self._places[other.id])
 
@@ -201,10 +206,20 @@ class RunsTable(QAbstractTableModel):
         }
 
     def _find_seeds(self) -> None:
-        self._seeds = {}
+        self._seeds, self._groups, self._best = {}, {}, {}
         for row in self._rows.values():
             if group_of(row):
                 self._seeds.setdefault(seeds_key(row), []).append(row)
+                self._groups.setdefault(group_of(row), []).append(row)
+
+    def is_best(self, row: RunRow) -> bool:
+        """Whether a run has the best combination of its search so far."""
+        group = group_of(row)
+        if not group or setting_of(row) < 0:
+            return False
+        if group not in self._best:
+            self._best[group] = best_setting(self._groups.get(group, ()))
+        return self._best[group] == setting_of(row)
 
     def _seeds_of(self, row: RunRow) -> list[RunRow]:
         return self._seeds.get(seeds_key(row), []) if row.group else []
@@ -262,7 +277,9 @@ class RunsTable(QAbstractTableModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tooltip(item, index.column())
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{facts.title()}: {self._text(item, index.column())}"
+                text = f"{facts.title()}: {self._text(item, index.column())}"
+                best = isinstance(item, RunRow) and key == Column.SEEDS and self.is_best(item)
+                return tr("{0} (best)").format(text) if best else text
             case Qt.ItemDataRole.DecorationRole if (
                 isinstance(item, RunRow) and key == Column.NAME and item.star
             ):
@@ -285,7 +302,10 @@ class RunsTable(QAbstractTableModel):
         if isinstance(item, GroupRow):
             return tooltip(group_text(item, self.keys[column]))
         facts, seeds = self._facts(column), self._seeds_of(item)
-        return tooltip(facts.tooltip(item, seeds) or facts.text(item, seeds))
+        said = facts.tooltip(item, seeds) or facts.text(item, seeds)
+        if self.keys[column] == Column.SEEDS and self.is_best(item):
+            said = f"{said}\n{tr('The best combination of its search so far.')}"
+        return tooltip(said)
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 

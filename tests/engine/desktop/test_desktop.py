@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.desktop import on_end
-from engine.desktop.awake import Awake
+from engine.desktop.awake import Awake, awake_while_training
 from engine.desktop.bus import NoAnswer
 from engine.desktop.notifications import notify
 from engine.errors import StudioError
@@ -100,6 +100,20 @@ def test_the_system_stays_awake_until_it_is_released(bus: Callable[[], list[list
     held.release()
     until(lambda: ["released"] in bus())
     assert held.problem == ""
+
+
+@needs_bus
+def test_a_command_that_trains_keeps_the_system_awake_where_the_settings_say_so(
+    bus: Callable[[], list[list[str]]], tmp_path: Path
+) -> None:
+    settings = tmp_path / "settings.json"
+    settings.write_text('{"preferences": {"keep_awake": false}}')
+    with awake_while_training(settings):
+        pass
+    with awake_while_training(tmp_path / "none.json"):  # as it is until somebody changes it
+        until(bus)
+    until(lambda: ["released"] in bus())
+    assert [said[0] for said in bus()] == ["Inhibit", "released"], "not where it is unwanted"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="that is how Linux is asked")

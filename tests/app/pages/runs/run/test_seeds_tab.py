@@ -1,6 +1,7 @@
 """Runs of one job with several seeds, in the table and on the page of each."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,29 @@ def test_a_search_shows_mean_per_combination_the_best_and_what_was_pruned(
     )
     rows = {row.id: row for row in read_rows(studio.record)}
     assert is_pruned(rows[pruned]) and not is_pruned(rows[ids[0]])
+
+
+def test_the_table_of_all_runs_marks_the_best_combination(
+    studio: Studio, make_run: MakeRun, qtbot: QtBot
+) -> None:
+    ids = [make_run("films", upto=upto, job=job) for upto, job in
+           zip((5, 10, 20, 20), searched(), strict=True)]  # fmt: skip
+    ids.append(make_run("alone"))
+    table = RunsTable()
+    rows = {row.id: row for row in read_rows(studio.record)}
+    table.show_rows(list(rows.values()))
+
+    def told(run_id: str) -> str:
+        index = table.index(table.place(run_id), table.column(Column.SEEDS))
+        return str(index.data(Qt.ItemDataRole.AccessibleTextRole))
+
+    assert [table.is_best(rows[run_id]) for run_id in ids] == [False, False, True, True, False]
+    assert told(ids[2]) == "Mean ± SD (seeds): 95.0 % ± 0.0 % (best)"
+    assert told(ids[0]) == "Mean ± SD (seeds): 85.0 % ± 7.1 %"
+    with qtbot.waitSignal(table.dataChanged):
+        table.show_row(replace(rows[ids[0]], best_score=1.0))
+    table.show_row(replace(rows[ids[1]], best_score=1.0))
+    assert told(ids[0]).endswith("(best)") and not told(ids[2]).endswith("(best)")
 
 
 def test_the_importance_of_a_field_says_how_sure_it_is() -> None:
