@@ -6,6 +6,7 @@ Plain functions over rows: ten thousand of them take some milliseconds.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from statistics import fmean
 
 from app.pages.runs.columns import Column, column_of
 from app.pages.runs.job_fields import Value, job_titles
@@ -109,6 +110,24 @@ def grouped(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
         found.setdefault(tuple(one.value_of(row) for one in facts), []).append(row)
     names = tuple(key for key in keys if column_of(key) is not None)
     return [GroupRow(names, values, tuple(members)) for values, members in found.items()]
+
+
+def best_group(groups: Sequence[GroupRow]) -> GroupRow | None:
+    """The group with the best mean of the best scores; None where they cannot be compared.
+
+    That is where there are fewer than two with a score, or scores of several metrics.
+    """
+    scored = [[row for row in group.rows if row.best_score is not None] for group in groups]
+    rows = [row for some in scored for row in some]
+    if len({(row.best_metric, row.higher_is_better) for row in rows}) != 1:
+        return None
+    sign = 1 if rows[0].higher_is_better else -1
+    means = [
+        (sign * fmean(row.best_score or 0.0 for row in some), -place)
+        for place, some in enumerate(scored)
+        if some
+    ]
+    return groups[-max(means)[1]] if len(means) > 1 else None
 
 
 def group_text(group: GroupRow, key: str) -> str:

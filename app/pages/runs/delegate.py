@@ -86,7 +86,9 @@ class RunDelegate(QStyledItemDelegate):
             name = "chevron-down" if self._table.is_open(group) else "chevron-right"
             resources.icon(name).paint(painter, square.toRect())
             inner = inner.adjusted(ICON_SIDE + SPACE, 0, 0, 0)
-        _paint_text(painter, inner, False, index.data())
+        is_score = self._table.keys[index.column()] == Column.BEST
+        star = is_score and self._table.is_best_group(group)
+        _paint_text(painter, inner, star, index.data())
 
     def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         """Selection, hover and focus as the style draws them, without the text."""

@@ -15,6 +15,7 @@ from app.pages.runs.arranging import (
     Shown,
     Test,
     arranged,
+    best_group,
     group_text,
     grouped,
     is_shown,
@@ -58,6 +59,7 @@ class RunsTable(QAbstractTableModel):
         self._places: dict[str, int] = {}  # of the runs that are shown
         self._seeds: dict[tuple[str, str, int], list[RunRow]] = {}  # alike but for the seed
         self._groups: dict[str, list[RunRow]] = {}  # the runs of one job
+        self._best_values: tuple[object, ...] | None = None  # of the group with the best mean
         self._best: dict[str, int] = {}  # of a search, the combination with the best mean score
         self._open: set[tuple[object, ...]] = set()  # groups whose runs are shown
         self._fitting = 0  # runs that pass the filter, also in groups that are closed
@@ -181,8 +183,10 @@ class RunsTable(QAbstractTableModel):
         fitting = self.shown_rows()
         rows: list[Item] = list(fitting)
         if self.group_keys:
-            rows = []
-            for group in grouped(fitting, self.group_keys):
+            rows, groups = [], grouped(fitting, self.group_keys)
+            best = best_group(groups)
+            self._best_values = best.values if best is not None else None
+            for group in groups:
                 rows += [group, *(group.rows if self.is_open(group) else ())]
         if rows == self._items:
             return
@@ -211,6 +215,10 @@ class RunsTable(QAbstractTableModel):
             if group_of(row):
                 self._seeds.setdefault(seeds_key(row), []).append(row)
                 self._groups.setdefault(group_of(row), []).append(row)
+
+    def is_best_group(self, group: GroupRow) -> bool:
+        """Whether a group has the best mean score of those that are shown."""
+        return group.values == self._best_values
 
     def is_best(self, row: RunRow) -> bool:
         """Whether a run has the best combination of its search so far."""
@@ -278,7 +286,11 @@ class RunsTable(QAbstractTableModel):
                 return self._tooltip(item, index.column())
             case Qt.ItemDataRole.AccessibleTextRole:
                 text = f"{facts.title()}: {self._text(item, index.column())}"
-                best = isinstance(item, RunRow) and key == Column.SEEDS and self.is_best(item)
+                best = (
+                    key == Column.BEST and self.is_best_group(item)
+                    if isinstance(item, GroupRow)
+                    else key == Column.SEEDS and self.is_best(item)
+                )
                 return tr("{0} (best)").format(text) if best else text
             case Qt.ItemDataRole.DecorationRole if (
                 isinstance(item, RunRow) and key == Column.NAME and item.star

@@ -211,6 +211,31 @@ def test_runs_are_grouped_by_what_they_say(rows: list[RunRow], qtbot: QtBot) -> 
     assert table.rowCount() == 4
 
 
+def test_the_group_with_the_best_mean_score_is_marked(rows: list[RunRow], qtbot: QtBot) -> None:
+    third, second, first = (replace(row, best_metric="validation_f1") for row in rows)
+    lower = {"best_metric": "validation_loss", "higher_is_better": False}
+    worse = replace(first, id="no score", best_score=None, state="queued")
+    table = RunsTable()
+
+    def marked(*shown: RunRow) -> list[str]:
+        table.show_rows(shown)
+        table.group_by([Column.STATE])
+        best = [table.index(n, table.column(Column.BEST)) for n in range(table.rowCount())]
+        roles = Qt.ItemDataRole
+        spoken = [str(index.data(roles.AccessibleTextRole)).endswith("(best)") for index in best]
+        groups = [index.data(ROW_ROLE) for index in best]
+        assert spoken == [table.is_best_group(group) for group in groups]
+        return [str(g.values[0]) for g, is_best in zip(groups, spoken, strict=True) if is_best]
+
+    scored = [replace(third, best_score=0.5), replace(second, best_score=0.8),
+              replace(first, best_score=0.7)]  # fmt: skip
+    assert marked(*scored, worse) == ["failed"]
+    assert marked(*scored, replace(scored[1], id="other", best_score=0.1)) == ["finished"]
+    assert marked(*(replace(row, **lower) for row in scored)) == ["stopped"]
+    assert marked(scored[0], replace(scored[1], **lower)) == [], "two metrics"
+    assert marked(scored[0], worse) == [], "a single group has scores"
+
+
 def test_any_setting_and_any_metric_is_a_column(rows: list[RunRow], qtbot: QtBot) -> None:
     table = RunsTable()
     rows[0].measured["validation_accuracy@last"] = 0.9375
