@@ -6,6 +6,7 @@ Plain functions over rows: ten thousand of them take some milliseconds.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from statistics import fmean
 
 from app.pages.runs.columns import Column, column_of
@@ -83,12 +84,17 @@ def haystack(row: RunRow) -> str:
     """What a search reads of a run, casefolded; made once for each row."""
     kept: str | None = row.__dict__.get("_haystack")
     if kept is None:
-        task = f"{row.task} {run_texts.task_title(row.task)}"
-        state = f"{row.state} {run_texts.state_text(row.state)}"
-        said = (row.name, row.notes, row.data, row.base_model, task, state, *row.tags)
+        known = _task_and_state(row.task, row.state)
+        said = (row.name, row.notes, row.data, row.base_model, known, *row.tags)
         kept = " ".join(said).casefold()
         row.__dict__["_haystack"] = kept
     return kept
+
+
+@lru_cache(1024)
+def _task_and_state(task: str, state: str) -> str:
+    """Both with their titles: ten thousand runs have a few of them."""
+    return f"{task} {run_texts.task_title(task)} {state} {run_texts.state_text(state)}"
 
 
 def arranged(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow]:

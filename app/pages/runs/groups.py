@@ -31,9 +31,7 @@ def search_of(row: RunRow) -> SearchSpec | None:
 
 def setting_of(row: RunRow) -> int:
     """Which combination of its search a run has, from 0; -1 for any other run."""
-    if row.job is None or row.job.group is None or search_of(row) is None:
-        return -1
-    return row.job.group.setting
+    return row.setting
 
 
 def values_text(row: RunRow) -> str:

@@ -56,6 +56,7 @@ class RunRow(RunNow):
     task: str
     job_text: str
     group: str  # what the runs of one job have in common; empty for a run that is alone
+    setting: int  # which combination of its search it has, from 0; -1: of no search
     sweep: str  # which features a run of a layer sweep reads; empty for any other run
     data: str
     base_model: str
@@ -184,6 +185,7 @@ def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
         task=run.task,
         job_text=run.job,
         group=group.get("id", ""),
+        setting=group.get("setting", 0) if group.get("search") else -1,
         sweep=(job.get("features") or {}).get("vectors", "") if group.get("vectors") else "",
         data=_data_name(to_json(job.get("data"))),
         base_model=_base_model_name(to_json(job.get("base_model"))),
