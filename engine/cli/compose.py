@@ -10,7 +10,15 @@ from pydantic import ValidationError
 from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
 from engine.cli.recommending import take_recommended
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
-from engine.cli.searching import SEARCH, first_value, search_of, split_assignments, texts_among
+from engine.cli.searching import (
+    SEARCH,
+    WHOLE_PARTS,
+    first_value,
+    search_of,
+    split_assignments,
+    texts_among,
+    whole_part,
+)
 from engine.cli.stored import needed_dataset, stored_version
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
@@ -94,8 +102,13 @@ def compose(
     varied, single = split_assignments(assignments)
     for assignment in single:
         assign(raw, assignment)
-    if raw["base_model"]["kind"] == "scratch" and not _names_causal(assignments):
-        raw["base_model"]["model"]["causal"] = raw["task"].get("objective") == "clm"
+    for part in WHOLE_PARTS:
+        if isinstance(raw[part], str):
+            raw[part] = whole_part(part, raw[part])
+    base, asked = raw["base_model"], raw["task"]
+    is_scratch = isinstance(base, dict) and isinstance(base.get("model"), dict)
+    if is_scratch and isinstance(asked, dict) and not _names_causal(assignments):
+        base["model"]["causal"] = asked.get("objective") == "clm"
     for text in texts_among(_validated(raw), varied):
         varied.remove(text)
         assign(raw, text)

@@ -16,6 +16,7 @@ from engine.spec.dataset import StoredData
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.search import Method, SearchField, SearchSpec, field_at
 
+WHOLE_PARTS = ("base_model", "data")  # parts of a job for which a text can stand
 SEARCH = FieldOptions("Several values", "", SearchSpec, ("budget", "hours", "stop_after", "prune"))
 BETWEEN, UP_TO = ",", ".."
 
@@ -103,12 +104,8 @@ def _value(path: str, info: FieldInfo, given: Any) -> JsonValue:
     """One of several values as it stands in JSON; data sets and models by name or folder."""
     if not isinstance(given, str):
         return cast(JsonValue, given)
-    if path == "base_model":
-        return FromCheckpoint(path=Path(given.strip()).absolute()).model_dump(mode="json")
-    if path == "data":
-        found = needed_dataset(Path(given.strip()))
-        data = StoredData(folder=found.folder.absolute(), fingerprint=found.spec.fingerprint)
-        return data.model_dump(mode="json")
+    if path in WHOLE_PARTS:
+        return whole_part(path, given)
     kinds = _kinds(info)
     if Path in kinds:
         return str(Path(given.strip()).absolute())
@@ -116,6 +113,19 @@ def _value(path: str, info: FieldInfo, given: Any) -> JsonValue:
         return cast(JsonValue, json.loads(given))
     except ValueError:
         return given.strip()
+
+
+def whole_part(path: str, given: str) -> dict[str, JsonValue]:
+    """A base model by its folder, or a stored data set by name or folder, as it stands in a job.
+
+    Raises StudioError where there is no such data set.
+    """
+    place = Path(given.strip())
+    if path == "base_model":
+        return FromCheckpoint(path=place.absolute()).model_dump(mode="json")
+    found = needed_dataset(place)
+    data = StoredData(folder=found.folder.absolute(), fingerprint=found.spec.fingerprint)
+    return data.model_dump(mode="json")
 
 
 def _kinds(info: FieldInfo) -> tuple[object, ...]:

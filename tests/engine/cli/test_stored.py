@@ -45,6 +45,22 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(
     assert "cures: leaked_rows drop (Drop them from training)" in printed
 
 
+def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(
+    capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
+) -> None:
+    """As each of several is; what no job can have is refused, and no mistake of the program."""
+    whole = [f"base_model={tmp_path / 'mine'}", "data=films"]
+    made = json.loads(output(capsys, "job", "--data", "films", *(f"--set={w}" for w in whole)))
+    assert made["base_model"] == {"kind": "checkpoint", "path": str(tmp_path / "mine")}
+    assert made["data"]["folder"] == str(films / "1") and made["data"]["fingerprint"]
+    for wrong in ("base_model=5", "task=films", "base_model.kind=scratch"):
+        said = refusal(capsys, "job", "--data", "films", "--set", wrong)
+        assert said.startswith("bert-studio: The job is not valid: ")
+    assert "no stored data set nothing" in refusal(
+        capsys, "job", "--data", "films", "--set", "data=nothing"
+    )
+
+
 @pytest.mark.parametrize("way", ["leaked_rows drop", "leaked_rows move", "label_spellings merge"])
 def test_a_cure_makes_the_next_version(
     capsys: pytest.CaptureFixture[str], films: Path, way: str
