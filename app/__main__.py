@@ -3,6 +3,7 @@
 Nothing heavy is imported here before it is known what is asked for.
 """
 
+import gc
 import os
 import sys
 from functools import cache
@@ -19,6 +20,7 @@ NO_SCREEN = (
 
 def main(arguments: list[str] | None = None) -> int:
     """Carry out a command line and give the exit code."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")  # it looks into each package for some
     given = sys.argv[1:] if arguments is None else arguments
     match given:
         case ["--engine-worker", *rest]:  # the packaged program starts itself as its worker
@@ -62,6 +64,7 @@ def open_window() -> int:
     if not has_screen():
         remark(NO_SCREEN)
         return 1
+    gc.disable()  # while modules are loaded, which leaves none; then app.shell.garbage takes over
     try:
         from app.background import give_up
         from app.shell.opening import run_window

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from PySide6.QtGui import QDropEvent
-
 from engine.checkpoints.archives import folder_of_model, is_model_archive
 from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
@@ -23,11 +21,6 @@ MODEL_FILES = {
 
 JOB_FIELDS = {"task", "base_model", "data"}  # without which there is no job
 LARGEST_JOB = 1_000_000  # bytes
-
-
-def paths_of(event: QDropEvent) -> list[Path]:
-    """The local files and folders that are dragged or dropped."""
-    return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
 
 
 def page_for(paths: Sequence[Path]) -> str:

@@ -1,6 +1,6 @@
 """The frame of the window, and PAGES: the table of pages."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app import background, commands, drops
+from app import background, commands
 from app.closing import ask_to_close
-from app.early import EarlyPages
+from app.early import EarlyWorks, Work, loading, loading_drawing
 from app.machine import Machine, look_at_machine
 from app.news import RunNews
 from app.palette import Palette
@@ -33,7 +33,7 @@ from app.running_texts import activity_of
 from app.studio import Studio
 from app.translation import in_language, marked
 from app.widgets.banners import WithBanners
-from app.widgets.drop_overlay import DropOverlay
+from app.widgets.drop_overlay import DropOverlay, paths_of
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
 from app.widgets.navigation import Navigation
@@ -43,6 +43,13 @@ from app.widgets.status_bar import StatusBar
 
 SMALLEST = (1100, 700)
 FIRST_SIZE = (1280, 820)
+
+
+def _page_for(paths: list[Path]) -> str:
+    """The key of the page that takes `paths`, or “” where none does."""
+    from app.drops import page_for  # the formats of data are not needed for the first frame
+
+    return page_for(paths)
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,10 @@ PAGES: list[PageEntry] = [
         "explore",
     ),
 ]
-EARLY = ("train", "explore")  # pages that take long to make
+EARLY = {  # pages that take long to make, and the packages that are loaded for them
+    "train": ("app.tasks", "app.pages.train"),
+    "explore": ("app.pages.explore",),
+}
 LOWER: list[PageEntry] = [
     PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _help),
     PageEntry(
@@ -167,7 +177,7 @@ class MainWindow(QMainWindow):
         self._area = WithBanners(self.stack, studio.notices)
         self.banners = self._area.banners
         self._news = RunNews(studio, self)
-        self.early = EarlyPages(EARLY, self._make_early, self)
+        self.early = EarlyWorks(self._early_works(), self)
         self.status = StatusBar()
         self.status.run_asked.connect(
             lambda run: studio.go.emit("runs", {"run": run} if run else None)
@@ -274,9 +284,16 @@ class MainWindow(QMainWindow):
         self.stack.addWidget(page)
         return page
 
+    def _early_works(self) -> Iterator[Work]:
+        yield from loading_drawing()
+        for key, packages in EARLY.items():
+            if key in self.entries:
+                yield from loading(*packages)
+                yield partial(self._make_early, key)
+
     def _make_early(self, key: str) -> None:
         """Make a page that is not shown yet; the first visit then shows it at once."""
-        if key in self.entries and key not in self.pages:
+        if key not in self.pages:
             self._make(key)
 
     def _title(self, entry: PageEntry) -> str:
@@ -302,7 +319,7 @@ class MainWindow(QMainWindow):
     # ── dropping ─────────────────────────────────────────────────────────────────────────────
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if drops.paths_of(event):
+        if paths_of(event):
             event.acceptProposedAction()
             self._overlay.appear()
 
@@ -311,7 +328,7 @@ class MainWindow(QMainWindow):
 
     def dropEvent(self, event: QDropEvent) -> None:
         self._overlay.hide()
-        paths = drops.paths_of(event)
+        paths = paths_of(event)
         if paths:
             event.acceptProposedAction()
             self.take(paths)
@@ -321,7 +338,7 @@ class MainWindow(QMainWindow):
 
         A drive that does not answer holds only the look at them, which is off this thread.
         """
-        background.run(self, lambda: drops.page_for(paths), lambda key: self._give(key, paths))
+        background.run(self, lambda: _page_for(paths), lambda key: self._give(key, paths))
 
     def _give(self, key: str, paths: list[Path]) -> None:
         if key != "train" and self._offered(self.current, paths):

@@ -15,12 +15,12 @@ COLLECT_INTERVAL_MS = 500  # ms between two looks at whether there is enough to 
 class Collector(QObject):
     """Takes over from Python as long as it lives. Make it on the window's thread.
 
-    What exists already is kept for good, so that a look takes no longer than a blink.
+    What exists already is kept for good, so that a look takes no longer than a blink; to look for
+    garbage in it first would take longer than to draw the first frame.
     """
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        gc.collect()
         gc.freeze()
         gc.disable()
         self.destroyed.connect(gc.enable)

@@ -66,7 +66,6 @@ def _claim_and_run(home: Home) -> int:
 
 def _run(home: Home) -> int:
     app = make_application(sys.argv[:1])
-    _load_drawing()
     notices = Notices(app)
     catch_exceptions(notices)
     log_qt_messages()
@@ -87,15 +86,6 @@ def _run(home: Home) -> int:
         return _show(app, home, studio)
     finally:
         studio.close()
-
-
-def _load_drawing() -> None:
-    """Import what curves are drawn with, half a second that the first of them need not wait for.
-
-    It touches every class of Qt, and PySide makes each when it is touched first: done on another
-    thread while the window was opening, that ended one start in fifteen with a segmentation fault.
-    """
-    import pyqtgraph  # noqa: F401
 
 
 def _show(app: QApplication, home: Home, studio: Studio) -> int:

@@ -1,12 +1,19 @@
 """What lies over the window while something is dragged over it."""
 
+from pathlib import Path
+
 from PySide6.QtCore import QEvent, QRectF, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QDropEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.theme import Role
 from app.widgets.text import font
+
+
+def paths_of(event: QDropEvent) -> list[Path]:
+    """The local files and folders that are dragged or dropped."""
+    return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
 
 
 class DropOverlay(QWidget):

@@ -18,6 +18,7 @@ from app.widgets.field import Field
 from app.widgets.fields import NumberOf, field_for
 from app.widgets.help import set_help
 from app.widgets.help_topics import setting_key
+from app.widgets.screen import set_shown
 from app.widgets.several import SeveralValues, can_vary, ends_of
 from app.widgets.spec_texts import help_of, problem_text, title_of, value_text
 from app.widgets.text import Text, tooltip
@@ -106,7 +107,7 @@ class SpecForm(QWidget):
                 field.recommend(value)
         for name, label in self._reasons.items():
             label.setText(reasons.get(name, ""))
-            label.setVisible(bool(label.text()) and name not in self._hidden)
+            set_shown(label, bool(label.text()) and name not in self._hidden)
 
     def hide_fields(self, names: Collection[str]) -> None:
         """Show all fields but these, which mean nothing at present; they keep their values."""
@@ -114,11 +115,11 @@ class SpecForm(QWidget):
         for name, field in self.fields.items():
             shown, several = name not in self._hidden, self.several.get(name)
             for part in (several or field, *self._besides[name]):
-                part.setVisible(shown)
+                set_shown(part, shown)
             if several is not None:
-                field.setVisible(shown and not several.is_open)
+                set_shown(field, shown and not several.is_open)
             reason = self._reasons[name]
-            reason.setVisible(bool(reason.text()) and name not in self._hidden)
+            set_shown(reason, bool(reason.text()) and name not in self._hidden)
         self._check()
 
     def problems(self) -> dict[str, str]:
@@ -198,6 +199,6 @@ class SpecForm(QWidget):
         problems = self.problems()
         for name, label in self._problems.items():
             label.setText(problems.get(name, ""))
-            label.setVisible(name in problems and name not in self._hidden)
+            set_shown(label, name in problems and name not in self._hidden)
         self.whole_problem.setText(problems.get("", ""))
-        self.whole_problem.setVisible("" in problems)
+        set_shown(self.whole_problem, "" in problems)

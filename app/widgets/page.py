@@ -1,7 +1,7 @@
 """The bones of a page: title, actions, body; cards; and what stands where there is nothing yet."""
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -78,16 +78,39 @@ class Page(QWidget):
         self.subtitle.setVisible(bool(subtitle))
 
 
-def scrolling(inner: QWidget) -> QScrollArea:
+class LateArea(QScrollArea):
+    """An area that scrolls, and measures what it holds when it is shown first.
+
+    Until then nobody needs to know how large that is; and each widget that was measured is given
+    its style anew whenever what holds it goes into something larger, which was half of the time in
+    which a page was made.
+    """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.viewport().setAutoFillBackground(False)
+        self._held: QWidget | None = None
+
+    def hold(self, widget: QWidget) -> None:
+        """Take what is to be scrolled, once."""
+        self._held = widget
+        if widget.parent() is not self.viewport():
+            widget.setParent(self.viewport())
+
+    def showEvent(self, event: QShowEvent) -> None:
+        if self._held is not None and self.widget() is None:
+            self.setWidget(self._held)
+        super().showEvent(event)
+
+
+def scrolling(inner: QWidget, parent: QWidget | None = None) -> QScrollArea:
     """`inner` in an area that scrolls up and down, and sideways only if it must."""
-    area = QScrollArea()
-    area.setWidgetResizable(True)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area = LateArea(parent)
     area.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
-    area.viewport().setAutoFillBackground(False)
-    flow = Flow(inner)
-    area.setWidget(flow)
+    area.hold(Flow(inner, area.viewport()))
     return area
 
 

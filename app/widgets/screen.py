@@ -37,11 +37,24 @@ def keep_within(window: QWidget) -> None:
         window.setGeometry(fitted(window.geometry(), room(window)))
 
 
+def set_shown(widget: QWidget, shown: bool) -> None:
+    """Show or hide a part of a layout, and do nothing where it is shown anyway with the layout.
+
+    `setVisible` lays out at once what is shown, though the window may not be open yet; and what
+    was laid out is given its style anew whenever what holds it goes into something larger.
+    """
+    is_hidden = widget.isHidden() and widget.testAttribute(
+        Qt.WidgetAttribute.WA_WState_ExplicitShowHide
+    )
+    if shown == is_hidden:
+        widget.setVisible(shown)
+
+
 class Flow(QWidget):
     """As high as its lines need at the width that it has, not at the smallest it could have."""
 
-    def __init__(self, inner: QWidget) -> None:
-        super().__init__()
+    def __init__(self, inner: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(0, 0, 0, 0)
         self.column.addWidget(inner)

@@ -13,9 +13,6 @@ from typing import Any
 from engine.checkpoints.config import TIED, family_of
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
 from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
-from engine.checkpoints.tf1.bundle import open_bundle
-from engine.checkpoints.tf1.folder import find_index
-from engine.checkpoints.tf1.names import published_name
 from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
@@ -181,17 +178,30 @@ def _has_torch(folder: Path) -> bool:
 
 def _weights(folder: Path) -> tuple[list[Path], Tensors]:
     """The files with the weights, and the tensors in them."""
+    if not _has_torch(folder) and (found := _tensorflow(folder)) is not None:
+        return found
     tensors: Tensors = {}
-    if not _has_torch(folder) and (found := find_index(folder)):
-        bundle = open_bundle(folder, found[0])
-        for name, entry in bundle.entries.items():
-            if published := published_name(name):
-                tensors[published] = (entry.dtype, list(entry.shape))
-        return [folder / name for name in bundle.files], tensors
     files = weight_files(folder)
     for file in files:
         tensors |= _header(folder, file)
     return files, tensors
+
+
+def _tensorflow(folder: Path) -> tuple[list[Path], Tensors] | None:
+    """The same of a checkpoint of TensorFlow; None where there is none."""
+    from engine.checkpoints.tf1.bundle import open_bundle  # NumPy: the window opens without it
+    from engine.checkpoints.tf1.folder import find_index
+    from engine.checkpoints.tf1.names import published_name
+
+    found = find_index(folder)
+    if found is None:
+        return None
+    bundle = open_bundle(folder, found[0])
+    tensors: Tensors = {}
+    for name, entry in bundle.entries.items():
+        if published := published_name(name):
+            tensors[published] = (entry.dtype, list(entry.shape))
+    return [folder / name for name in bundle.files], tensors
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -77,11 +77,13 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
     A worker can be killed between the saving of a checkpoint and the line that tells of it, and
     a user can delete a folder by hand.
     """
-    known = {c.folder for c in checkpoints_of(session, run_id)}
+    known = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id == run_id)))
     standing = set(folder.checkpoint_folders())
     for gone in known - standing:
         remove_checkpoint(session, gone)
     untold = standing - known
+    if not untold:
+        return  # as nearly always, and all events need not be read once more
     best = max((e.step for e in folder.milestones() if isinstance(e, Saved) and e.best), default=-1)
     for new in untold:
         _add(session, new, run_id, step_of(new), step_of(new) == best, changed(new))

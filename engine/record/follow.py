@@ -40,19 +40,20 @@ def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
     events, byte = folder.events_after(run.bytes_read, BATCH_BYTES)
     if byte < run.bytes_read:
         run.remarks = []  # another file stands there now, and it was read from its start
-    points = [event for event in events if isinstance(event, Measured)]
-    add_metrics(session, run.id, points)
+    points: list[Measured] = []
+    prepared = False
     state: State | None = None
-    for is_point, some in groupby(events, lambda event: isinstance(event, Measured)):
-        if is_point:
-            stretch = [point for point in some if isinstance(point, Measured)]
+    for kind, some in groupby(events, type):
+        if kind is Measured:
+            stretch: list[Measured] = list(some)  # type: ignore[arg-type]  # it is what it is grouped by
+            points += stretch
             state = _apply_points(run, folder, stretch) or state
             continue
+        prepared = prepared or kind is Prepared
         for event in some:
             state = _apply(session, run, folder, event) or state
-    if any(event.name in (run.best_metric, TIE_BREAKER) for event in points) or any(
-        isinstance(event, Prepared) for event in events
-    ):
+    add_metrics(session, run.id, points)
+    if prepared or {point.name for point in points} & {run.best_metric, TIE_BREAKER}:
         _find_best(session, run)
     run.bytes_read = byte
     if state is not None:
@@ -67,8 +68,9 @@ def take_in(session: Session, folder: RunFolder, job: JobSpec, queued: bool = Fa
     """
     run = add_run(session, folder, job, "queued" if queued else "stopped")
     held = folder.has_worker()  # before the lines are read, so that no last event is missed
-    while catch_up(session, run, folder):
-        session.flush()
+    with session.no_autoflush:  # nothing that is asked meanwhile is about the row of the run
+        while catch_up(session, run, folder):
+            pass
     if held and run.state not in WORKING:
         run.state, run.launched = "starting", now()
     elif not held and run.state in WORKING:

@@ -1,20 +1,23 @@
 """Curves: one table for the points of all runs."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import ForeignKey, Integer, and_, cast, func, select
-from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
+from sqlalchemy import ForeignKey, Integer, cast, func, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from engine.messages.events import Measured
 from engine.record.runs import Run
 from engine.record.tables import Table
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Steps = NDArray[np.int64]
+    Values = NDArray[np.float64]
+
 TIE_BREAKER = "validation_loss"  # lower is better, where the scores of two steps are equal
-Steps = NDArray[np.int64]
-Values = NDArray[np.float64]
 Point = tuple[int, float | None, str]  # step, value, status
 
 
@@ -34,6 +37,13 @@ class Metric(Table):
 ADD = (
     "INSERT INTO metrics (run_id, name, step, value, status) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT DO UPDATE SET value = excluded.value, status = excluded.status"
+)
+
+BEST = (
+    "SELECT score.step, score.value FROM metrics AS score LEFT JOIN metrics AS loss"
+    " ON loss.run_id = score.run_id AND loss.name = ? AND loss.step = score.step"
+    " WHERE score.run_id = ? AND score.name = ? AND score.value IS NOT NULL"
+    " ORDER BY score.value {order}, loss.value ASC NULLS LAST, score.step LIMIT 1"
 )
 
 
@@ -74,11 +84,13 @@ def names_of(session: Session, run_id: str) -> list[str]:
         after = name
 
 
-def points_of(session: Session, run_id: str, name: str) -> tuple[Steps, Values]:
+def points_of(session: Session, run_id: str, name: str) -> "tuple[Steps, Values]":
     """One curve as arrays: int64 [N] steps that rise, float64 [N]; NaN where it was not finite.
 
     For many long curves: the points are never objects of their own.
     """
+    import numpy as np  # the window opens without it
+
     rows = session.connection().exec_driver_sql(
         "SELECT step, value FROM metrics WHERE run_id = ? AND name = ? ORDER BY step",
         (run_id, name),
@@ -151,16 +163,7 @@ def extreme(session: Session, run_id: str, name: str, highest: bool) -> tuple[in
     Of equals that with the lowest validation loss, then the earliest: as the worker compares
     its checkpoints (`engine.training.evaluation`).
     """
-    order = Metric.value.desc() if highest else Metric.value.asc()
-    loss = aliased(Metric)
-    of_same_step = and_(
-        loss.run_id == Metric.run_id, loss.step == Metric.step, loss.name == TIE_BREAKER
-    )
-    found = session.execute(
-        select(Metric.step, Metric.value)
-        .outerjoin(loss, of_same_step)
-        .where(Metric.run_id == run_id, Metric.name == name, Metric.value.is_not(None))
-        .order_by(order, loss.value.asc().nulls_last(), Metric.step)
-        .limit(1)
-    ).one_or_none()
-    return None if found is None or found.value is None else (found.step, found.value)
+    wanted = BEST.format(order="DESC" if highest else "ASC")
+    asked = (TIE_BREAKER, run_id, name)
+    found = session.connection().exec_driver_sql(wanted, asked).one_or_none()
+    return None if found is None else (found[0], found[1])

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
@@ -28,6 +26,10 @@ from engine.tokenizers.unigram import MARK, scored_of
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import ADVICE, LONGEST_WORD, SPECIAL_KEYS, name_of
 from engine.tokenizers.wordpiece import stated_settings
+
+if TYPE_CHECKING:  # as in vocabulary.py
+    import numpy as np
+    from numpy.typing import NDArray
 
 MODELS = ("WordPiece", "BPE", "Unigram", "WordLevel")
 NORMALIZERS = (
@@ -90,18 +92,22 @@ class TokenizerJson(Vocabulary):
             return False
         return token.startswith(self.written) == (self.bears == "inside")
 
-    def continued(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def continued(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
         """As in every vocabulary; where marks end words, the token before tells."""
         if self.bears != "end":
             return super().continued(ids)
+        import numpy as np
+
         found = np.zeros(ids.shape, dtype=np.bool_)
         found[..., 1:] = ~self._ends[ids[..., :-1]]
         return found
 
     @cached_property
-    def _ends(self) -> NDArray[np.bool_]:
+    def _ends(self) -> "NDArray[np.bool_]":
         """bool [V], True for tokens after which a word begins."""
         last = [t.endswith(self.written) or t in self.unsplit for t in self.tokens]
+        import numpy as np
+
         return np.array(last, dtype=np.bool_)
 
     def shown(self, token: str) -> str:

@@ -8,10 +8,8 @@ nothing of a foreign `tokenizer.json` but steps that are known by name is ever c
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import processors
 
@@ -19,6 +17,10 @@ from engine.tokenizers.added import Added, unusual
 from engine.tokenizers.frame import Frame, UnknownFrame, frame_of
 from engine.tokenizers.stated import SEGMENTS
 from engine.tokenizers.vocabulary_files import LONGEST_WORD, SPECIAL_KEYS, Special
+
+if TYPE_CHECKING:  # the window, which only reads how tokenizers are made, opens without NumPy
+    import numpy as np
+    from numpy.typing import NDArray
 
 Known = TypeVar("Known", bound="Vocabulary")
 
@@ -101,14 +103,16 @@ class Vocabulary(ABC):
         """The one for texts that come as words: each is split as if a space stood before it."""
         return self
 
-    def continued(self, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def continued(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
         """Which tokens go on the word of the token before them, of int64 […, T]."""
         continues: NDArray[np.bool_] = self.continuing[ids]
         return continues
 
     @cached_property
-    def continuing(self) -> NDArray[np.bool_]:
+    def continuing(self) -> "NDArray[np.bool_]":
         """bool [V], True for tokens that go on a word."""
+        import numpy as np
+
         return np.array([self.continues(token) for token in self.tokens], dtype=np.bool_)
 
     @cached_property

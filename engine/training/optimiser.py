@@ -4,6 +4,8 @@ What is frozen is left out. The layers may learn at different rates, the lower o
 (Howard and Ruder 2018, §3.2).
 """
 
+import inspect
+
 import torch
 from torch import Tensor, nn
 
@@ -15,6 +17,20 @@ from engine.spec.training import TrainingSpec
 from engine.training.sharding import like, whole
 
 
+class AdamW(torch.optim.AdamW):
+    """torch's own, without its compiler.
+
+    What torch's methods are wrapped in loads that compiler, which takes longer than torch itself
+    (1.4 s), only to say that they are not to be compiled; nothing is here.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+    state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
+    load_state_dict = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+
+
 def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
     """Weights decay; biases and layer norms do not."""
     layers = network.spec.layers
@@ -24,7 +40,7 @@ def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
             share = training.layer_lr_decay ** (layers + 1 - height(name, network.spec))
             decay = training.weight_decay if parameter.dim() > 1 else 0.0
             groups.setdefault((share, decay), []).append(parameter)
-    return torch.optim.AdamW(
+    return AdamW(
         [
             {"params": parameters, "weight_decay": decay, "share": share}
             for (share, decay), parameters in groups.items()

@@ -31,7 +31,6 @@ def _load() -> None:
     No tensor is computed: how many threads there are is for the job to say. The process has its
     full priority, since one that was lowered could not be raised again for the run.
     """
-    import_module("torch._dynamo")  # which the optimisers of torch load when one is made
     import_module("engine.training.loop")
 
 

@@ -381,8 +381,8 @@ def test_pages_that_take_long_are_made_while_nobody_does_anything(
     monkeypatch.setattr(QApplication, "activePopupWidget", lambda: None)
     monkeypatch.setattr(QApplication, "focusWidget", lambda: None)
     monkeypatch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.NoButton)
-    window.early._look()
-    window.early._look()
+    for _ in range(100):  # works, most of which load a module
+        window.early._look()
     assert "train" in window.pages and not page(window, "train").isVisible()
     assert page(window, "train").arguments == [] and window.current == "home"
     window.go("train", {"data": "x"})

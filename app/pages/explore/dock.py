@@ -4,10 +4,8 @@ from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QDockWidget,
-    QFrame,
     QHBoxLayout,
     QMenu,
-    QScrollArea,
     QToolButton,
     QWidget,
 )
@@ -17,6 +15,7 @@ from app.theme import SPACE, Role, colour
 from app.widgets import buttons
 from app.widgets.help import HelpButton, set_help
 from app.widgets.help_topics import concept
+from app.widgets.page import LateArea
 from app.widgets.text import OneLine, Text
 
 AREAS = {
@@ -41,14 +40,10 @@ class PanelDock(QDockWidget):
         self.setObjectName(described.id)
         self.setAccessibleName(described.title)
         set_help(self, described.help)
-        self.area = QScrollArea()
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.viewport().setAutoFillBackground(False)
+        self.area = LateArea()
         panel.setProperty("bare", True)
-        self.area.setWidget(panel)
-        self.setWidget(self.area)
+        self.setWidget(self.area)  # before it holds anything: it is given its style here
+        self.area.hold(panel)
         self.dockLocationChanged.connect(self._on_place)
         self.topLevelChanged.connect(lambda _: self._on_place(Qt.DockWidgetArea.NoDockWidgetArea))
         self.title = Text(described.title, "strong", wraps=False)

@@ -61,7 +61,10 @@ class ExplorePage(Page):
         self.said = OneLine("", "small")
         self.precision = PrecisionSwitch(self.study, studio.explorer, studio.settings)
         self.notice = Text("", "warn")
+        self.stack = QStackedWidget(self)  # what is large is made where it stays
+        self._whole = QWidget(self.stack)
         self.bench = Workbench(studio.settings)
+        self.bench.setParent(self._whole)  # given to its maker, it would stay a window of its own
         context = PanelContext(
             self.study,
             studio.explorer,
@@ -76,7 +79,6 @@ class ExplorePage(Page):
             self.bench.add(described, described.make(context))
         self.bench.begin(FRONT)
         self.training_bar = TrainingBar(self.study, studio.notices, self.bench)
-        self.stack = QStackedWidget()
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
         self.body.addWidget(self.stack, 1)
@@ -129,8 +131,7 @@ class ExplorePage(Page):
         first.setSpacing(2 * SPACE)
         first.addWidget(self.text, 1)
         first.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
-        bench = QWidget()
-        column = QVBoxLayout(bench)
+        column = QVBoxLayout(self._whole)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE)
         column.addLayout(first)
@@ -146,7 +147,7 @@ class ExplorePage(Page):
         column.addLayout(foot)
         column.addWidget(self.bench, 1)
         column.addWidget(self.training_bar)
-        return bench
+        return self._whole
 
     def _no_model(self) -> QWidget:
         return EmptyState(

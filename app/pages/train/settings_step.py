@@ -19,6 +19,7 @@ from app.widgets import buttons
 from app.widgets.fields import OneOf
 from app.widgets.form import LABEL_WIDTH, SpecForm
 from app.widgets.page import Card
+from app.widgets.screen import set_shown
 from app.widgets.several import ends_of
 from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
@@ -194,7 +195,7 @@ class SettingsStep(QWidget):
             _put(form, choices.training, choices.varied_in("training"))
         asked = self._task_form()
         for form in self.tasks.values():
-            form.setVisible(form is asked)
+            set_shown(form, form is asked)
         if asked is not None:
             weights = asked.fields.get("class_weights")
             if isinstance(weights, Weights):
@@ -205,20 +206,20 @@ class SettingsStep(QWidget):
             asked.hide_fields(set(asked.fields) - set(LEFT_TO_RIGHT) if causal else ())
         _put(self.features, choices.features, choices.varied_in("features"))
         self.features.hide_fields(_unused(choices.features))
-        self.features_card.setVisible(not self._pretrains())
+        set_shown(self.features_card, not self._pretrains())
         _put(self.hardware, choices.hardware, choices.varied_in("hardware"))
-        self.fine_tuning.setVisible(not self._pretrains())
-        self.pre_training.setVisible(self._pretrains())
-        self.task_card.setVisible(asked is not None)
-        self.advanced.setVisible(self.mode.choice() == 1)
+        set_shown(self.fine_tuning, not self._pretrains())
+        set_shown(self.pre_training, self._pretrains())
+        set_shown(self.task_card, asked is not None)
+        set_shown(self.advanced, self.mode.choice() == 1)
         self.quick.setChecked(choices.quick_trial)
         self.length.setText(self._length_text())
         changes = changed_by_advanced(choices)
         self.changes.setText(
             self.tr("Changed in Advanced: {0}").format("; ".join(changes)) if changes else ""
         )
-        self.changes.setVisible(bool(changes))
-        self.reset.setVisible(bool(changes))
+        set_shown(self.changes, bool(changes))
+        set_shown(self.reset, bool(changes))
         self._showing = False
 
     def _offer_metrics(self, task: TaskSpec) -> None:

@@ -41,7 +41,7 @@ class TrainPage(Page):
         self.requests = Requests(studio, self.state)
         self.bar = StepBar()
         self.bar.wanted.connect(self._on_wanted)
-        self.steps = QStackedWidget()
+        self.steps = QStackedWidget(self)  # what is large is made where it stays
         self.data = DataStep(self.state, self.requests)
         self.base_model = BaseModelStep(self.state)
         self.data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
@@ -49,9 +49,9 @@ class TrainPage(Page):
         self.base_model.get_wanted.connect(lambda: studio.go.emit("models", {"get": True}))
         self.task, self.settings = TaskStep(self.state), SettingsStep(self.state)
         self.review = ReviewStep(self.state)
-        self._settings_area = scrolling(self.settings)
+        self._settings_area = scrolling(self.settings, self.steps)
         pages = (
-            scrolling(self.task),
+            scrolling(self.task, self.steps),
             self.data,
             self.base_model,
             self._settings_area,

@@ -438,11 +438,14 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert command in printed
 
 
-def test_a_training_reads_neither_qt_nor_the_record(trained: Path) -> None:
+def test_a_training_loads_neither_qt_nor_the_record_nor_what_it_has_no_use_for(
+    trained: Path,
+) -> None:
     code = (
         "import sys; from engine.worker.__main__ import main; "
         f"code = main(['train', {str(trained)!r}]); "
-        "foreign = ('PySide6', 'sqlalchemy', 'engine.record'); "
+        "foreign = ('PySide6', 'sqlalchemy', 'engine.record', 'torch._dynamo', 'sympy',"
+        " 'torch.distributed.fsdp'); "
         "print(code, [m for m in sys.modules if m.startswith(foreign)])"
     )
     done = subprocess.run(

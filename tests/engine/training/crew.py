@@ -44,8 +44,8 @@ class Crew:
 
 
 def main() -> None:
-    import torch._dynamo  # the optimiser loads it; it takes seconds
-    import torch.distributed  # noqa: F401
+    import torch._dynamo  # ranks with sharded weights load both; it takes seconds
+    import torch.distributed.fsdp  # noqa: F401
 
     for line in sys.stdin:
         folder, ranks, stop_after = json.loads(line)

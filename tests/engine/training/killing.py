@@ -61,8 +61,6 @@ class Killer:
 
 
 def main() -> None:
-    import torch._dynamo  # noqa: F401 (the optimiser loads it; it takes seconds)
-
     from engine.runs import full_disk
     from engine.training import evaluation
     from engine.worker.train import main as work

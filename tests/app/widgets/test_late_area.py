@@ -1,0 +1,56 @@
+"""What scrolls is measured when it is shown first, and then stands as if it always had been."""
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.widgets.page import scrolling
+from app.widgets.screen import set_shown
+
+
+class Counter(QObject):
+    """Counts how often a widget is given its style."""
+
+    count = 0
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        self.count += event.type() == QEvent.Type.Polish
+        return False
+
+
+def inside(*labels: QLabel) -> QWidget:
+    made = QWidget()
+    column = QVBoxLayout(made)
+    for label in labels:
+        column.addWidget(label)
+    return made
+
+
+def test_what_scrolls_is_measured_when_it_is_shown_first(qtbot: QtBot) -> None:
+    label, counter = QLabel("some words"), Counter()
+    label.installEventFilter(counter)
+    area = scrolling(inside(label))
+    whole = inside()
+    qtbot.addWidget(whole)
+    whole.layout().addWidget(area)
+    assert counter.count == 0 and area.widget() is None
+    assert whole.isAncestorOf(label)
+    whole.show()
+    assert counter.count == 1 and label.isVisible()
+    assert area.widget() is not None and area.widget().width() == area.viewport().width()
+
+
+def test_what_is_shown_with_its_layout_is_not_laid_out_before(qtbot: QtBot) -> None:
+    one, other, counter = QLabel("one"), QLabel("other"), Counter()
+    one.installEventFilter(counter)
+    whole = inside(one, other)
+    qtbot.addWidget(whole)
+    set_shown(one, True)
+    set_shown(other, False)
+    assert counter.count == 0
+    assert other.isHidden() and other.testAttribute(Qt.WidgetAttribute.WA_WState_ExplicitShowHide)
+    whole.show()
+    assert one.isVisible() and not other.isVisible()
+    set_shown(other, True)
+    set_shown(one, False)
+    assert other.isVisible() and not one.isVisible()
