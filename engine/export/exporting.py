@@ -25,7 +25,7 @@ from engine.messages.question import Working
 from engine.messages.reports import ExportReport
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
-from engine.models.narrower import narrower
+from engine.models.narrower import narrower, pruned_heads
 from engine.models.outputs import outputs_of
 from engine.models.tf1 import write_tf1
 from engine.phrases import phrase
@@ -77,7 +77,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
         )
         with whole_folder(wanted.into) as inside:
             stage(2)
-            pruned = _write(inside, loaded, wanted, Path(aside))
+            _write(inside, loaded, wanted, Path(aside))
             stage(3)
             found, again = reload(request.model_copy(update={"folder": inside}), Path(aside))
             equal = _check_found(found, loaded, wanted)
@@ -91,7 +91,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
                 parameters=loaded.info.parameters,
                 labels=loaded.labels,
                 notes=loaded.report.remarks(),
-                pruned_heads=pruned,
+                pruned_heads=pruned_heads(loaded.network) if wanted.form == "onnx" else 0,
                 weights_equal=equal,
                 texts=tried.names,
                 sources=tried.sources,
@@ -181,9 +181,7 @@ def _request(wanted: Export, loaded: Checkpoint, tried: Examples) -> Request:
     )
 
 
-def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> int:
-    """Give how many heads were left out of a graph, because they add nothing."""
-    pruned = 0
+def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> None:
     given = (loaded.network, loaded.tokenizer, loaded.labels)
     extra = entries_of(settings_in(loaded.config))
     match wanted.form:
@@ -195,7 +193,7 @@ def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> int
             write_tf1(folder, *given)
         case "onnx":
             checkpoint.write_words(folder, *given, extra=extra)
-            network, pruned = narrower(loaded.network)
+            network = narrower(loaded.network)
             if wanted.precision == "int8":
                 whole = aside / "float32"
                 whole.mkdir()
@@ -209,7 +207,6 @@ def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> int
     else:
         made = model_card(wanted.checkpoint, wanted.form)
         (folder / CARD).write_text(made, encoding="utf-8")
-    return pruned
 
 
 def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | None:

@@ -14,22 +14,27 @@ from engine.models.network import Network
 from engine.models.rotary import Rotary
 
 
-def narrower(network: Network) -> tuple[Network, int]:
-    """A copy without these heads, and how many it lacks; the network itself where there are none.
+def narrower(network: Network) -> Network:
+    """A copy without these heads; the network itself where there are none.
 
     One head of each layer stays. Config and packed batches know one number of heads for all
     layers, so the copy is for a graph, and not for a checkpoint or for `engine.models.fast`.
     """
-    every = [module for module in network.modules() if isinstance(module, Attention)]
-    if not any(len(needed_heads(attention)) < attention.heads for attention in every):
-        return network, 0
-    made, lacking = copy.deepcopy(network), 0
-    for module in made.modules():
-        if isinstance(module, Attention):
-            needed = needed_heads(module)
-            lacking += module.heads - len(needed)
-            keep_heads(module, needed)
-    return made, lacking
+    if not pruned_heads(network):
+        return network
+    made = copy.deepcopy(network)
+    for attention in _attentions(made):
+        keep_heads(attention, needed_heads(attention))
+    return made
+
+
+def pruned_heads(network: Network) -> int:
+    """How many heads the copy lacks; those of layers that share their weights count once."""
+    return sum(one.heads - len(needed_heads(one)) for one in _attentions(network))
+
+
+def _attentions(network: Network) -> list[Attention]:
+    return [module for module in network.modules() if isinstance(module, Attention)]
 
 
 def needed_heads(attention: Attention) -> list[int]:
