@@ -1,5 +1,8 @@
-"""How long it takes from a click to the first step of a run.
+"""How long it takes to the first frame, to a page, and from a click to the first step of a run.
 
+    python benchmarks/starts.py frame WORK    from the start of the program to the first frame,
+                                              then the first visit of each page: processor seconds
+                                              of the window's thread, medians of --pairs
     python benchmarks/starts.py rows WORK     a data set of a million rows, the first time and later
     python benchmarks/starts.py click WORK    from the click in the window, with a fresh worker and
                                               with one that stands by, the starter model and base,
@@ -44,7 +47,7 @@ TICK = 5  # ms between two beats of the window's loop
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Raw)
-    parser.add_argument("what", choices=("rows", "click", "first-step"))
+    parser.add_argument("what", choices=("frame", "one-frame", "rows", "click", "first-step"))
     parser.add_argument("work", type=Path, help="a folder for what is made")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--pairs", type=int, default=3)
@@ -57,6 +60,12 @@ def main() -> None:
         first_step(work)
         return
     os.environ["BERT_STUDIO_HOME"] = str(work / "home")
+    if arguments.what == "one-frame":
+        one_frame()
+        return
+    if arguments.what == "frame":
+        frames(work, arguments.pairs)
+        return
     if arguments.what == "rows":
         many_rows(work, arguments.rows, arguments.threads)
     else:
@@ -67,6 +76,68 @@ def main() -> None:
 
 class Raw(argparse.RawDescriptionHelpFormatter):
     """The text above as it stands."""
+
+
+# ── the first frame and the first visits ─────────────────────────────────────────────────────
+
+
+def frames(work: Path, times: int) -> None:
+    """Start the program so often, each time in a new home, and print the medians."""
+    found: dict[str, list[float]] = {}
+    for _ in range(times):
+        shutil.rmtree(work / "home", ignore_errors=True)
+        command = [sys.executable, __file__, "one-frame", str(work)]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        for line in told.splitlines():
+            name, _, value = line.rpartition(" ")
+            found.setdefault(name, []).append(float(value))
+    for name, values in found.items():
+        print(f"{name}: {statistics.median(values):.2f} s ({min(values):.2f} to {max(values):.2f})")
+
+
+def one_frame() -> None:
+    """Be the program until its first frame, then visit each page, and print what each took."""
+    import gc
+
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # this and the next as app/__main__.py does
+    gc.disable()
+    from PySide6.QtCore import QEvent, QObject, QTimer
+    from PySide6.QtWidgets import QApplication
+
+    from app.shell import opening
+
+    class Watched(opening.MainWindow):
+        """Says when it was drawn and the loop had nothing left to do."""
+
+        def begin(self) -> None:
+            self.watcher = Watcher(self)
+            super().begin()
+
+    class Watcher(QObject):
+        def __init__(self, window: opening.MainWindow) -> None:
+            super().__init__(window)
+            self.window, self.is_drawn = window, False
+            window.installEventFilter(self)
+
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.Paint and not self.is_drawn:
+                self.is_drawn = True
+                QTimer.singleShot(0, self.visit)
+            return False
+
+        def visit(self) -> None:
+            print(f"first frame {time.thread_time()}")
+            for key in self.window.entries:
+                begun = time.thread_time()
+                self.window.go(key)
+                QApplication.processEvents()
+                print(f"first visit of {key} {time.thread_time() - begun}")
+            sys.stdout.flush()
+            os._exit(0)
+
+    opening.MainWindow = Watched  # type: ignore[misc]
+    opening.run_window()
 
 
 # ── what is trained ──────────────────────────────────────────────────────────────────────────

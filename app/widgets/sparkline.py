@@ -1,14 +1,17 @@
 """A curve as small as a word, for table cells and cards."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.theme import Role
+
+if TYPE_CHECKING:  # the window opens without NumPy
+    import numpy as np
 
 
 def paint_sparkline(
@@ -18,6 +21,8 @@ def paint_sparkline(
 
     The last point is a dot, so that a single value is seen as well.
     """
+    import numpy as np
+
     points = np.array(values, dtype=np.float64)  # None becomes NaN
     points[~np.isfinite(points)] = np.nan
     if not np.isfinite(points).any() or rect.width() < 4:
@@ -48,10 +53,12 @@ def paint_sparkline(
     painter.restore()
 
 
-def _thinned(points: np.ndarray, most: int) -> np.ndarray:
+def _thinned(points: "np.ndarray", most: int) -> "np.ndarray":
     """At most `most` points: the mean of each stretch, NaN where all of it is NaN."""
     if len(points) <= most:
         return points
+    import numpy as np
+
     edges = np.linspace(0, len(points), most + 1).astype(int)[:-1]
     finite = np.isfinite(points)
     totals = np.add.reduceat(np.where(finite, points, 0.0), edges)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from engine.checkpoints.tf1.checksum import crc32c, masked
 from engine.messages.events import AnyEvent, Ended, Measured
 from engine.progress import ProgressCallback
 from engine.runs.curve_files import CurveFiles, number_of
@@ -92,6 +91,8 @@ def _double(field: int, value: float) -> bytes:
 
 
 def _record(file: IO[bytes], content: bytes) -> None:
+    from engine.checkpoints.tf1.checksum import crc32c, masked  # NumPy: the window opens without
+
     length = struct.pack("<Q", len(content))
     file.write(length + struct.pack("<I", masked(crc32c(length))))
     file.write(content + struct.pack("<I", masked(crc32c(content))))

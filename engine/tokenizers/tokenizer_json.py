@@ -105,9 +105,9 @@ class TokenizerJson(Vocabulary):
     @cached_property
     def _ends(self) -> "NDArray[np.bool_]":
         """bool [V], True for tokens after which a word begins."""
-        last = [t.endswith(self.written) or t in self.unsplit for t in self.tokens]
         import numpy as np
 
+        last = [t.endswith(self.written) or t in self.unsplit for t in self.tokens]
         return np.array(last, dtype=np.bool_)
 
     def shown(self, token: str) -> str:
