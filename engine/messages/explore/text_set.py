@@ -261,8 +261,8 @@ class TextsPlaced(SetAnswer):
     labels: tuple[str, ...] = ()
     predictions: tuple[str, ...] = ()
     heights: int = Field(description="Layers and the embeddings.")
-    silhouettes: tuple[float, ...] = Field((), description="By label, at each height.")
-    neighbours: tuple[float, ...] = Field((), description="10-NN accuracy at each height.")
+    silhouettes: tuple[float, ...] = Field((), description="By label, at each layer.")
+    neighbours: tuple[float, ...] = Field((), description="10-NN accuracy at each layer.")
     silhouettes_shuffled: tuple[float, ...] = ()
     neighbours_shuffled: tuple[float, ...] = ()
 

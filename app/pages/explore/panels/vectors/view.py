@@ -261,14 +261,16 @@ class VectorsView(Panel):
             text = self.tr("Of %Ln word(s) of {0}.", "", found.vectors)
             parts = [text.format(of.name)]
             if not state.is_current:
-                parts.append(self.tr("Another word, height or texts are chosen now: Find again."))
+                parts.append(
+                    self.tr("Another word, layer or other texts are chosen now: press Find again.")
+                )
             else:
                 parts.append(self.tr("A double-click makes a text that of the page."))
             return " ".join(parts)
         if state.size is None:
-            return self.tr("Compares with every word of the texts at this height.")
+            return self.tr("Compares with every word of the texts at this layer.")
         text = self.tr(
-            "Compares with every word of the texts at this height. Their vectors are kept: "
+            "Compares with every word of the texts at this layer. Their vectors are kept: "
             "about {0}."
         )
         return text.format(size(state.size))
