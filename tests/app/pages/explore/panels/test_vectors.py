@@ -91,7 +91,7 @@ def test_which_tokens_are_nearest_to_a_word(page, explorer, wait):
         f"{answer.tokens[0].cosine:.3f}",
     )
     assert "Cosines to all 31 rows" in view.note.text()
-    assert view.title.whole() == "Nearest at height 3 to the [cat] sat on the mat"
+    assert view.title.whole() == "Nearest at layer 3 to the [cat] sat on the mat"
     view.heights.setFocus()
     view.heights.selectRow(0)
     wait(lambda: explorer.of_kind("find_tokens")[-1].height == 0)
