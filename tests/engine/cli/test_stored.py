@@ -190,8 +190,8 @@ def test_rows_of_a_part_are_those_of_results(
 @pytest.mark.parametrize(
     "lines, says",
     [
-        (["row,new_label", "99,good"], "line 2: “99” is the number of no row."),
-        (["row,new_label", "x,good"], "line 2: “x” is the number of no row."),
+        (["row,new_label", "99,good"], "line 2: no row has the number “99”."),
+        (["row,new_label", "x,good"], "line 2: no row has the number “x”."),
         (["row,new_label", "3,good", "4,fine"], "line 3: no row has the label “fine”."),
         (["row,new_label", "3,good", "3,bad"], "line 3: row 3 is also in line 2."),
         (["row,note", "3,good", "4,bad"], "there is no column “label”."),

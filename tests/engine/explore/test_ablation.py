@@ -97,7 +97,7 @@ def test_means_that_are_gone_or_of_another_model_are_named(tiny, tiny_folder, tm
         asked = FillMask(
             checkpoint=tiny_folder, text="a", heads_off=((0, 0),), head_means=tmp_path / name
         )
-        with pytest.raises(StudioError, match="not there any more"), as_asked(tiny.network, asked):
+        with pytest.raises(StudioError, match="no longer available"), as_asked(tiny.network, asked):
             pass
         none_off = asked.model_copy(update={"heads_off": ()})
         with as_asked(tiny.network, none_off):

@@ -77,7 +77,7 @@ def test_vectors_that_are_gone_or_of_other_rows_are_told(
             file.write_bytes(content)
         elif content is not None:
             np.save(file, content)
-        with pytest.raises(StudioError, match="not there any more") as raised:
+        with pytest.raises(StudioError, match="no longer available") as raised:
             find_nearest(model, asked(data, file))
         assert raised.value.advice == "Compute them again."
 

@@ -224,7 +224,10 @@ def _set(*path: str, value: object):
     [
         (_set("pre_tokenizer", value={"type": "Python"}), "has a step “Python”"),
         (_set("pre_tokenizer", value={"type": "Sequence", "pretokenizers": 5}), "damaged pre"),
-        (_set("normalizer", value={"type": "Prepend", "prepend": "x" * 101}), "long texts"),
+        (
+            _set("normalizer", value={"type": "Prepend", "prepend": "x" * 101}),
+            "a text that is too long",
+        ),
         (_set("post_processor", value={"type": "ByteLevel"}), "not a supported tokenizer"),
         (_set("model", "dropout", value=0.1), "at random"),
         (_set("model", "merges", value=7), "no list of merges"),

@@ -121,7 +121,7 @@ def test_the_network_says_whose_file_it_is_where_nothing_else_does(tmp_path):
 
 def test_another_kind_of_sentencepiece_is_refused(tmp_path):
     trained(tmp_path, "DebertaV2Tokenizer", model_type="bpe")
-    with pytest.raises(BadCheckpoint, match="no Unigram"):
+    with pytest.raises(BadCheckpoint, match="not a Unigram"):
         read_folder(tmp_path)
 
 
