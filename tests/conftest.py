@@ -176,12 +176,12 @@ def _named(process: psutil.Process) -> str:
 
 @pytest.fixture(autouse=True)
 def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A test of the window fails when the event loop was blocked for more than 300 ms."""
+    """A test of the window fails when the loop was blocked for 300 ms, each of three times."""
     if "qtbot" not in request.fixturenames:
         yield None
         return
     request.getfixturevalue("qtbot")
-    from tests.watchdog import is_off, on_guard
+    from tests.watchdog import BLOCKED, is_off, on_guard
 
     if is_off():
         yield None
@@ -192,7 +192,7 @@ def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     with on_guard(monkeypatch) as dog:
         yield dog
         blocked, dog.blocked = dog.blocked, []
-    assert not blocked, "the window's thread was blocked:\n" + "\n".join(blocked)
+    assert not blocked, f"{BLOCKED}:\n" + "\n".join(blocked)
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ from PySide6.QtGui import QPainter, QPixmap
 from pytestqt.qt_compat import qt_api
 from pytestqt.qtbot import QtBot
 
+BLOCKED = "the window's thread was blocked"  # whose errors pyproject.toml has run again
 STAT = Path("/proc/stat")
 TICK = 0.01  # s, as Linux counts there
 LIMIT = 0.3  # s; far above the few milliseconds that are wanted: several tests run at a time
