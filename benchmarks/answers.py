@@ -35,10 +35,11 @@ PEERS = PROJECT / "benchmarks" / "peers"
 OURS, THEIRS = PEERS / "studio_answers.py", PEERS / "answers.py"
 sys.path.insert(0, str(PEERS))
 
-import texts  # noqa: E402 (it stands beside the peers)
+import texts  # noqa: E402 (they stand beside the peers)
+from processor import has_bf16  # noqa: E402
 
 WIDTH, PIECES = 768, 30_522  # of base
-BYTES = {"float16": 2, "int8": 1}  # of a weight; of all others 4
+BYTES = {"float16": 2, "bfloat16": 2, "int8": 1}  # of a weight; of all others 4
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Work:
 
 EXACT, QUICK = "studio float32", "studio int8"
 ORT = ("ort float32", "ort int8")
+TRANSFORMERS = ("transformers float32", "transformers bfloat16")
 MAPS, IN_TURN = "studio float32 with maps", "studio float32 in turn"
 WORKS = {
     "words": Work(
@@ -66,7 +68,7 @@ WORKS = {
     ),
     "forward": Work("plain forward pass, 128 tokens", (EXACT,), (MAPS,), 3),
     "rows": Work(
-        "classes of {rows:,} rows, lengths as in SST-2", (EXACT, QUICK), ("transformers", *ORT), 1
+        "classes of {rows:,} rows, lengths as in SST-2", (EXACT, QUICK), (*TRANSFORMERS, *ORT), 1
     ),
     "rows-by-two": Work(
         "classes of {rows:,} rows, a batch for each of two threads", (EXACT,), (IN_TURN,), 1
@@ -129,7 +131,8 @@ def measure(
 ) -> Turns:
     """Ask all sides by turns and print the rows of a work."""
     work = WORKS[name]
-    asked = [w for w in (*work.ours, *work.peers) if not (given.exact and w.endswith(tuple(BYTES)))]
+    short = tuple(BYTES) if given.exact else () if has_bf16() else ("bfloat16",)
+    asked = [who for who in (*work.ours, *work.peers) if not who.endswith(short)]
     sides = {who: Side(who, name, folder, given, environment) for who in asked}
     found = Turns({who: [] for who in sides}, [])
     try:
@@ -243,7 +246,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--layers", type=int, default=12, help="of a network as wide as base")
-    parser.add_argument("--exact", action="store_true", help="leave out float16 and int8")
+    parser.add_argument("--exact", action="store_true", help="leave out all that is not float32")
     parser.add_argument("--rows", type=int, default=texts.ROWS, help="of the works with rows")
     parser.add_argument("--cpu", action="store_true", help="CPU time, for a busy machine")
     parser.add_argument("--work", type=Path, help="keep what is made here, for the next time")

@@ -2,7 +2,7 @@
 
     python benchmarks/peers/answers.py answer FOLDER words "ort int8"
 
-Of `rows` transformers computes in bfloat16 where the processor has it, and both sort by length.
+Of `rows` transformers computes in float32 or, where it is called so, in bfloat16; both sort.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def answerer(folder: Path, work: str, who: str, threads: int) -> Callable[[], ob
     run = model
     if who.startswith("ort"):
         run = onnx_run(model, folder / f"{name}.onnx", threads, who.endswith("int8"))
-    elif has_bf16():
+    elif who.endswith("bfloat16"):
         run = model.to(torch.bfloat16)
     if work == "words":
         return lambda: predict(tokenizer, run, texts.masked_text(folder, 16))
@@ -75,11 +75,6 @@ def classes(tokenizer: Any, run: Callable[..., Any], rows: list[str]) -> Tensor:
         with torch.inference_mode():
             found[numbers] = run(**given).logits.float().softmax(-1)
     return found
-
-
-def has_bf16() -> bool:
-    known = torch.cpu.get_capabilities()
-    return bool(known.get("amx_bf16") or known.get("avx512_bf16"))
 
 
 class Logits:
