@@ -5,7 +5,7 @@ and in their dashes. Where a value was not finite the line has a gap.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import pyqtgraph
@@ -31,7 +31,7 @@ from app.widgets.keys import sideways, within
 from app.widgets.legend import Legend
 from app.widgets.lines import Line, LineChart, figure_of_lines, whole_span
 from app.widgets.plot import Plot
-from app.widgets.series import Floats, Series
+from app.widgets.series import Floats, Series, Steps, Values
 from app.widgets.sparkline import Sparkline, paint_sparkline
 from app.widgets.text import OneLine, Text
 from engine.spreadsheet import table_text
@@ -115,7 +115,7 @@ class Curve(QWidget):
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
-    def set_series(self, name: str, steps: Sequence[float], values: Sequence[float | None]) -> None:
+    def set_series(self, name: str, steps: Steps, values: Values) -> None:
         """Show `values` over rising `steps` under `name`, in place of what was there."""
         self._series[name] = Series(steps, values)
         self._make_line(name)
@@ -126,7 +126,7 @@ class Curve(QWidget):
         self._sharp.add(name)
         self._pause.start()
 
-    def append(self, name: str, steps: Sequence[float], values: Sequence[float | None]) -> None:
+    def append(self, name: str, steps: Steps, values: Values) -> None:
         """Add points; a step that was there before takes back all from it on."""
         if name not in self._series:
             self.set_series(name, steps, values)

@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Steps = Sequence[float] | NDArray[np.int64]
+Values = Sequence[float | None] | Floats
 
 
 class Series:
     """Steps that rise, and a value for each; NaN where there was none that is finite."""
 
-    def __init__(self, steps: Sequence[float] = (), values: Sequence[float | None] = ()) -> None:
+    def __init__(self, steps: Steps = (), values: Values = ()) -> None:
         self._steps: Floats = np.empty(max(16, len(steps)))
         self._values: Floats = np.empty(max(16, len(steps)))
         self._length = 0
@@ -28,7 +30,7 @@ class Series:
     def values(self) -> Floats:
         return self._values[: self._length]
 
-    def extend(self, steps: Sequence[float], values: Sequence[float | None]) -> None:
+    def extend(self, steps: Steps, values: Values) -> None:
         """Add points in the order of their steps.
 
         A step that was there before, as after a resume, takes back all from it on.

@@ -1,7 +1,8 @@
 """Curves: one table for the points of all runs."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sqlalchemy import ForeignKey, Integer, cast, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
@@ -18,7 +19,45 @@ if TYPE_CHECKING:
     Values = NDArray[np.float64]
 
 TIE_BREAKER = "validation_loss"  # lower is better, where the scores of two steps are equal
-Point = tuple[int, float | None, str]  # step, value, status
+SLICE = 2_000  # points that are objects of Python at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A stretch of one curve."""
+
+    steps: "Steps"  # int64 [N], rising
+    values: "Values"  # float64 [N]; NaN where a value was not finite
+    not_finite: tuple[tuple[int, str], ...] = ()  # there the step, and what it was
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def finite(self) -> "Pairs":
+        """The points that are finite."""
+        if not self.not_finite:
+            return Pairs(self.steps, self.values)
+        known = self.values == self.values
+        return Pairs(self.steps[known], self.values[known])
+
+
+class Pairs(Sequence[tuple[int, float]]):
+    """Step and value of points; each pair is made when it is asked for."""
+
+    def __init__(self, steps: "Steps", values: "Values") -> None:
+        self._steps, self._values = steps, values
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, float]: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Pairs": ...
+    def __getitem__(self, place: int | slice) -> "tuple[int, float] | Pairs":
+        if isinstance(place, slice):
+            return Pairs(self._steps[place], self._values[place])
+        return int(self._steps[place]), float(self._values[place])
 
 
 class Metric(Table):
@@ -57,18 +96,9 @@ def add_metrics(session: Session, run_id: str, points: Sequence[Measured]) -> No
         session.connection().exec_driver_sql(ADD, rows)
 
 
-def curves(session: Session, run_id: str) -> dict[str, list[Point]]:
-    """All curves of a run by name.
-
-    Read by the driver alone: a row of the ORM for each point would hold Python, and with it the
-    window, ten times as long.
-    """
-    wanted = "SELECT step, value, status FROM metrics WHERE run_id = ? AND name = ? ORDER BY step"
-    found: dict[str, list[Point]] = {}
-    for name in names_of(session, run_id):
-        read: Any = session.connection().exec_driver_sql(wanted, (run_id, name)).cursor
-        found[name] = read.fetchall()
-    return found
+def curves(session: Session, run_id: str) -> dict[str, Points]:
+    """All curves of a run by name."""
+    return {name: points_of(session, run_id, name) for name in names_of(session, run_id)}
 
 
 def names_of(session: Session, run_id: str) -> list[str]:
@@ -84,23 +114,28 @@ def names_of(session: Session, run_id: str) -> list[str]:
         after = name
 
 
-def points_of(session: Session, run_id: str, name: str) -> "tuple[Steps, Values]":
-    """One curve as arrays: int64 [N] steps that rise, float64 [N]; NaN where it was not finite.
+def points_of(session: Session, run_id: str, name: str) -> Points:
+    """One curve of a run; without points where it was not measured.
 
-    For many long curves: the points are never objects of their own.
+    Read by the driver alone, slice by slice: a row of the ORM for each point would hold Python, and
+    with it the window, ten times as long, and a million points as objects take 300 MB.
     """
     import numpy as np  # the window opens without it
 
-    rows = session.connection().exec_driver_sql(
-        "SELECT step, value FROM metrics WHERE run_id = ? AND name = ? ORDER BY step",
-        (run_id, name),
-    )
-    found = rows.fetchall()
-    steps = np.fromiter((row[0] for row in found), np.int64, len(found))
-    values = np.fromiter(
-        (np.nan if row[1] is None else row[1] for row in found), np.float64, len(found)
-    )
-    return steps, values
+    of_curve = (Metric.run_id == run_id, Metric.name == name)
+    count = session.scalar(select(func.count()).select_from(Metric).where(*of_curve)) or 0
+    wanted = "SELECT step, value, status FROM metrics WHERE run_id = ? AND name = ? ORDER BY step"
+    read: Any = session.connection().exec_driver_sql(wanted, (run_id, name)).cursor
+    steps, values = np.empty(count, np.int64), np.empty(count, np.float64)
+    not_finite: list[tuple[int, str]] = []
+    end = 0
+    while end < count and (rows := read.fetchmany(min(SLICE, count - end))):
+        first, end = end, end + len(rows)
+        steps[first:end] = [row[0] for row in rows]
+        values[first:end] = [row[1] for row in rows]  # None becomes NaN
+        not_finite += [(step, status) for step, value, status in rows if value is None]
+    read.close()
+    return Points(steps[:end], values[:end], tuple(not_finite))
 
 
 def values_of(session: Session, run_id: str, name: str) -> dict[int, float | None]:

@@ -57,6 +57,11 @@ class Advice:
         return job.model_copy(update={"training": TrainingSpec.model_validate(training)})
 
 
+def curves_read(prepared: Prepared) -> tuple[str, ...]:
+    """The curves that advice is given from; all others may be as long as they like."""
+    return ("loss", "validation_loss", prepared.best_metric)
+
+
 @dataclass(frozen=True)
 class Measurements:
     """What a run has measured so far; values that were not finite are left out."""
@@ -268,7 +273,7 @@ class Advisor:
             case Prepared():
                 self._prepared = event
             case Measured(name=name, step=step, value=value):
-                if value is not None:
+                if value is not None and self._prepared and name in curves_read(self._prepared):
                     self._curves.setdefault(name, {})[step] = value
                 if name.startswith("validation_"):
                     self._was_evaluated = True

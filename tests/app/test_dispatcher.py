@@ -140,7 +140,7 @@ def test_stop_and_resume_go_on_in_one_curve(watched: Watched) -> None:
     watched.dispatcher.resume(run_id)
     watched.until(run_id, "finished")
     with watched.record.read() as session:
-        assert [step for step, _, _ in curves(session, run_id)["loss"]] == [1, 2, 3, 4, 5, 6]
+        assert curves(session, run_id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_worker_that_is_killed_is_told_and_the_others_go_on(watched: Watched) -> None:
@@ -213,7 +213,7 @@ def test_a_branch_is_copied_listed_with_its_curves_and_trained(watched: Watched)
     run = watched.until(made[0], "finished")
     assert "Learning rate 0.001 instead of 5e-5" in run.remarks[0]
     with watched.record.read() as session:
-        assert [step for step, *_ in curves(session, run.id)["loss"]] == [1, 2, 3, 4, 5, 6]
+        assert curves(session, run.id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
         saved = [(c.step, c.folder.parent.parent) for c in checkpoints_of(session, run.id)]
     assert saved == [(2, run.folder), (4, run.folder), (6, run.folder)]
 

@@ -61,7 +61,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
         assert (row.task, row.best_metric) == ("mood", "validation_errors")
         assert row.best_score is not None and row.best_step
         lowest = row.best_score
-        points = [value for _, value, _ in curves(session, row.id)["validation_errors"]]
+        points = curves(session, row.id)["validation_errors"].values.tolist()
     record.close()
     assert lowest == min(points)
     assert run_texts.score("validation_errors", lowest).endswith("% error rate")

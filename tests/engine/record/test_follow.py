@@ -22,7 +22,7 @@ from engine.messages.events import (
 )
 from engine.record.checkpoints import checkpoints_of
 from engine.record.follow import catch_up, crash, take_in
-from engine.record.metrics import curves
+from engine.record.metrics import Points, curves
 from engine.record.opening import Record
 from engine.record.runs import Run, add_run
 from engine.record.runs import run as find
@@ -40,6 +40,11 @@ PREPARED = Prepared(
     best_metric="validation_accuracy",
 )
 COLUMNS = [column.key for column in Run.__table__.columns]
+
+
+def told(found: dict[str, Points]) -> dict[str, tuple[list[tuple[int, float]], object]]:
+    """Curves, so that equal ones are equal."""
+    return {name: (list(points.finite()), points.not_finite) for name, points in found.items()}
 
 
 class Followed:
@@ -136,14 +141,14 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed: Followe
     assert len(heard) == 3 and run.remarks == ["a"]
     assert followed.catch_up() == (run, []) or followed.catch_up()[1] == []
     with followed.record.read() as session:
-        assert curves(session, "one") == {"loss": [(1, 1.0, "finite")]}
+        assert list(curves(session, "one")["loss"].finite()) == [(1, 1.0)]
 
 
 def test_the_curve_stays_when_a_run_goes_on(followed: Followed) -> None:
     followed.hear(Started(pid=1), *(measured("loss", s, s) for s in (1, 2, 3)))
     followed.hear(Started(pid=2, step=1), measured("loss", 2, 22))
     with followed.record.read() as session:
-        assert [v for _, v, _ in curves(session, "one")["loss"]] == [1, 22, 3]
+        assert curves(session, "one")["loss"].values.tolist() == [1, 22, 3]
 
 
 def test_a_history_of_many_thousand_events_is_recorded_whole(followed: Followed) -> None:
@@ -352,7 +357,7 @@ def test_events_that_come_together_say_what_they_say_one_by_one(record: Record, 
     with record.session() as session:
         one_by_one = {c: getattr(find(session, "one"), c) for c in COLUMNS}
         run = find(session, "one")
-        curve = curves(session, "one")
+        curve = told(curves(session, "one"))
         session.delete(run)
         session.flush()
         add_run(session, followed.folder, followed.folder.job(), "starting")
@@ -364,4 +369,4 @@ def test_events_that_come_together_say_what_they_say_one_by_one(record: Record, 
     assert (run.state, run.loss, run.step, run.seconds) == ("running", None, 9, 10.0)
     assert (run.paced_step, run.problem, run.stage) == (2, "", "")
     with record.session() as session:
-        assert curves(session, "one") == curve
+        assert told(curves(session, "one")) == curve

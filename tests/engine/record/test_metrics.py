@@ -23,11 +23,8 @@ def test_a_step_measured_again_replaces_the_old_value(record: Record, run_id: st
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, s) for s in (1, 2, 3)])
         add_metrics(session, run_id, [measured("loss", 2, 20), measured("loss", 2, 21)])
-        assert curves(session, run_id)["loss"] == [
-            (1, 1, "finite"),
-            (2, 21, "finite"),
-            (3, 3, "finite"),
-        ]
+        kept = curves(session, run_id)["loss"]
+    assert list(kept.finite()) == [(1, 1), (2, 21), (3, 3)] and not kept.not_finite
 
 
 def test_what_is_not_finite_is_kept_as_what_it_was(record: Record, run_id: str) -> None:
@@ -36,7 +33,8 @@ def test_what_is_not_finite_is_kept_as_what_it_was(record: Record, run_id: str) 
         add_metrics(session, run_id, [measured("loss", s, v) for s, v in enumerate(values)])
     with record.read() as session:
         kept = curves(session, run_id)["loss"]
-        assert kept == [(0, None, "nan"), (1, None, "inf"), (2, None, "-inf"), (3, 0.5, "finite")]
+        assert kept.steps.tolist() == [0, 1, 2, 3] and list(kept.finite()) == [(3, 0.5)]
+        assert kept.not_finite == ((0, "nan"), (1, "inf"), (2, "-inf"))
         assert extreme(session, run_id, "loss", highest=True) == (3, 0.5)
         assert sparkline(session, run_id, "loss") == [0.5]
 

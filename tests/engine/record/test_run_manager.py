@@ -87,7 +87,7 @@ def test_stop_saves_and_resume_goes_on_in_the_same_folder(window: Window) -> Non
     run = window.until(run_id, "finished")
     assert not run.run_folder().stop_wanted()
     with window.record.read() as session:
-        assert [step for step, _, _ in curves(session, run_id)["loss"]] == [1, 2, 3, 4, 5, 6]
+        assert curves(session, run_id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window: Window) -> None:

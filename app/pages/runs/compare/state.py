@@ -125,7 +125,7 @@ def curves_of(record: Record, run_ids: Sequence[str], name: str) -> Curves:
     """One metric of these runs; those that have not measured it are left out."""
     with record.read() as session:
         found = {run: points_of(session, run, name) for run in run_ids}
-    return Curves(name, {run: points for run, points in found.items() if len(points[0])})
+    return Curves(name, {run: (p.steps, p.values) for run, p in found.items() if len(p)})
 
 
 def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -> Floats | None:

@@ -6,9 +6,9 @@ from app import background
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from engine.messages.events import Prepared
-from engine.record.metrics import curves
+from engine.record.metrics import points_of
 from engine.record.opening import Record
-from engine.runs.advice import Advice, Measurements, advices
+from engine.runs.advice import Advice, Measurements, advices, curves_read
 from engine.runs.folder import RunFolder
 
 PAUSE_MS = 500  # after an evaluation, before its metrics are looked at together
@@ -81,9 +81,5 @@ def advice_for(record: Record, row: RunRow) -> list[Advice]:
     if prepared is None:
         return []
     with record.read() as session:
-        found = curves(session, row.id)
-    finite = {
-        name: [(step, value) for step, value, _ in points if value is not None]
-        for name, points in found.items()
-    }
-    return advices(Measurements(row.job, prepared, finite, is_over=row.state == "finished"))
+        curves = {name: points_of(session, row.id, name).finite() for name in curves_read(prepared)}
+    return advices(Measurements(row.job, prepared, curves, is_over=row.state == "finished"))

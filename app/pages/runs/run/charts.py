@@ -10,7 +10,6 @@ from app import background, theme
 from app.notices import Notices
 from app.pages.runs.run.chart_options import ChartOptions
 from app.pages.runs.run.machine_line import MachineLine
-from app.pages.runs.run.reading import Points
 from app.pages.runs.run.state import RunState
 from app.settings import Settings
 from app.theme import SPACE, Role
@@ -21,6 +20,7 @@ from app.widgets.help import set_help
 from app.widgets.page import Card
 from app.widgets.series import Floats
 from app.widgets.text import Text
+from engine.record.metrics import Points
 from engine.runs.alerts import Alert, explosions, no_improvement, spikes
 
 SMOOTHED = ("loss", "loss_mlm", "loss_nsp", "gradient_norm", "tokens_per_second")

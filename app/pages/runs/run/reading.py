@@ -1,12 +1,11 @@
 """What is read of a run off the window's thread: its curves and its log."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from app.pages.runs.rows import RunRow
 from app.translation import translated
 from engine.messages.events import Measured
-from engine.record.metrics import Point, curves
+from engine.record.metrics import Points, curves
 from engine.record.opening import Record
 from engine.runs.folder import RunFolder
 
@@ -14,40 +13,28 @@ LOG_CHARACTERS = 60_000
 LONGEST_LINE = 2_000  # characters; longer lines stop a text widget for seconds
 
 
-@dataclass(frozen=True)
-class Points:
-    """A stretch of one curve; None where a value was not finite, and there the status says how."""
-
-    steps: list[float]
-    values: list[float | None]
-    not_finite: tuple[tuple[int, str], ...] = ()
-
-
 def read_curves(record: Record, run_id: str) -> dict[str, Points]:
     with record.read() as session:
-        found = curves(session, run_id)
-    return {name: _points(points) for name, points in found.items()}
+        return curves(session, run_id)
 
 
 def points_of(measured: Sequence[Measured]) -> dict[str, Points]:
-    """What was measured, curve by curve, in the order of steps."""
-    by_name: dict[str, list[Point]] = {}
+    """What was measured, curve by curve, in the order of steps; of points with the same step the
+    last, as after a resume.
+    """
+    latest: dict[str, dict[int, Measured]] = {}
     for point in measured:
-        by_name.setdefault(point.name, []).append((point.step, point.value, point.status))
-    return {name: _points(_rising(points)) for name, points in by_name.items()}
+        latest.setdefault(point.name, {})[point.step] = point
+    return {name: _points([points[s] for s in sorted(points)]) for name, points in latest.items()}
 
 
-def _rising(points: list[Point]) -> list[Point]:
-    """The points in the order of steps; of those with the same step the last, as after a resume."""
-    latest: Mapping[int, Point] = {point[0]: point for point in points}
-    return [latest[step] for step in sorted(latest)]
+def _points(measured: Sequence[Measured]) -> Points:
+    import numpy as np  # the window opens without it
 
-
-def _points(points: Sequence[Point]) -> Points:
     return Points(
-        [float(step) for step, _, _ in points],
-        [value for _, value, _ in points],
-        tuple((step, status) for step, value, status in points if value is None),
+        np.array([point.step for point in measured], np.int64),
+        np.array([point.value for point in measured], np.float64),  # None becomes NaN
+        tuple((point.step, point.status) for point in measured if point.value is None),
     )
 
 

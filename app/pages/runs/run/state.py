@@ -4,10 +4,11 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 
 from app import background
 from app.pages.runs.rows import RunRow, read_row
-from app.pages.runs.run.reading import Points, log_of, points_of, read_curves
+from app.pages.runs.run.reading import log_of, points_of, read_curves
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages.events import Measured
+from engine.record.metrics import Points
 from engine.runs.folder import RunFolder
 
 LOG_POLL_MS = 1000  # between two readings of the log

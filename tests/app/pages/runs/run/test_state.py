@@ -5,12 +5,12 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
-from app.pages.runs.run.reading import LONGEST_LINE, Points, points_of
+from app.pages.runs.run.reading import LONGEST_LINE, points_of
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages.events import measured
-from engine.record.metrics import add_metrics
+from engine.record.metrics import Points, add_metrics
 from tests.app.pages.runs.conftest import MakeRun
 
 
@@ -39,8 +39,8 @@ def test_a_run_is_read_when_it_is_opened(
     state.open()
     qtbot.waitUntil(lambda: len(said) == 3)
     loss: Points = said["curves"]["loss"]
-    assert loss.steps == [float(step) for step in range(1, 11)]
-    assert loss.values[:4] == [2.0, 1.0, None, 0.5]
+    assert loss.steps.tolist() == list(range(1, 11))
+    assert list(loss.finite())[:3] == [(1, 2.0), (2, 1.0), (4, 0.5)]
     assert loss.not_finite == ((3, "nan"),)
     saved: list[Saved] = said["checkpoints"]
     assert [(s.step, s.best) for s in saved] == [(10, False), (5, True)]
@@ -57,19 +57,19 @@ def test_points_that_come_while_the_curves_are_read_are_not_lost(
     state = RunState(studio, runs, run_id, studio)
     heard: list[str] = []
     state.curves_read.connect(lambda _: heard.append("read"))
-    state.measured.connect(lambda found: heard.append(f"new {found['loss'].steps}"))
+    state.measured.connect(lambda found: heard.append(f"new {found['loss'].steps.tolist()}"))
     state.open()
     studio.dispatcher.measured.emit(run_id, [measured("loss", 5, 1.0), measured("loss", 6, 0.5)])
     studio.dispatcher.measured.emit("somebody", [measured("loss", 7, 1.0)])
     qtbot.waitUntil(lambda: len(heard) == 2)
-    assert heard == ["read", "new [5.0, 6.0]"]
+    assert heard == ["read", "new [5, 6]"]
     studio.dispatcher.measured.emit(run_id, [measured("loss", 7, 1.0)])
-    assert heard[2] == "new [7.0]"
+    assert heard[2] == "new [7]"
 
 
 def test_a_step_that_is_measured_again_counts_once_with_its_last_value() -> None:
     found = points_of([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
-    assert found["loss"] == Points([3.0, 4.0], [0.5, 0.4])
+    assert list(found["loss"].finite()) == [(3, 0.5), (4, 0.4)]
 
 
 def test_the_log_is_cut_where_a_line_would_stop_the_window(
