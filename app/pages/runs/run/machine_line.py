@@ -1,6 +1,7 @@
 """What the machine does while a run trains, in one line that is renewed."""
 
 import socket
+import time
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
@@ -16,6 +17,7 @@ from engine.desktop.load import GpuLoad, MachineLoad, MachineWatch
 from engine.runs.folder import RunFolder
 
 LOAD_POLL_MS = 2000  # between two looks
+FIRST_S = 0.3  # over which the first shares are measured
 
 
 class MachineLine(QWidget):
@@ -62,6 +64,9 @@ class MachineLine(QWidget):
         def work() -> tuple[MachineWatch, MachineLoad | None]:
             watch = known or MachineWatch()
             pid = worker_here(folder)
+            if pid and known is None:  # shares are those since the look before
+                watch.look(pid)
+                time.sleep(FIRST_S)
             return watch, watch.look(pid) if pid else None
 
         self._looking = background.run(self, work, self._on_looked, self._on_failed)
