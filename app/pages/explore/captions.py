@@ -57,3 +57,8 @@ def quoted(text: str) -> str:
     words = text[: MAX_QUOTE + 1].split()
     line = " ".join(w if len(w) <= MAX_WORD else f"{w[:MAX_WORD]}…" for w in words)
     return line if len(text) <= MAX_QUOTE else f"{line[:MAX_QUOTE].removesuffix('…')}…"
+
+
+def layer_title(height: int) -> str:
+    """Where vectors are taken: 0 before the first layer, else after the layer of this number."""
+    return tr("Layer {0}").format(height) if height else tr("Embeddings")

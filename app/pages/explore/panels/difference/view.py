@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.notices import Notices
+from app.pages.explore.captions import layer_title
 from app.pages.explore.head_grid import HeadGrid
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.difference.figure import (
@@ -148,7 +149,7 @@ class DifferenceView(Panel):
         if "cka" not in found or not len(found["cka"]):
             return [], []
         rows = [
-            [f"{a} – {b}" if a != b else str(a), decimal(value, DIGITS)]
+            [f"{a} – {b}" if a != b else layer_title(a), decimal(value, DIGITS)]
             for (a, b), value in zip(found["heights"].T.tolist(), found["cka"], strict=True)
         ]
         return [self.tr("Layer"), self.tr("CKA")], rows

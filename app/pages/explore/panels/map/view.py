@@ -5,6 +5,7 @@ from functools import partial
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.notices import Notices
+from app.pages.explore.captions import layer_title
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.map.figure import figure_of
 from app.pages.explore.panels.map.points import PointsView
@@ -97,7 +98,7 @@ class MapView(Panel):
         if self.height_box.count() != state.heights:
             self.height_box.clear()
             for height in range(state.heights):
-                self.height_box.addItem(self._height_name(height))
+                self.height_box.addItem(layer_title(height))
         self.height_box.setCurrentIndex(state.shown_height)
         self.height_box.setEnabled(state.pooling != "pooled")
         for box, value in (
@@ -112,9 +113,6 @@ class MapView(Panel):
         self.heights.blockSignals(False)
         self.note.setText(self._note())
         self.keep.refresh()
-
-    def _height_name(self, height: int) -> str:
-        return self.tr("Layer {0}").format(height) if height else self.tr("Embeddings")
 
     def _height_rows(self) -> tuple[list[str], list[list[str]]]:
         answer = self._state.answer
@@ -136,7 +134,7 @@ class MapView(Panel):
         )
         return header, [
             [
-                self._height_name(height),
+                layer_title(height),
                 *(f"{one:.3f}" for one in (silhouette, by_chance)),
                 *(percent(one) for one in (near, near_by_chance)),
             ]

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.notices import Notices
+from app.pages.explore.captions import layer_title
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.vectors.figure import figure_of
 from app.pages.explore.panels.vectors.state import Shown, VectorsState, around
@@ -210,7 +211,7 @@ class VectorsView(Panel):
             static = sum(height.static) / len(height.static) if height.static else None
             rows.append(
                 [
-                    self.tr("Embeddings") if not number else self.tr("Layer {0}").format(number),
+                    layer_title(number),
                     "–" if mean is None else decimal(mean, DIGITS),
                     decimal(height.random, DIGITS),
                     "–" if mean is None else decimal(mean - height.random, DIGITS),
