@@ -3,13 +3,18 @@
 Kaufman et al. 2012, “Leakage in data mining”, and Gururangan et al. 2018, “Annotation artifacts”.
 """
 
+import re
+
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Finding
+from engine.data.checks.check import Cure, Finding
 from engine.data.checks.groups import distinct
 from engine.data.checks.material import Labels, Material
+from engine.data.checks.words import NO_WORD
 from engine.data.columns.numbers import number_in
+from engine.data.columns.plain_texts import plain_text
+from engine.data.columns.words import IDEOGRAPH
 from engine.phrases import phrase
 
 PRECISION, RECALL = 0.98, 0.5  # of a word for a label
@@ -18,6 +23,7 @@ FEW_ROWS = 20  # of a label or a word, below which chance is enough
 SAMPLE = 100_000  # rows in which words are looked for
 MAX_VALUES_SHARE = 0.2  # different values by rows, above which a column is an id
 SHOWN = 5  # words
+MOST_CURED = 200_000  # rows from which a word can be removed: all of them are kept in memory
 
 
 def find(material: Material) -> list[Finding]:
@@ -77,7 +83,34 @@ def _word(material: Material, labels: Labels, word: int, label: int, precision: 
         precision=precision,
         share=share,
     )
-    return Finding("giveaways", "warning", len(rows), sentence, rows)
+    cures = _without(material, material.vocabulary[word], np.flatnonzero(has))
+    return Finding("giveaways", "warning", len(rows), sentence, rows, cures)
+
+
+def _without(material: Material, word: str, rows: NDArray[np.int64]) -> tuple[Cure, ...]:
+    """The cure that removes a word from all texts that have others, too."""
+    cells: dict[int, dict[str, str]] = {}
+    for name in material.text_columns if len(rows) <= MOST_CURED else ():
+        for row, cell in zip(rows.tolist(), material.cells(name, rows), strict=True):
+            rest = without_word(cell, word)
+            if rest != cell and any(map(str.isalnum, rest)):
+                cells.setdefault(row, {})[name] = rest
+    if not cells:
+        return ()
+    change = phrase("The word “{word}” removed from {n:,} row(s).", word=word[:40], n=len(cells))
+    return (Cure("remove", phrase("Remove the word"), change, cells=dict(sorted(cells.items()))),)
+
+
+def without_word(text: str, word: str) -> str:
+    """The text without a word, in whatever case, and without the punctuation around it.
+
+    A single ideograph is removed wherever it stands.
+    """
+    if IDEOGRAPH.fullmatch(word):
+        return text.replace(word, "")
+    parts = re.findall(r"\s*\S+", text)  # a word with the white space before it
+    kept = [part for part in parts if NO_WORD.sub("", plain_text(part)) != word]
+    return text if len(kept) == len(parts) else "".join(kept).strip()
 
 
 def _columns(material: Material, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:

@@ -8,8 +8,9 @@ import pytest
 
 from engine.data.checks import CHECKS
 from engine.data.checks.check import SEVERITIES, Finding
-from engine.data.checks.curing import apply_cures
+from engine.data.checks.curing import apply_cures, apply_named, merged
 from engine.data.checks.examining import examine
+from engine.data.checks.giveaways import without_word
 from engine.data.checks.kept import keep_findings, read_findings
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
 from engine.data.formats.lines import Cancelled
@@ -141,6 +142,46 @@ def test_a_word_that_gives_the_label_away_is_named(tmp_path):
     (found,) = of("giveaways", examine(stored(tmp_path, plain_rows() + CASES["giveaways"])))
     assert "“spoiler” gives the label “secret” away" in found.sentence
     assert found.rows.tolist() == list(range(60, 85))
+    assert found.cures[0].cells[60] == {"text": "review0"}
+
+
+@pytest.mark.parametrize(
+    "text, word, left",
+    [
+        ("Good (SPOILER), but long.", "spoiler", "Good but long."),
+        ("Spoiler: it rains\nand\tsnows", "spoiler", "it rains\nand\tsnows"),
+        ("no spoilers here ", "spoiler", "no spoilers here "),
+        ("\uff33\uff30\uff2f\uff29\uff2c\uff25\uff32 first", "spoiler", "first"),
+        ("\u6771\u4eac\u90fd", "\u4eac", "\u6771\u90fd"),
+    ],
+)
+def test_a_word_is_removed_as_the_check_reads_it(text, word, left):
+    assert without_word(text, word) == left
+
+
+def test_cures_of_different_words_of_a_text_are_all_applied(tmp_path):
+    rows = [(f"A cafÃ© &amp; review{n} spoiler hint", "secret", "train") for n in range(25)]
+    stored(tmp_path, plain_rows() + rows)
+    found = examine(open_dataset(tmp_path / "x" / "1"))
+    cures = {(one.check, cure.by) for one in found for cure in one.cures}
+    wanted = cures & {(c, by) for c in ("giveaways", "broken_texts") for by in ("remove", "repair")}
+    assert len(of("giveaways", found)) > 1 and len(wanted) == 2
+    apply_named(wanted, tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
+    (row,) = open_dataset(tmp_path / "x" / "2").take(np.array([60]), ("text",))
+    assert row == {"text": "A café &amp; review0"}
+
+
+@pytest.mark.parametrize(
+    "first, second, both",
+    [
+        ("a b d e", "a b c d", "a b d"),
+        ("x b c d e", "a b c d y", "x b c d y"),
+        ("a b c d e f", "b c d e", "b c d e f"),
+        ("a x c d e", "a y c d e", "a y c d e"),
+    ],
+)
+def test_two_changes_of_a_text_are_merged(first, second, both):
+    assert merged("a b c d e", first, second) == both
 
 
 def test_a_column_that_gives_the_label_away_is_named(tmp_path):
