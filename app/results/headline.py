@@ -1,6 +1,7 @@
 """The score of a result with its interval, and what it was measured on."""
 
 import math
+from collections.abc import Mapping
 from functools import partial
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -15,12 +16,16 @@ from app.widgets.text import OneLine, Text, tooltip
 from engine.results.intervals import Interval
 from engine.results.predictions import Predictions
 from engine.results.scores import metric_of, score_of
+from engine.results.significance import seeds_interval
 from engine.spec.task import Metric
 from engine.spec.tasks import TASKS
 
 
 class Headline(QWidget):
-    """One line that says how good the model is, and one that says of which rows."""
+    """One line that says how good the model is, and one that says of which rows.
+
+    Below them, the mean of all runs that differ in nothing but the seed, where there are several.
+    """
 
     def __init__(self, state: ResultsState) -> None:
         super().__init__()
@@ -28,18 +33,38 @@ class Headline(QWidget):
         self._times_tested = 0
         self.score = OneLine("", "title")
         self.about = Text("", "muted")
+        self.seeds = Text("", "muted", selectable=True)
+        self.seeds.hide()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SPACE)
         column.addWidget(self.score)
         column.addWidget(self.about)
+        column.addWidget(self.seeds)
         state.opened.connect(self._show)
+        state.opened.connect(self.seeds.hide)
         self._show()
 
     def set_times_tested(self, times: int) -> None:
         """How often the test rows were scored, which stands beside their score."""
         self._times_tested = times
         self._show()
+
+    def show_seeds(self, metric: Metric, scores: Mapping[int, float]) -> None:
+        """The scores of runs with several seeds, their mean and its interval; hidden for one."""
+        self.seeds.setVisible(len(scores) > 1)
+        mean = seeds_interval(list(scores.values()))
+        value = partial(value_text, metric)
+        self.seeds.setText(
+            self.tr("Mean of {0} runs (seeds {1}): {2} · 95 % interval {3}").format(
+                len(scores),
+                ", ".join(map(str, sorted(scores))),
+                value(mean.value),
+                ends_text(mean, value),
+            )
+            if len(scores) > 1
+            else ""
+        )
 
     def _show(self) -> None:
         predictions = self._state.predictions

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from app import background
 from app.results.baselines import BaselineLine
-from app.results.comparison import ComparisonCard, Other
+from app.results.comparison import ComparisonCard, Other, runs_like
 from app.results.evaluating import Evaluating, ResultsOf, times_tested
 from app.results.headline import Headline
 from app.results.model_settings import ModelSettings, SettingsChange
@@ -40,7 +40,10 @@ from engine.data.columns.words import words_of
 from engine.errors import StudioError
 from engine.results.labels import doubtful_label
 from engine.results.predictions import Predictions
+from engine.results.scores import metric_of
+from engine.results.seeds import scores_like
 from engine.results.store import Kept, kept_in
+from engine.runs.folder import RunFolder
 from engine.spec.tasks import TASKS
 
 PICTURES_WIDTH = 96 * SPACE  # px
@@ -214,6 +217,7 @@ class ResultsView(QWidget):
         error = self.state.problem
         if error is None:
             self.stack.setCurrentIndex(CONTENT)
+            self._look_for_seeds()
             other, self._other = self._other, None
             if other is not None:
                 self.comparison.compare_with(other)
@@ -222,6 +226,26 @@ class ResultsView(QWidget):
             raise error
         self.problem.text.setText(f"{error.problem} {error.advice}".strip())
         self.stack.setCurrentIndex(PROBLEM)
+
+    def _look_for_seeds(self) -> None:
+        """Show the mean of the runs that differ in nothing but the seed, where there are some."""
+        shown, record, folder = self.state.predictions, self._studio.record, self._of.folder
+        if shown is None or not shown.is_labelled:
+            return
+        metric = metric_of(shown)
+
+        def found(scores: dict[int, float]) -> None:
+            if self.state.predictions is shown:
+                self.headline.show_seeds(metric, scores)
+
+        background.run(
+            self,
+            lambda: scores_like(
+                map(RunFolder, runs_like(record, folder)), shown.facts, metric.name
+            ),
+            found,
+            self._studio.notices.show,
+        )
 
     # ── other rows ───────────────────────────────────────────────────────────────────────────
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.results.comparing import compare_seeds
+from engine.results.predictions import PredictionFacts
 from engine.results.significance import Difference
+from engine.results.store import kept_in
 from engine.runs.folder import RunFolder
 from engine.runs.groups import Aggregate, aggregate, best_metrics, outcome_of
 from engine.spec.job import JobSpec
@@ -37,6 +39,27 @@ def compare_runs(first: Sequence[RunFolder], second: Sequence[RunFolder]) -> See
     one, other = (_scores(runs, f"validation_{metric}") for runs in (first, second))
     difference, claim = compare_seeds(metric, one, other)
     return SeedsComparison(metric, (one, other), difference, claim)
+
+
+def scores_like(runs: Iterable[RunFolder], shown: PredictionFacts, metric: str) -> dict[int, float]:
+    """By seed, a metric of the best checkpoint of each run over the rows that are shown.
+
+    Runs that were not scored on these rows are left out; empty where `shown` is of none of them.
+    """
+    found: dict[int, float] = {}
+    is_there = False
+    for run in runs:
+        for kept in kept_in(run.results):
+            facts = kept.facts
+            if kept.file.parent == run.results and _rows(facts) == _rows(shown):
+                is_there = is_there or facts == shown
+                if metric in facts.metrics:
+                    found[run.job().training.seed] = facts.metrics[metric]
+    return found if is_there else {}
+
+
+def _rows(facts: PredictionFacts) -> tuple[str, str]:
+    return facts.part, facts.source
 
 
 def _metric(one: JobSpec, other: JobSpec) -> str:

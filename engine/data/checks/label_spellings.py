@@ -44,7 +44,7 @@ def _finding(labels: Labels, spellings: Sequence[Spellings], sentence: str, merg
 
 def _said(one: Spellings) -> str:
     return phrase(
-        "The labels {others} look like other spellings of “{usual}”: the model learns them as"
+        "The label “{usual}” seems to be written {others}, too: the model learns these as"
         " different classes.",
         others=_names(one),
         usual=one.usual[:60],
@@ -56,9 +56,7 @@ def _merge(one: Spellings) -> str:
 
 
 def _changed(one: Spellings) -> str:
-    return phrase(
-        "The labels {others} are “{usual}” now.", others=_names(one), usual=one.usual[:60]
-    )
+    return phrase("{others} merged into “{usual}”.", others=_names(one), usual=one.usual[:60])
 
 
 def _names(one: Spellings) -> str:

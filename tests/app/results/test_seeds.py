@@ -88,6 +88,27 @@ def test_a_comparison_says_what_may_be_claimed_over_seeds(
     ]
 
 
+def test_the_mean_over_seeds_stands_below_the_score_of_one_run(
+    studio: Studio, runs: Runs, qtbot: QtBot
+) -> None:
+    for seed, right in {1: 0.5, 2: 0.7, 3: 0.6}.items():
+        made = classified(GOLD, PREDICTED, text=TEXTS)
+        facts = made.facts.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
+        Predictions(facts, made.table).write(file_of(runs["first", seed] / "results", "validation"))
+    view = ResultsView(studio, results_of(runs["first", 2]))
+    qtbot.addWidget(view)
+    view.show()
+    qtbot.waitUntil(view.headline.seeds.isVisible)
+    assert view.headline.seeds.text() == (
+        "Mean of 3 runs (seeds 1, 2, 3): 60.0 % · 95 % interval 35.2 % to 84.8 %"
+    )
+    alone = ResultsView(studio, results_of(runs["second", 1]))
+    qtbot.addWidget(alone)
+    alone.show()
+    qtbot.waitUntil(lambda: alone.rows.model.rowCount() == 5)
+    assert not alone.headline.seeds.isVisible()
+
+
 def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(
     studio: Studio, runs: Runs, qtbot: QtBot
 ) -> None:
