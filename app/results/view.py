@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
@@ -36,6 +37,7 @@ from app.widgets.dialogs import Choice, ask
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Stack
 from app.widgets.progress import ProgressLine
+from engine.data.columns.choices import list_in
 from engine.data.columns.words import words_of
 from engine.errors import StudioError
 from engine.results.labels import doubtful_label
@@ -339,8 +341,8 @@ class ResultsView(QWidget):
         self._studio.go.emit("explore", wanted)
 
 
-def texts_of(predictions: Predictions, place: int) -> dict[str, str | None]:
-    """The text of a row and its second one, as Explore takes them."""
+def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
+    """The text of a row, its second one and its choices, as Explore takes them."""
     mapping = predictions.facts.mapping
     second = mapping.pair or mapping.beginning
 
@@ -351,7 +353,11 @@ def texts_of(predictions: Predictions, place: int) -> dict[str, str | None]:
     text = cell(mapping.text) or ""
     if mapping.tags is not None:
         text = " ".join(words_of(text))
-    return {"text": text, "pair": cell(second)}
+    found: dict[str, Any] = {"text": text, "pair": cell(second)}
+    if mapping.endings:
+        choices = tuple(cell(name) or "" for name in mapping.endings)
+        found["choices"] = (list_in(choices[0]) or ()) if len(choices) == 1 else choices
+    return found
 
 
 def _title(one: Kept) -> str:

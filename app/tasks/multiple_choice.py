@@ -57,6 +57,12 @@ class ChoicesView(PredictionView):
         self.bars.hide()
         self.note.setText(self.tr("Type at least two choices; the text above comes first."))
 
+    def show_choices(self, choices: tuple[str, ...]) -> None:
+        while len(self.lines) < len(choices):
+            self._add_line()
+        for number, line in enumerate(self.lines):
+            line.setText(choices[number] if number < len(choices) else "")
+
     def _add_line(self) -> None:
         line = QLineEdit()
         line.setMaxLength(MAX_CHARACTERS)

@@ -60,6 +60,9 @@ class PredictionView(QWidget):
     def show_nothing(self) -> None:
         """There is no prediction; only a view that asks for more than the text is shown then."""
 
+    def show_choices(self, choices: tuple[str, ...]) -> None:
+        """Show what is chosen from as if it had been typed; only of `asks_for_choices`."""
+
 
 class ReadOnlyText(QTextEdit):
     """A text that can be read and copied, as high as it is, up to a limit."""

@@ -35,6 +35,7 @@ class Study(QObject):
         head_changed: layer and head, from 0; a panel whose model has fewer takes its last.
         heads_off_changed: a head was switched off or on, or something else is in its place.
         label_changed: another class is to be explained.
+        choices_changed: a row with other choices is looked at.
         problem_changed: the sentence that says why there are no tokens, or nothing.
         model_wanted: a panel asks for the model in this folder.
         input_wanted: a panel asks to show this Input.
@@ -51,6 +52,7 @@ class Study(QObject):
     head_changed = Signal(int, int)
     heads_off_changed = Signal()
     label_changed = Signal()
+    choices_changed = Signal()
     problem_changed = Signal(str)
     model_wanted = Signal(object)
     input_wanted = Signal(object)
@@ -66,6 +68,7 @@ class Study(QObject):
         self.layer = 0
         self.head = 0
         self.label: str | None = None  # class to be explained; "": the predicted one, None: none
+        self.choices: tuple[str, ...] = ()  # of the row that is looked at, for multiple choice
         self.chosen: ChosenTexts | None = None
         self.means_of: ChosenTexts | None = None  # texts of the means in the place of heads
         self.pinned: Input | None = None  # what the second side reads, if not the same text
@@ -353,6 +356,11 @@ class Study(QObject):
         if label != self.label:
             self.label = label
             self.label_changed.emit()
+
+    def offer_choices(self, choices: tuple[str, ...]) -> None:
+        """Let a model for multiple choice choose from these, which can be edited."""
+        self.choices = choices
+        self.choices_changed.emit()
 
     def choose_texts(self, chosen: ChosenTexts | None) -> None:
         """Let panels that work on many texts work on these."""

@@ -188,7 +188,8 @@ class ExplorePage(Page):
         """Come with a model, as its folder or as {"model": folder, "text": text, "pair": text}.
 
         {"panel": id} opens a panel where it is offered, {"compare": True} a second model,
-        {"label": class} is the class whose words are shown.
+        {"label": class} is the class whose words are shown, {"choices": texts} what a model for
+        multiple choice chooses from.
         """
         given = argument if isinstance(argument, dict) else {"model": argument}
         if given.get("text") is not None:
@@ -197,6 +198,8 @@ class ExplorePage(Page):
             self.pair.set_text(given.get("pair") or "")
         if given.get("label") is not None:
             self.study.choose_label(given["label"])
+        if given.get("choices"):
+            self.study.offer_choices(tuple(given["choices"]))
         if given.get("model") is not None:
             self.choose(Path(given["model"]))
         panel = self.bench.docks.get(str(given.get("panel")))

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from app.results.comparison import Other
 from app.results.evaluating import ResultsOf
-from app.results.view import ResultsView
+from app.results.view import ResultsView, texts_of
 from app.studio import Studio
 from app.widgets.results.group_table import SHARE
 from app.widgets.results.slices import SlicesPicture
@@ -26,7 +26,7 @@ from engine.results.saved_slices import read_slices, save_slice
 from engine.results.slices import Slice
 from engine.results.store import file_of, note_look
 from engine.results.unigram import unigram
-from engine.spec.dataset import FileData
+from engine.spec.dataset import FileData, Mapping
 from engine.spec.prediction import PredictionSettings
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import question
@@ -171,6 +171,18 @@ def test_enter_opens_the_row_in_explore_with_its_model(
     assert (argument["text"], argument["pair"]) == ("poor", None)
     assert argument["panel"] == "predictions"
     assert argument["label"] == "good"  # the wrong one
+
+
+@pytest.mark.parametrize(
+    "cells", [{"a": "on a mat", "b": "on a dog"}, {"both": '["on a mat", "on a dog"]'}]
+)
+def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells: dict[str, str]) -> None:
+    columns = {name: [cell] for name, cell in cells.items()}
+    made = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
+    mapping = Mapping(text="text", label="label", endings=tuple(cells))
+    told = {"task": "multiple_choice", "mapping": mapping}
+    row = texts_of(Predictions(made.facts.model_copy(update=told), made.table), 0)
+    assert row == {"text": "The cat sat", "pair": None, "choices": ("on a mat", "on a dog")}
 
 
 def test_a_masked_token_is_opened_where_tokens_are_predicted(

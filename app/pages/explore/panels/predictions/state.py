@@ -20,9 +20,10 @@ class PredictionsState(QObject):
     def __init__(self, study: Study, explorer: Explorer, side: int = 0) -> None:
         super().__init__(study)
         self.study, self.side = study, study.both[side]
-        self.endings: tuple[str, ...] = ()  # to choose from, for multiple choice
+        self.endings = _clean(study.choices)  # to choose from, for multiple choice
         self.query = LiveQuery(study, explorer, self._question, side)
         self.query.changed.connect(self.changed)
+        study.choices_changed.connect(lambda: self.set_endings(study.choices))
 
     @property
     def answer(self) -> Predicted | None:
@@ -36,7 +37,7 @@ class PredictionsState(QObject):
 
     def set_endings(self, endings: tuple[str, ...]) -> None:
         """Choose from these; lone surrogates, which JSON cannot hold, are replaced."""
-        clean = tuple(cleaned(ending) for ending in endings)
+        clean = _clean(endings)
         if clean != self.endings:
             self.endings = clean
             self.query.ask()
@@ -54,3 +55,7 @@ class PredictionsState(QObject):
         if side.task is None or self._needs_choices(side.task):
             return None
         return side.asked(Predict, endings=self.endings, exact=self.study.is_exact)
+
+
+def _clean(endings: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(cleaned(ending) for ending in endings)

@@ -112,7 +112,12 @@ class OneSide(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.stack)
         state.changed.connect(self.show_state)
+        state.study.choices_changed.connect(self._show_choices)
         self.show_state()
+
+    def _show_choices(self) -> None:
+        for view in self.views.values():
+            view.show_choices(self._state.study.choices)
 
     def show_state(self) -> None:
         """Bring everything in line with the state."""
@@ -140,6 +145,7 @@ class OneSide(QWidget):
     def _view(self, task: str) -> PredictionView:
         if task not in self.views:
             view = self.views[task] = view_of(task)()
+            view.show_choices(self._state.endings)
             view.choices_typed.connect(self._state.set_endings)
             content = QWidget()
             column = QVBoxLayout(content)

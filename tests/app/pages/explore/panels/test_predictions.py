@@ -209,6 +209,22 @@ def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
     assert "two choices" in shown.note.text()
 
 
+def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home, explorer, wait):
+    folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
+    many = tuple(f"on mat {n}" for n in range(5))
+    page.arrive({"model": folder, "text": "the cat sat", "choices": many})
+    wait(lambda: bool(explorer.of_kind("predict")) and explorer.asked[-1].endings == many)
+    chances = ranked(("on mat 1", 0.7), ("on mat 0", 0.3))
+    answer(page, explorer, task="multiple_choice", predictions=chances)
+    shown = page.panels["predictions"].sides[0].views["multiple_choice"]
+    assert [line.text() for line in shown.lines] == list(many)
+    page.arrive({"model": folder, "text": "the cat sat", "choices": ("on a", "on the")})
+    wait(lambda: explorer.asked[-1].endings == ("on a", "on the"))
+    assert [line.text() for line in shown.lines] == ["on a", "on the", "", "", ""]
+    qtbot.keyClicks(shown.lines[1], " mat")
+    wait(lambda: explorer.asked[-1].endings == ("on a", "on the mat"))
+
+
 def test_two_models_answer_side_by_side_with_their_differences(page, home, explorer, wait):
     first = make_model(home.models / "a-first", Heads(outputs=3))
     second = make_model(home.models / "b-second", Heads(outputs=3))
