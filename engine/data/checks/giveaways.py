@@ -98,7 +98,8 @@ def _without(material: Material, word: str, rows: NDArray[np.int64]) -> tuple[Cu
     if not cells:
         return ()
     change = phrase("The word “{word}” removed from {n:,} row(s).", word=word[:40], n=len(cells))
-    return (Cure("remove", phrase("Remove the word"), change, cells=dict(sorted(cells.items()))),)
+    title, by = phrase("Remove “{word}”", word=word[:40]), f"remove-{word}"
+    return (Cure(by, title, change, cells=dict(sorted(cells.items()))),)
 
 
 def without_word(text: str, word: str) -> str:
