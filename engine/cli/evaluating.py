@@ -11,7 +11,7 @@ from engine.cli.loading import remark_loading
 from engine.cli.models import BatchSize, HowPrecise, print_precision
 from engine.cli.options import Encoding, with_options
 from engine.cli.results import slice_lines, slices_of
-from engine.cli.rows import COLUMNS, read_table
+from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, read_table
 from engine.cli.stored import needed_dataset
 from engine.errors import StudioError
 from engine.home import Home
@@ -134,7 +134,7 @@ def evaluate(
         say(f"{len(scored.predictions)} rows written to {predictions}")
 
 
-evaluate_command = with_options(evaluate, COLUMNS.parameters())
+evaluate_command = with_options(evaluate, [*COLUMNS.parameters(), *CLEANING.parameters()])
 
 
 def _named(model: Path | None) -> Path:
@@ -194,7 +194,8 @@ def _score_file(
     from engine.tasks.predicting import Predictor
     from engine.tasks.scoring import scored_rows
 
-    table = read_table(file, COLUMNS.given(given), encoding)
+    filled = given_cleaning(given).skip_empty
+    table = read_table(file, COLUMNS.given(given), encoding, filled)
     longest = numbers.get("max_length", MAX_LENGTH)
     predictor = Predictor(model, longest, numbers["batch_size"], numbers["exact"])
     origin = Origin("file", file.name, table.mapping, model.name)

@@ -80,23 +80,37 @@ class FileRows(NamedTuple):
     mapping: Mapping
 
 
-def read_table(file: Path, named: dict[str, Any], encoding: str | None = None) -> FileRows:
+def read_table(
+    file: Path,
+    named: dict[str, Any],
+    encoding: str | None = None,
+    filled: tuple[str, ...] = (),
+) -> FileRows:
     """All rows of a file by the named or recognised columns; tags come in BIO.
 
-    What was noticed in the tags is printed to stderr.
+    Rows in which one of the columns `filled` is empty are left out. How many, and what was noticed
+    in the tags, is printed to stderr.
 
-    Raises StudioError where there is no text column, or the tags are not as they should be.
+    Raises StudioError where there is no text column, a column is not there, or the tags are not as
+    they should be.
     """
     found = recognise(file, encoding=encoding)
     mapping = needed_mapping(file, found, named)
     table = read(file, found.reading)
     places = {name: place for place, name in enumerate(table.columns)}
+    for name in filled:
+        if name not in places:
+            raise MissingColumn(name, list(table.columns))
+    skipped = 0
     cells: dict[str, list[str]] = {name: [] for name in places}
     lines: list[int] = []
     tags, remarks = None, Remarks()
     if mapping.tags is not None:
         tags = TagColumn(file, found.reading, places[mapping.text], places[mapping.tags])
     for row in table:
+        if not all(row.cells[places[name]].strip() for name in filled):
+            skipped += 1
+            continue
         lines.append(row.line)
         for column, cell in zip(cells.values(), row.cells, strict=True):
             column.append(cell)
@@ -104,6 +118,8 @@ def read_table(file: Path, named: dict[str, Any], encoding: str | None = None) -
             cells[mapping.tags][-1], _ = tags.read(row, remarks)
     if not lines:
         raise BadFile(file, phrase("There are no rows in it."), phrase("Choose a file with rows."))
+    if skipped:
+        remark(str(phrase("note: {n:,} row(s) with an empty cell skipped.", n=skipped)))
     for note in (tags.note, *remarks.sentences()) if tags else ():
         if note:
             remark(f"note: {note}")

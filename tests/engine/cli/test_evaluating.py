@@ -122,6 +122,22 @@ def test_a_file_is_scored_and_its_rows_are_written(
     assert report["intervals"]["f1_macro"][0] == pytest.approx(report["f1_macro"])
 
 
+def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
+    run: RunFolder, asked: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = small.sentences(tmp_path / "new.csv", rows=12)
+    file.write_text(file.read_text(encoding="utf-8") + "a text that nobody has labelled,\n")
+    best = run.best_step()
+    assert best is not None
+    given = ("evaluate", str(file), "--model", str(run.checkpoint(best)))
+    assert main([*given]) == 1 and "1 of 13 rows have no label" in capsys.readouterr().err
+    assert main([*given, "--skip-empty", "labels"]) == 1
+    assert "no column “labels”" in capsys.readouterr().err
+    assert main([*given, "--skip-empty", "label"]) == 0
+    told = capsys.readouterr()
+    assert "1 row with an empty cell skipped" in told.err and "of 12)" in told.out
+
+
 @pytest.mark.parametrize(
     "given, problem",
     [
