@@ -5,6 +5,7 @@ from app.translation import in_language, tr
 from app.widgets import numbers
 from engine.spec.tasks import TASKS, metric_of
 
+TOKENS = "tokens"  # the curve that counts those of all batches so far
 VALIDATION = "validation_"  # how the names of metrics begin that an evaluation measures
 
 ICONS: dict[str, tuple[str, Role]] = {
@@ -61,6 +62,7 @@ def metric_title(name: str) -> str:
         "learning_rate": tr("learning rate"),
         "gradient_norm": tr("gradient norm"),
         "tokens_per_second": tr("tokens per second"),
+        TOKENS: tr("tokens seen"),
     }
     return texts.get(name, name)
 
@@ -79,6 +81,8 @@ def metric_heading(name: str) -> str:
 
 def metric_value(name: str, value: float | None) -> str:
     """Shares as per cent, all else as numbers."""
+    if name == TOKENS and value is not None:
+        return numbers.count(round(value))
     metric = metric_of(name.removeprefix(VALIDATION))
     if value is not None and metric is not None and metric.unit == "share":
         return numbers.percent(value)

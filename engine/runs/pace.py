@@ -9,39 +9,53 @@ from engine.messages.events import Measured, Started
 from engine.runs.folder import RunFolder
 
 MAX_GAP = 3600.0  # s between two measurements; in more of it the machine slept
-SPEED = "tokens_per_second"
+SPEED, TOKENS = "tokens_per_second", "tokens"
 
 
 @dataclass(frozen=True)
 class Pace:
-    """N steps that rise, int64 [N]; the seconds of training up to each, float64 [N]; the tokens."""
+    """The seconds of training up to N steps, and the tokens up to M steps; all of them rise.
+
+    `steps` is int64 [N], `seconds` float64 [N], `token_steps` int64 [M], `tokens` float64 [M].
+    """
 
     steps: NDArray[np.int64]
     seconds: NDArray[np.float64]
+    token_steps: NDArray[np.int64]
     tokens: NDArray[np.float64]
 
 
 def pace_of(run: RunFolder) -> Pace:
     """Read the events of a run. Time in which no worker lived does not count.
 
-    Tokens are the speed times the time since the measurement before: the events have no count of
-    them. What was trained again after a resume replaces what was there.
+    What was trained again after a resume replaces what was there.
     """
-    steps: list[int] = []
-    seconds: list[float] = []
-    tokens: list[float] = []
+    seconds: dict[int, float] = {}
+    tokens: dict[int, float] = {}
     before = None
     for event in run.every_event():
         if isinstance(event, Started):
             before = event.at
-        if not isinstance(event, Measured) or event.name != SPEED:
+        if not isinstance(event, Measured):
             continue
-        while steps and steps[-1] >= event.step:
-            steps.pop(), seconds.pop(), tokens.pop()
+        if event.name == TOKENS and event.value is not None:
+            _forget(tokens, event.step)
+            tokens[event.step] = event.value
+        if event.name != SPEED:
+            continue
+        _forget(seconds, event.step)
         gap = (event.at - before).total_seconds() if before is not None else 0.0
-        gap = min(max(gap, 0.0), MAX_GAP)
         before = event.at
-        steps.append(event.step)
-        seconds.append((seconds[-1] if seconds else 0.0) + gap)
-        tokens.append((tokens[-1] if tokens else 0.0) + gap * (event.value or 0.0))
-    return Pace(np.array(steps, dtype=np.int64), np.array(seconds), np.array(tokens))
+        elapsed = next(reversed(seconds.values()), 0.0)
+        seconds[event.step] = elapsed + min(max(gap, 0.0), MAX_GAP)
+    return Pace(*_arrays(seconds), *_arrays(tokens))
+
+
+def _forget(values: dict[int, float], step: int) -> None:
+    """Drop what was said of this step and of later ones."""
+    while values and next(reversed(values)) >= step:
+        values.popitem()
+
+
+def _arrays(values: dict[int, float]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    return np.array(list(values), dtype=np.int64), np.array(list(values.values()), dtype=np.float64)

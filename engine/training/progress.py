@@ -11,6 +11,7 @@ class TrainingProgress:
     """The counters of a run, as `resume/progress.json` has them."""
 
     step: int = 0
+    tokens: int = 0  # of all batches so far, without padding
     best_score: float | None = None  # the best metric at the best checkpoint
     best_loss: float | None = None  # on the validation set, at the best checkpoint
     best_step: int = 0

@@ -51,11 +51,12 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
         run.optimiser.step()
         scaler.count_good_step()
     run.optimiser.zero_grad(set_to_none=True)
-    progress.step += 1
+    tokens = given.batch.token_count  # of all ranks: each is given the whole batch
+    progress.step, progress.tokens = progress.step + 1, progress.tokens + tokens
     if len(terms) > 1:
         for name, term in terms.items():
             run.context.emit(measured(f"loss_{name}", progress.step, term))
-    return Updated(loss, norm, rate, given.batch.token_count)
+    return Updated(loss, norm, rate, tokens)
 
 
 def clip_gradients(network: Network, max_norm: float) -> Tensor:

@@ -22,7 +22,7 @@ from engine.spec.tasks import TASKS
 
 Rows = Sequence[RunRow]  # those that differ from a run only in their seed, with it
 WIDTH = 100  # px of a column of a setting or a metric, to begin with
-TRAINING_METRICS = ("loss", "learning_rate", "gradient_norm", "tokens_per_second")
+TRAINING_METRICS = ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "tokens")
 
 
 class Column(StrEnum):

@@ -31,7 +31,9 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.M
     job = small.classifying(tmp_path, dropout=0.1, steps=14)
     plain, early = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
     assert work(plain.path) == 0
-    network = set_up(RunContext(job, small.new_run(tmp_path / "other", job))).network
+    setup = set_up(RunContext(job, small.new_run(tmp_path / "other", job)))
+    network, steps = setup.network, list(batches(setup.data, 0, None))
+    tokens = [int(step.examples.lengths[step.numbers].sum()) for step in steps]
     monkeypatch.setattr(loop, "batches", lambda data, first, _: batches(data, first, network))
     stopped = False
 
@@ -45,3 +47,5 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.M
     early.clear_stop()
     assert work(early.path) == 0
     assert stopped and final(early) == final(plain) and metrics(early) == metrics(plain)
+    counted = {step: n for (name, step), n in metrics(early).items() if name == "tokens"}
+    assert counted == {step + 1: sum(tokens[: step + 1]) for step in range(14)}

@@ -200,8 +200,6 @@ class CurvesTab(QWidget):
             said.append(tr("smoothed over {0} points").format(smoothing))
         if self.together.isChecked():
             said.append(tr("mean of each group with the 95 % interval of the mean (t)"))
-        if self.axis_box.currentData() == "tokens":
-            said.append(tr("tokens from speed and time"))
         caption = f"{', '.join(said)}."
         name = f"compare-{self._curves.name}".replace("_", "-")
         return figure_of_lines(name, caption, self.view.chart, self.view.span)
@@ -276,7 +274,11 @@ def _group_name(row: RunRow, look: Look, runs: int) -> str:
 
 
 def _missing_text(missing: int) -> str:
-    return tr("%Ln run(s) without this metric.", missing) if missing > 0 else ""
+    return (
+        tr("%Ln run(s) not drawn: this metric or axis was not recorded.", missing)
+        if missing > 0
+        else ""
+    )
 
 
 def _choice(name: str) -> QComboBox:

@@ -136,11 +136,15 @@ def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -
             if not row.examples or not isinstance(batch, int | float):
                 return None
             return np.asarray(steps * (batch / row.examples), dtype=np.float64)
-        case "tokens" | "time":
+        case "tokens":
+            if pace is None or not len(pace.tokens):
+                return None
+            told, counts = np.append(0, pace.token_steps), np.append(0.0, pace.tokens)
+            return np.asarray(np.interp(steps, told, counts), dtype=np.float64)
+        case "time":
             if pace is None or not len(pace.steps):
                 return None
-            values = pace.tokens if axis == "tokens" else pace.seconds
-            return np.asarray(np.interp(steps, pace.steps, values), dtype=np.float64)
+            return np.asarray(np.interp(steps, pace.steps, pace.seconds), dtype=np.float64)
         case _:
             return steps.astype(np.float64)
 

@@ -55,6 +55,7 @@ def events_of(
         loss = math.nan if step in not_finite else 2 / step
         said.append(measured("loss", step, loss).model_copy(update={"at": at}))
         said.append(measured("tokens_per_second", step, 1000).model_copy(update={"at": at}))
+        said.append(measured("tokens", step, 900 * step).model_copy(update={"at": at}))
         if step % save_every == 0:
             said.append(
                 measured("validation_accuracy", step, 1 - 1 / step).model_copy(update={"at": at})

@@ -1,6 +1,7 @@
 """Several runs side by side: what is drawn of them, what is told, and what is kept."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,10 @@ def test_curves_stand_over_epochs_time_and_tokens(four: list[RunRow]) -> None:
     pace = pace_of(RunFolder(four[0].folder))
     np.testing.assert_array_equal(pace.steps, np.arange(1, 21))
     np.testing.assert_allclose(pace.seconds, np.arange(1, 21))  # one step in a second
-    np.testing.assert_allclose(pace.tokens, 1000.0 * np.arange(1, 21))
-    np.testing.assert_allclose(along("tokens", four[0], steps, pace), 1000.0 * steps)  # type: ignore[arg-type]
+    np.testing.assert_allclose(along("tokens", four[0], steps, pace), 900.0 * steps)  # type: ignore[arg-type]
     assert along("time", four[0], steps, None) is None
+    uncounted = replace(pace, token_steps=pace.token_steps[:0], tokens=pace.tokens[:0])
+    assert along("tokens", four[0], steps, uncounted) is None, "speed times time is no count"
 
 
 def test_the_metric_that_most_runs_have_is_shown_first(comparison: CompareView) -> None:

@@ -1,0 +1,30 @@
+"""The time and the tokens of a run, over its steps."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+
+from engine.messages import now
+from engine.messages.events import Event, Started, measured
+from engine.runs.folder import RunFolder
+from engine.runs.pace import pace_of
+from tests.engine.runs import fake_worker
+
+
+def test_what_was_trained_again_after_a_kill_counts_once(tmp_path: Path) -> None:
+    run, at = RunFolder.create(tmp_path / "run", fake_worker.job("run")), now()
+    said: list[Event] = []
+    for began, first, last in ((0, 1, 4), (5000, 3, 6)):  # killed at step 4, resumed from 2
+        said.append(Started(pid=1, at=at + timedelta(seconds=began)))
+        for step in range(first, last + 1):
+            moment = at + timedelta(seconds=began + 10 * (step - first + 1))
+            for name, value in (("tokens_per_second", 3.0), ("tokens", 70.0 * step)):
+                said.append(measured(name, step, value).model_copy(update={"at": moment}))
+    run.events_file.write_bytes(b"".join(event.line() for event in said))
+
+    pace = pace_of(run)
+    np.testing.assert_array_equal(pace.steps, np.arange(1, 7))
+    np.testing.assert_allclose(pace.seconds, 10 * np.arange(1, 7))
+    np.testing.assert_array_equal(pace.token_steps, np.arange(1, 7))
+    np.testing.assert_array_equal(pace.tokens, 70 * np.arange(1, 7))
