@@ -30,6 +30,7 @@ sys.path.insert(0, str(PROJECT))
 
 SIZE = (1280, 800)  # px
 PATIENCE = 120  # s
+BEAT = 5  # ms, at the least between two looks
 REST = 3.0  # s until all has begun that a page does by itself
 CURVES = ("loss", "validation_loss", "validation_accuracy", "learning_rate", "tokens_per_second")
 BATCH = 200  # runs written at once
@@ -242,6 +243,7 @@ def measure_page(root: Path) -> Sequence[Figure]:
         end = time.monotonic() + REST
         while time.monotonic() < end or pool.activeThreadCount():  # advice and alerts come later
             application.processEvents()
+            time.sleep(BEAT / 1000)
         plot = page.run.charts.loss.plot
         end = max(len(page.run.charts.loss.series(name)) for name in page.run.charts.loss.names())
         zoomed = _timed("zoomed", application, lambda: plot.setXRange(end / 4, end / 2))
@@ -314,11 +316,20 @@ def _timed(
     act: Callable[[], object],
     is_done: Callable[[], bool] = lambda: True,
 ) -> Figure:
-    """Milliseconds until what `act` leads to has been painted."""
+    """Milliseconds until what `act` leads to has been painted.
+
+    Between events this thread sleeps, as that of a window does: one that asked again and again
+    would take the interpreter's lock from those that read.
+    """
+    from PySide6.QtCore import QEventLoop, QTimer
+
+    sleep = QEventLoop.ProcessEventsFlag.WaitForMoreEvents
+    alarm = QTimer(interval=BEAT)
+    alarm.start()
     start, busy = time.perf_counter(), time.thread_time()
     act()
     while not is_done():
-        application.processEvents()
+        application.processEvents(sleep)
         if time.perf_counter() - start > PATIENCE:
             raise TimeoutError
     application.processEvents()

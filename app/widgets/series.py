@@ -1,6 +1,7 @@
 """The points of one curve: grown cheaply, smoothed, and told in words. No widgets."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,14 +61,10 @@ class Series:
         points = min(points, max(3, len(values) // 8))
         if points <= 1 or len(values) < 3:
             return values.copy()
-        finite = np.isfinite(values)
-        sums = np.concatenate([[0.0], np.cumsum(np.where(finite, values, 0.0))])
-        counts = np.concatenate([[0], np.cumsum(finite)])
-        at = np.arange(len(values))
-        low = np.maximum(at - points // 2, 0)
-        high = np.minimum(at + points // 2 + 1, len(values))
+        finite, half = np.isfinite(values), points // 2
+        sums = _within(np.where(finite, values, 0.0), half)
         with np.errstate(invalid="ignore", divide="ignore"):
-            means = (sums[high] - sums[low]) / (counts[high] - counts[low])
+            means = sums / _within(finite, half)
         means[~finite] = np.nan
         return np.asarray(means, dtype=np.float64)
 
@@ -80,3 +77,11 @@ class Series:
         """How many stretches have no finite value."""
         missing = np.isnan(self.values)
         return int(np.count_nonzero(missing[1:] & ~missing[:-1]) + (missing[:1].any()))
+
+
+def _within(values: NDArray[Any], half: int) -> NDArray[Any]:
+    """The sum of each value and of `half` neighbours on either side, as far as there are any."""
+    sums = np.zeros(len(values) + 2 * half + 1, np.result_type(values, np.int32))
+    np.cumsum(values, out=sums[half + 1 : half + 1 + len(values)])
+    sums[half + 1 + len(values) :] = sums[half + len(values)]
+    return sums[2 * half + 1 :] - sums[: len(values)]

@@ -138,9 +138,15 @@ def points_of(session: Session, run_id: str, name: str) -> Points:
     return Points(steps[:end], values[:end], tuple(not_finite))
 
 
-def values_of(session: Session, run_id: str, name: str) -> dict[int, float | None]:
-    """One curve of a run, by step; None where a value was not finite."""
+def values_of(
+    session: Session, run_id: str, name: str, steps: Sequence[int] | None = None
+) -> dict[int, float | None]:
+    """One curve of a run, by step, at these steps alone where some are given; None where a value
+    was not finite.
+    """
     wanted = select(Metric.step, Metric.value).where(Metric.run_id == run_id, Metric.name == name)
+    if steps is not None:
+        wanted = wanted.where(Metric.step.in_(steps))
     return {row.step: row.value for row in session.execute(wanted)}
 
 

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic_core import from_json
 from sqlalchemy import (
     URL,
     Connection,
@@ -302,7 +303,7 @@ def _settle_home(session: Session, home: Path) -> None:
 
 
 def _engine(path: Path, foreign_keys: bool = True) -> Engine:
-    engine = create_engine(URL.create("sqlite", database=str(path)))
+    engine = create_engine(URL.create("sqlite", database=str(path)), json_deserializer=from_json)
     journal = "DELETE" if drive_of(path.parent).kind == "network" else "WAL"
 
     @event.listens_for(engine, "connect")

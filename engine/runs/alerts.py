@@ -28,6 +28,7 @@ APART = 10  # values between two alerts of one kind
 IN_VAIN = 5  # evaluations without a better one
 PART = 1 / 3  # of all evaluations that these must be
 MOST_ALERTS = 20  # of one kind
+AT_ONCE = 2_000  # values that are compared with those before at once
 
 
 @dataclass(frozen=True)
@@ -92,18 +93,17 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
     finite = values[known]
     if len(finite) <= LEAST:
         return []
-    padded = np.concatenate([np.full(BEFORE, np.nan), finite])
+    padded = np.concatenate([np.full(BEFORE, np.inf), finite])
     windows = np.lib.stride_tricks.sliding_window_view(padded, BEFORE)[:-1]  # [N, BEFORE]
-    # only what stands out of the whole is looked into: medians of every window take long
-    likely = np.flatnonzero(finite > larger * np.median(finite) / 4)
-    likely = likely[likely >= LEAST]
-    if not len(likely):
-        return []
+    # only what is far above the lowest is looked into: medians of every window take long
+    likely = [
+        place
+        for first in range(LEAST, len(finite), AT_ONCE)
+        for place in _above(finite, windows, slice(first, first + AT_ONCE), larger)
+    ]
     found: list[tuple[int, float]] = []
-    for place in likely.tolist():
+    for place in likely:
         window = windows[place][np.isfinite(windows[place])]
-        if finite[place] <= larger * window.min():
-            continue
         middle = float(np.median(window))
         spread = TO_SD * float(np.median(np.abs(window - middle)))
         is_far = finite[place] - middle > far * max(spread, 1e-12)
@@ -114,3 +114,9 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
             if len(found) == MOST_ALERTS:
                 break
     return [(int(known[place]), times) for place, times in found]
+
+
+def _above(finite: Values, windows: Values, some: slice, times: float) -> list[int]:
+    """The places in `some` of values of more than `times` the lowest of their windows."""
+    above = finite[some] > times * windows[some].min(axis=1)
+    return [some.start + place for place in np.flatnonzero(above).tolist()]

@@ -1,5 +1,6 @@
 """All runs as they stand, and what can be done with each. No widgets."""
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,8 @@ translate = QCoreApplication.translate
 READ_DELAY_MS = 200  # in which changes of runs are read together
 SPARK_DELAY_MS = 30  # in which the curves that are drawn are asked for together
 MOST_SPARKS = 60  # rows that are on a screen
+ROWS_AT_ONCE = 50  # whose jobs are taken apart before the window's thread may have its turn
+TURN_SECONDS = 0.002
 
 
 class RunsState(QObject):
@@ -110,7 +113,7 @@ class RunsState(QObject):
         self.rows = {row.id: row for row in rows}
         self.is_listed = True
         self.listed.emit()
-        background.run(self, lambda: [row.fields for row in rows], lambda _: None)
+        background.run(self, lambda: _take_apart(rows), lambda _: None)
 
     # ── what is read of them when it is wanted ───────────────────────────────────────────────
 
@@ -379,3 +382,15 @@ def _cured(folder: Path, cure: Named) -> Path:
             translate("Runs", "Add rows with the labels that are named."),
         )
     return into
+
+
+def _take_apart(rows: Sequence[RunRow]) -> None:
+    """Read the settings of all jobs, so that a filter need not wait for them.
+
+    With pauses: this work gives up the interpreter's lock only by the clock, every 5 ms, and the
+    window's thread needs it hundreds of times to paint the table.
+    """
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        for row in rows[first : first + ROWS_AT_ONCE]:
+            _ = row.fields
+        time.sleep(TURN_SECONDS)

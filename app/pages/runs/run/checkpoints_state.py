@@ -160,8 +160,9 @@ def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
         found = list(checkpoints_of(session, run_id))
         run = find(session, run_id)
         plan = _plan(run)
-        scores = values_of(session, run_id, run.best_metric if run else "")
-        losses = values_of(session, run_id, TIE_BREAKER)
+        steps = [c.step for c in found]
+        scores = values_of(session, run_id, run.best_metric if run else "", steps)
+        losses = values_of(session, run_id, TIE_BREAKER, steps)
     best = next((c.step for c in found if c.best), -1)
     reasons = reasons_to_keep((c.step for c in found), best, plan) if plan else {}
     return [
