@@ -29,6 +29,7 @@ class EarlyWorks(QObject):
         super().__init__(parent)
         self._works = works
         self._seen: tuple[QPoint, QWidget | None] | None = None
+        self.is_over = False  # whether all works are done
         self._timer = QTimer(self)
         self._timer.setInterval(LOOK_INTERVAL_MS)
         self._timer.timeout.connect(self._look)
@@ -51,6 +52,7 @@ class EarlyWorks(QObject):
             work = next(self._works, None)
             if work is None:
                 self._timer.stop()
+                self.is_over = True
                 return
             work()
 

@@ -30,6 +30,7 @@ from app.news import RunNews
 from app.palette import Palette
 from app.running import RunningRun
 from app.running_texts import activity_of
+from app.shell.garbage import keep_what_is_there
 from app.studio import Studio
 from app.translation import in_language, marked
 from app.widgets.banners import WithBanners
@@ -290,6 +291,7 @@ class MainWindow(QMainWindow):
             if key in self.entries:
                 yield from loading(*packages)
                 yield partial(self._make_early, key)
+        yield keep_what_is_there
 
     def _make_early(self, key: str) -> None:
         """Make a page that is not shown yet; the first visit then shows it at once."""

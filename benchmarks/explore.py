@@ -144,7 +144,9 @@ class Bench:
         self.window.go("explore", {"model": str(base), "text": SENTENCE})
         self.page: Any = self.window.pages["explore"]
         self.until(lambda: self.page.study.checkpoint == base and self.page.study.is_settled)
-        self.held = (0.0, 0.0)  # the window is open
+        self.window.setFocus()  # nobody types: all pages are made now
+        self.until(lambda: self.window.early.is_over)
+        self.held, self.latest = (0.0, 0.0), 0.0  # the window is open
 
     def until(self, ready: Callable[[], Any]) -> None:
         """Let the window live until `ready`."""
@@ -348,8 +350,9 @@ def switching(bench: Bench, inputs: int) -> None:
         there = Qt.Key.Key_Down if number % 2 == 0 else Qt.Key.Key_Up
         QTest.keyClick(page.overview.wall, there)
 
-    def share(number: int) -> None:
-        page.filters.threshold.setValue(1 + number % 5)  # few enough for each to draw other lines
+    def share(_: int) -> None:
+        slider = page.filters.threshold
+        slider.setValue(1 + slider.value() % 5)  # few enough for each to draw other lines
 
     def hover(number: int) -> None:
         row = 3 + number % 20

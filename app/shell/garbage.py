@@ -35,3 +35,14 @@ class Collector(QObject):
         if not full[0]:
             return
         gc.collect(2 if full[1] and full[2] else 1 if full[1] else 0)
+
+
+def keep_what_is_there() -> None:
+    """Free what can be freed, and never look at the rest again.
+
+    For a moment in which nobody does anything: all pages and modules stay, and to go through them
+    holds the window for a fifteenth of a second whenever the older objects have their turn.
+    """
+    if not gc.isenabled():  # a Collector has taken over
+        gc.collect()
+        gc.freeze()

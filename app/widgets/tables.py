@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QTableView
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()  # the parent of all rows of a flat model
+MEASURED_ROWS = 30  # beside those in sight, for the width of a column; Qt's 1,000 hold the window
 
 
 def dress(table: QTableView, name: str) -> None:
@@ -27,6 +28,7 @@ def dress(table: QTableView, name: str) -> None:
     table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
     left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     table.horizontalHeader().setDefaultAlignment(left)
+    table.horizontalHeader().setResizeContentsPrecision(MEASURED_ROWS)
     table.setCornerButtonEnabled(False)
     corner = table.findChild(QAbstractButton)
     if isinstance(corner, QAbstractButton):

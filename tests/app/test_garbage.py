@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QObject, QTimer
 from pytestqt.qtbot import QtBot
 
-from app.shell.garbage import Collector
+from app.shell.garbage import Collector, keep_what_is_there
 
 
 @pytest.fixture
@@ -45,3 +45,20 @@ def test_circles_are_freed_on_the_windows_thread_only(collector: Collector, qtbo
     qtbot.waitUntil(lambda: bool(Circle.freed_in))
     assert set(Circle.freed_in) == {threading.get_ident()}
     assert len(keep) == 2_000
+
+
+def test_what_is_there_is_gone_through_once_and_then_no_more(collector: Collector) -> None:
+    Circle.freed_in.clear()
+    Circle()
+    keep, kept = [[i] for i in range(2_000)], gc.get_freeze_count()
+    keep_what_is_there()
+    assert Circle.freed_in == [threading.get_ident()]
+    assert gc.get_freeze_count() >= kept + len(keep)
+    gc.unfreeze()
+
+
+def test_python_is_left_alone_where_it_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "isenabled", lambda: True)
+    kept = gc.get_freeze_count()
+    keep_what_is_there()
+    assert gc.get_freeze_count() == kept

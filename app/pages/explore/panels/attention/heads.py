@@ -391,6 +391,7 @@ class HeadsTable(QWidget):
         column.addWidget(self.table, 1)
         column.addWidget(self.note)
         self._is_following = False
+        self._fitted: tuple[str, ...] = ()  # the columns whose widths are right
         self.rows.modelReset.connect(self._on_reset)
         self.rows.layoutChanged.connect(self._follow)
         self.table.selectionModel().currentRowChanged.connect(self._on_current)
@@ -408,7 +409,11 @@ class HeadsTable(QWidget):
         header.blockSignals(True)
         header.setSortIndicator(*self.rows._sorted)
         header.blockSignals(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        if self.rows.keys != self._fitted:  # measured at each reset they would take 0.3 s
+            self._fitted = self.rows.keys
+            header.resizeSections(QHeaderView.ResizeMode.ResizeToContents)
+        width = max(header.sectionSize(PATTERN), self.table.sizeHintForColumn(PATTERN))
+        header.resizeSection(PATTERN, width)
         self._follow()
         self._say()
 
