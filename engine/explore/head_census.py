@@ -31,6 +31,7 @@ FAR = 10  # words to each side of a word in which its head is looked for at a fi
 MAX_TAGS = 20  # the most frequent ones
 RESAMPLES, SEED = 500, 7
 HEADS = "head"  # the column of CoNLL-U
+NO_TAGS = ("O", "_")  # of a word that is in no span, and an empty cell of CoNLL-U
 
 
 class Words(NamedTuple):
@@ -282,6 +283,6 @@ def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
 
 
 def frequent_tags(words: Sequence[Words]) -> list[str]:
-    """The most frequent tags, without “O”, the one of all words that are in no span."""
-    counts = Counter(tag for one in words for tag in one.tags if tag != "O")
+    """The most frequent tags, without those that say nothing of a word."""
+    counts = Counter(tag for one in words for tag in one.tags if tag not in NO_TAGS)
     return [tag for tag, _ in counts.most_common(MAX_TAGS)]

@@ -4,6 +4,10 @@ A page is measured as it stands in the window: what scrolls as a whole, what can
 pointed at, and how much of the height is neither text nor numbers nor picture.
 """
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRect
@@ -24,6 +28,7 @@ from tests.engine.models.small import tokenizer
 STATUS = 36  # px of the status bar
 WINDOWS = ((1100, 700), (1280, 800), (1920, 1080))
 EVERY = [panel() for panel in PANELS]
+TWICE = "at_twice_*"  # of what a test starts in a program of its own
 TEXT, PAIR = "the cat sat on the mat", "a dog sat on unhappy cats"
 LONG = "the cat sat on a mat . " * 80
 CASES = {
@@ -81,9 +86,14 @@ def look(page, explorer, wait, panel, text, pair, other):
     wait(lambda: page.study.is_settled and page.study.text == text[:10_000])
     page.study.toggle_mask(2)
     page.study.pick(2)
+    show(page, explorer, wait, panel)
+
+
+def show(page, explorer, wait, panel, asked=0):
+    """Bring a panel to the front; the questions from the number `asked` on are answered."""
+    page.bench.set_offered(panel, True)
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_seen(panel))
-    asked = 0
     while asked < len(explorer.asked):
         question = explorer.asked[asked]
         asked += 1
@@ -125,25 +135,54 @@ def test_no_panel_scrolls_as_a_whole_and_little_is_chrome(
 ):
     text, pair, is_compared = CASES[case]
     key = described.id
-    page.bench.set_offered(key, True)
     look(page, explorer, wait, key, text, pair, other if is_compared else None)
-    view, dock = page.panels[key], page.bench.docks[key]
     for size in WINDOWS:
-        fit(page, size)
-        bars = dock.area.verticalScrollBar(), dock.area.horizontalScrollBar()
-        assert [bar.maximum() for bar in bars] == [0, 0], f"{size}: the panel scrolls"
-        shown = content(page, key)
-        assert place(page, dock.area).contains(place(page, shown)), f"{size}: the panel is cut"
-        inputs = (
-            *(page.text, page.pair, page.strip_area, page.notice),
-            *(page.comparison.said, page.comparison.strip_area),
-        )
-        seen = [place(page, each) for each in inputs if each.isVisible()]
-        used = max(each.bottom() for each in seen) - min(each.top() for each in seen)
-        chrome = page.height() - used - shown.height()
-        assert chrome < size[1] / 3, f"{size}: {chrome} px are chrome"
-        if key == "attention":
-            assert_read_above_the_pictures(page, view, dock)
+        assert_fits(page, key, size)
+
+
+def test_panels_fit_at_twice_the_pixels_in_both_themes() -> None:
+    """In a program of its own: Qt reads the factor once, when it starts."""
+    chosen = [f"{__file__}::{at_twice_the_pixels.__name__}", "-o", f"python_functions={TWICE}"]
+    quiet = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", *chosen, *quiet],
+        env=os.environ | {"TEST_SCALE": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-4000:]
+
+
+def at_twice_the_pixels(page, explorer, other, wait, looks) -> None:
+    assert page.devicePixelRatioF() == 2
+    look(page, explorer, wait, "attention", TEXT, None, other)
+    for theme in ("light", "dark"):
+        looks(theme)
+        for described in EVERY:
+            show(page, explorer, wait, described.id, len(explorer.asked))
+            assert_fits(page, described.id, WINDOWS[0])
+        page.bench.docks["history"].hide()  # it stands beside the others
+
+
+def assert_fits(page, key, size):
+    """A panel that is shown, in a window of this size."""
+    view, dock = page.panels[key], page.bench.docks[key]
+    fit(page, size)
+    bars = dock.area.verticalScrollBar(), dock.area.horizontalScrollBar()
+    assert [bar.maximum() for bar in bars] == [0, 0], f"{key}, {size}: the panel scrolls"
+    shown = content(page, key)
+    assert place(page, dock.area).contains(place(page, shown)), f"{key}, {size}: it is cut"
+    inputs = (
+        *(page.text, page.pair, page.strip_area, page.notice),
+        *(page.comparison.said, page.comparison.strip_area),
+    )
+    seen = [place(page, each) for each in inputs if each.isVisible()]
+    used = max(each.bottom() for each in seen) - min(each.top() for each in seen)
+    chrome = page.height() - used - shown.height()
+    assert chrome < size[1] / 3, f"{key}, {size}: {chrome} px are chrome"
+    if key == "attention":
+        assert_read_above_the_pictures(page, view, dock)
 
 
 def fit(page, size):

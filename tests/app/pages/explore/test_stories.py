@@ -17,12 +17,15 @@ from app.library import describe_model
 from app.pages.explore.panels.texts.table import LOSS, TEXT
 from app.pages.explore.view import ExplorePage
 from app.widgets.navigation import WIDTH
+from engine.data.datasets.store import import_dataset
+from engine.data.formats.reading import recognise
 from engine.explore.word_vectors import compare
 from engine.messages.explore.word_vectors import CompareWord
 from engine.models.checkpoint import load, write
 from engine.models.heads import Heads
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot
+from engine.spec.dataset import Split
 from tests.app.pages.explore.conftest import make_model
 from tests.app.pages.explore.test_over_training import made  # noqa: F401  # a run with snapshots
 
@@ -164,6 +167,50 @@ def test_does_it_do_so_in_my_texts(hand):
         means.argmax(), means.shape
     )
     assert "(95 %:" in view.note.text() and f"of {len(TEXTS)} text(s)" in view.note.text()
+
+
+def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp_path):
+    """Its column HEAD has the antecedent of a word, 0 where there is none."""
+    row = "{}\t{}\t_\t{}\t_\t_\t{}\t_\t_\t_\n"
+    words = ("a", "dog", "sat", "on", "the", "mat", "unhappy")
+    file = tmp_path / "mine.conllu"
+    file.write_text(
+        "\n".join(
+            "".join(row.format(n + 1, words[(n + k) % 7], "_", 2 * (n == 4)) for n in range(6))
+            for k in range(6)
+        )
+        + "\n",
+        encoding="utf-8",
+    )
+    found = recognise(file)
+    import_dataset(
+        "mine",
+        {"all": file},
+        found.reading,
+        found.mapping,
+        Split(validation=0, test=0),
+        home.datasets / "mine" / "1",
+    )
+    view = hand.panel("texts")
+    hand.until(lambda: view.source.count() == 2)
+    hand.actions += 1
+    view.source.setFocus()
+    QTest.keyClick(view.source, Qt.Key.Key_Down)
+    study = hand.page.study
+    hand.until(lambda: study.chosen is not None and study.chosen.count == 6)
+    view = hand.panel("heads")
+    hand.click(view.bar.run)
+    hand.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
+    header, section = view.table.horizontalHeader(), view.rows.section_of("head dependent")
+    seen = header.sectionViewportPosition(section) + header.sectionSize(section)
+    assert seen <= header.viewport().width(), "it is in sight without scrolling"
+    hand.header(view.table, section)
+    hand.row(view.table, 0)
+    right = view._state.ends("head dependent")[0]
+    assert not any(key.startswith("tag ") for key in view._state.keys), "no word has a tag"
+    assert (study.layer, study.head) == view.rows.order[0]
+    assert right[study.layer, study.head] == right.max()
+    assert "the best fixed offset, -3, has" in view.note.text()
 
 
 def test_what_happens_if_it_is_switched_off(hand):

@@ -33,6 +33,7 @@ from engine.regular_file import regular
 
 Method = Literal["patterns", "importance", "each", "prune"]
 OFFSET, SHARE = "offset", "offset_share"
+TO_HEAD, FROM_HEAD = "head dependent", "head governor"
 IMPORTANCE, LOSS_OFF, PRUNED = "importance", "loss off", "pruned round"
 DIGITS = 3
 MAX_FALL = 0.01  # of the figure, at first
@@ -74,8 +75,9 @@ class HeadsState(QObject):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns of numbers, first those that somebody asked for last or that name a head."""
-        asked = (PRUNED, LOSS_OFF, IMPORTANCE, SHARE)
+        """The columns of numbers, first those that somebody asked for last or that name a head,
+        and those that the texts have a column for."""
+        asked = (PRUNED, LOSS_OFF, IMPORTANCE, SHARE, TO_HEAD, FROM_HEAD)
         front = [key for key in asked if key in self._columns]
         return (*front, *(key for key in self._columns if key not in (*front, OFFSET)))
 
@@ -184,9 +186,9 @@ class HeadsState(QObject):
             return self.tr("Loss without it")
         if key == PRUNED:
             return self.tr("Pruned in round")
-        if key == "head dependent":
+        if key == TO_HEAD:
             return self.tr("Word → its head")
-        if key == "head governor":
+        if key == FROM_HEAD:
             return self.tr("Head → its word")
         return self.tr("Lift {0}").format(key.removeprefix("tag "))
 
@@ -202,10 +204,10 @@ class HeadsState(QObject):
             return self.tr("By how much the mean loss grows when the head is switched off")
         if key == PRUNED:
             return self.tr("The round in which the head was pruned; the others are kept")
-        if key == "head dependent":
-            text = self.tr("Share of the words whose largest weight is at their syntactic head")
-        elif key == "head governor":
-            text = self.tr("Share of the words of which the head has the largest weight")
+        if key == TO_HEAD:
+            text = self.tr("Share of the words whose largest weight is at their head in the file")
+        elif key == FROM_HEAD:
+            text = self.tr("Share of the words to which their head in the file gives most weight")
         else:
             return self.tr("Attention to this tag over the share of the tokens that have it")
         fixed = self.counted.fixed if self.counted is not None else None
