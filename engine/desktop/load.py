@@ -65,14 +65,14 @@ class MachineWatch:
     def __init__(self) -> None:
         self._seen: dict[int, psutil.Process] = {}
         self._has_gpu = shutil.which("nvidia-smi") is not None
-        psutil.cpu_percent()
+        self._times = _processor_times()
 
     def look(self, pid: int) -> MachineLoad:
         """`pid`: of the process that leads the run. May take a second where GPUs are asked."""
         memory = psutil.virtual_memory()
         processes = list(self._processes(pid))
         return MachineLoad(
-            processors=psutil.cpu_percent() / 100,
+            processors=self._processors(),
             run_processors=_sum(map(_processors, processes)),
             memory=memory.total - memory.available,
             memory_total=memory.total,
@@ -80,6 +80,14 @@ class MachineWatch:
             temperature=processor_temperature(),
             gpus=tuple(gpu_loads()) if self._has_gpu else (),
         )
+
+    def _processors(self) -> float:
+        """By our own count: psutil's begins anew in each thread that asks."""
+        (idle, total), (idle_before, before) = _processor_times(), self._times
+        self._times = idle, total
+        if total <= before:
+            return 0.0
+        return min(1.0, max(0.0, 1 - (idle - idle_before) / (total - before)))
 
     def _processes(self, pid: int) -> Iterator[psutil.Process]:
         """The leading process and its children; of those known from before the same objects."""
@@ -90,6 +98,13 @@ class MachineWatch:
             now = []
         self._seen = {one.pid: self._seen.get(one.pid, one) for one in now}
         yield from self._seen.values()
+
+
+def _processor_times() -> tuple[float, float]:
+    """Seconds in which the processors did nothing, and all seconds, since the system started."""
+    times = psutil.cpu_times()
+    guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # in user, too
+    return times.idle + getattr(times, "iowait", 0.0), sum(times) - guests
 
 
 def _processors(process: psutil.Process) -> float | None:

@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -31,6 +33,14 @@ def test_processors_and_memory_are_those_of_a_process_and_its_children() -> None
     assert own.run_memory is not None and own.run_memory > found.run_memory, "with its children"
     assert found.run_processors is not None and 0 < found.run_processors <= 1.1
     assert 0 <= found.processors <= 1 and 0 < found.memory < found.memory_total
+
+
+def test_the_share_of_the_machine_is_known_to_whichever_thread_looks() -> None:
+    watch, began = MachineWatch(), time.process_time()
+    while time.process_time() < began + 0.1:
+        pass
+    with ThreadPoolExecutor(1) as another:
+        assert 0 < another.submit(watch.look, os.getpid()).result().processors <= 1
 
 
 def test_of_a_process_that_is_gone_the_machine_alone_is_told() -> None:
