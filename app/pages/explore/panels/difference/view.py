@@ -94,6 +94,7 @@ class DifferenceView(Panel):
         middle.setSpacing(SPACE)
         middle.addLayout(alike)
         middle.addWidget(self.layers, 1)
+        self.layers.setMinimumWidth(46 * SPACE)  # for “Embeddings” in full
         changed = QHBoxLayout()
         title = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
         changed.addWidget(title, 1)
