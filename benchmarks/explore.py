@@ -1,6 +1,6 @@
 """How fluent Explore is: BERT-base with random weights, in a real window on a virtual screen.
 
-    python benchmarks/explore.py [--inputs 50] [--work FOLDER] [--texts | --all]
+    python benchmarks/explore.py [--inputs 50] [--work FOLDER] [--texts | --training | --all]
 
 `--all` has every row, those over many texts and those of the steps of a training too. Prints a
 table with medians. Keys and mouse moves are events of the window; times end when what they
@@ -26,6 +26,7 @@ sys.path.insert(0, str(PROJECT))
 
 from benchmarks.explore_heads import attributions, of_heads  # noqa: E402
 from benchmarks.explore_texts import over_texts  # noqa: E402
+from benchmarks.explore_training import steps_of_training  # noqa: E402
 
 SIZE = (1400, 900)
 PATIENCE = 120  # s for one answer
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--inputs", type=int, default=50, help="of which the medians are")
     parser.add_argument("--work", type=Path, help="a folder that keeps the checkpoint")
     parser.add_argument("--texts", action="store_true", help="the rows over many texts, minutes")
+    parser.add_argument("--training", action="store_true", help="the rows of steps of a training")
     parser.add_argument("--all", action="store_true", help="all rows, up to half an hour")
     parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -54,9 +56,7 @@ def main() -> None:
             made = [sys.executable, __file__, "--make", str(base)]
             subprocess.run(made, check=True)
         with screen():
-            measure(base, Path(temporary) / "home", arguments)
-    if arguments.all:
-        subprocess.run([sys.executable, str(Path(__file__).with_name("snapshots.py"))], check=True)
+            measure(base, Path(temporary), arguments)
 
 
 def make_base(folder: Path) -> None:
@@ -192,15 +192,18 @@ def _watcher(painted: dict[Any, int]) -> Any:
     return Watcher()
 
 
-def measure(base: Path, home: Path, asked: argparse.Namespace) -> None:
-    bench = Bench(base, home)
-    if asked.all or not asked.texts:
+def measure(base: Path, temporary: Path, asked: argparse.Namespace) -> None:
+    """The rows that are asked for. `temporary` has room for the home and for runs."""
+    bench = Bench(base, temporary / "home")
+    if asked.all or not (asked.texts or asked.training):
         typing(bench, asked.inputs)
         of_heads(bench, asked.inputs, sentence)
         attributions(bench, asked.inputs, sentence)
     if asked.all or asked.texts:
         over_texts(bench)
     memory(bench)
+    if asked.all or asked.training:
+        steps_of_training(bench, temporary / "runs", sentence)
     wall, busy = (1000 * seconds for seconds in bench.held)
     held = f"{wall:.0f} ms, of which the processor {busy:.0f}"
     bench.row("longest turn of events of the window", held, "≤ 50 ms")
