@@ -1,10 +1,14 @@
 """JSON documents: all rows in one value, as programs write tables that they hold in memory."""
 
 import json
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from engine.data.columns.names import split_named
+from engine.data.formats.archives import file_of, name_of, place_of
+from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.json_rows import rows_of
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, numbered_columns, unique_names
@@ -17,6 +21,8 @@ from engine.spec.dataset import Reading
 ADVICE = phrase(
     "Use a list of objects, an object with a list for each column, or one JSON object in each line."
 )
+SHOWN_LISTS = 10
+LIST_KEY = re.compile(r'"([^"\\]{1,40})"\s*:\s*\[')
 Object = dict[str, Any]
 
 
@@ -25,18 +31,23 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
     The rows are a list of objects, which may stand under a key of an object; or columns: a list for
     each of them, or an object with an index; or a list of texts, or of lists as long as one
-    another. Rows are numbered from 1.
+    another. Rows are numbered from 1. Of a document with a list for each split, the path names one
+    below the file: `data.json/train`.
 
     Raises:
-        BadFile: where it is no JSON, or none of these.
+        BadFile: where it is no JSON, none of these, or has splits of which none is named.
         Cancelled: as `Lines` does.
     """
     document = read_document(lines, ADVICE, keeps_digits=True)
-    if splits := _splits(document):
+    if wanted := place_of(lines.path).sheet:
+        document = _named_list(document, wanted, file_of(lines.path))
+    elif splits := _splits(document):
         raise BadFile(
             lines.path,
             phrase("its lists {names} are splits of a data set.", names=", ".join(splits)),
-            phrase("Save each of them as a file of its own."),
+            phrase(
+                "Choose one of them, such as {example}.", example=f"{lines.path.name}/{splits[0]}"
+            ),
         )
     items = _items(document)
     if items is None:
@@ -44,6 +55,42 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     keys = dict.fromkeys(key for item in items for key in item)
     columns = unique_names(keys, lines, remarks)
     return Content(columns, rows_of(lines.path, enumerate(items, 1), tuple(keys), remarks))
+
+
+def lists_of_splits(path: Path) -> list[str]:
+    """The keys of a document that has a list for each split of a data set; none of any other file.
+
+    Nor of one that cannot be read: whoever reads it says why.
+    """
+    if Path(name_of(path)).suffix.lower() not in DOCUMENT.suffixes:
+        return []
+    try:
+        encoding, _ = recognise_encoding(path)
+        start = first_bytes(path).decode(encoding, "replace")
+        if not may_have_lists(start) or not any(map(split_named, LIST_KEY.findall(start))):
+            return []
+        return _splits(read_document(Lines(path, encoding), ADVICE))
+    except BadFile:
+        return []
+
+
+def may_have_lists(start: str) -> bool:
+    """Whether a text, by its beginning, may be an object with a list for each split."""
+    return start.lstrip("\ufeff \t\r\n").startswith("{")
+
+
+def _named_list(document: object, wanted: str, file: Path) -> object:
+    lists = document if isinstance(document, dict) else {}
+    if isinstance(found := lists.get(wanted), list):
+        return found
+    names = [key[:100] for key, one in lists.items() if isinstance(one, list)][:SHOWN_LISTS]
+    raise BadFile(
+        file,
+        phrase("there is no list “{name}” in it.", name=wanted[:100]),
+        phrase("It has: {names}.", names=", ".join(names))
+        if names
+        else phrase("Choose the file itself."),
+    )
 
 
 def _splits(value: object) -> list[str]:

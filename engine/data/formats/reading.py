@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
+from engine.data.columns.names import split_named
 from engine.data.formats import FORMATS
 from engine.data.formats.archives import name_of, place_of
 from engine.data.formats.batches import Batch, batched
 from engine.data.formats.brat import BRAT
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, check_texts, has_annotations
+from engine.data.formats.json_document import DOCUMENT, may_have_lists
 from engine.data.formats.lines import Cancelled, Lines
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
@@ -164,6 +166,10 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     if (found := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:
         return found, ()
     file, _, part = place_of(path)
+    if part and split_named(part) is not None:
+        chosen, note = (encoding, "") if encoding else recognise_encoding(path)
+        if may_have_lists(start.decode(chosen, "replace")):
+            return Reading(format=DOCUMENT.name, encoding=chosen), (note,) if note else ()
     if part:
         raise BadFile(
             file,

@@ -13,6 +13,7 @@ from engine.data.formats.archives import (
     name_of,
 )
 from engine.data.formats.folder import has_annotations, has_texts, labels_in
+from engine.data.formats.json_document import lists_of_splits
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import is_about_data
 from engine.data.formats.workbook import WORKBOOK, sheets_with_rows
@@ -45,7 +46,8 @@ def is_data_file(file: Path) -> bool:
 
 
 def parts_of(file: Path) -> list[Path]:
-    """What can be read of a file: the data in an archive, the sheets of a workbook, or itself.
+    """What can be read of a file: the data in an archive, the sheets of a workbook, the splits of a
+    JSON document, or itself.
 
     Raises BadFile where it cannot be unpacked.
     """
@@ -59,7 +61,7 @@ def parts_of(file: Path) -> list[Path]:
     if file.suffix.lower() in WORKBOOK.suffixes:
         sheets = sheets_with_rows(file)
         return [file / sheet for sheet in sheets] if len(sheets) > 1 else [file]
-    return [file]
+    return [file / name for name in lists_of_splits(file)] or [file]
 
 
 def is_text_folder(folder: Path) -> bool:

@@ -104,6 +104,11 @@ def test_sheets_and_members_stand_for_themselves(tmp_path: Path) -> None:
     assert guess_splits(found[:2]) == ["train", None], "the second sheet may be anything"
     assert guess_splits(found[2:]) == ["validation", "train"]
     assert suggested_name(found) == "reviews" and suggested_name(found[2:]) == "glue"
+    lists = tmp_path / "intents.json"
+    lists.write_text('{"dev": [{"text": "a b"}],\n "train": [{"text": "c d"}]}')
+    inside = parts([lists])
+    assert shown_names(inside) == ["dev", "train"] and suggested_name(inside) == "intents"
+    assert guess_splits(inside) == ["validation", "train"]
     assert suggested_name([tmp_path / "a.csv.gz"]) == "a"
     assert page_for([packed]) == "data"
     with zipfile.ZipFile(packed, "a") as made:

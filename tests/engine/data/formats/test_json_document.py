@@ -1,0 +1,82 @@
+"""JSON documents with a list for each split of a data set."""
+
+import gzip
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from engine.data.datasets.collecting import Sources
+from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.formats.reading import read, recognise
+from engine.data.formats.sources import parts_of
+from engine.errors import BadFile
+from engine.spec.dataset import Mapping, Reading, Split
+
+ROWS = [{"text": "a b", "label": "x"}, {"text": "c d", "label": "y"}]
+SPLITS = {"version": 1, "train": ROWS, "validation": ROWS[1:], "test": []}
+
+
+def written(path: Path, value: object = SPLITS, indent: int | None = None) -> Path:
+    path.write_text(json.dumps(value, indent=indent))
+    return path
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_lists_are_imported_as_the_splits_they_are(tmp_path: Path, indent: int | None) -> None:
+    file = written(tmp_path / "intents.json", indent=indent)
+    train, validation = parts_of(file)
+    assert (train, validation) == (file / "train", file / "validation"), "an empty list is none"
+    reading = recognise(train).reading
+    sources: Sources = {"train": train, "validation": validation}
+    mapping = Mapping(text="text", label="label")
+    spec = import_dataset("d", sources, reading, mapping, Split(test=0), tmp_path / "v")
+    assert spec.rows == {"train": 2, "validation": 1, "test": 0}
+    assert open_dataset(tmp_path / "v").rows("validation").texts == ["c d"]
+
+
+def test_splits_are_read_packed_and_in_archives(tmp_path: Path) -> None:
+    file = written(tmp_path / "intents.json")
+    packed = tmp_path / "packed.json.gz"
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    archive = tmp_path / "all.zip"
+    with zipfile.ZipFile(archive, "w") as made:
+        made.write(file, "in/intents.json")
+        made.writestr("in/other.txt", "a text")
+    assert parts_of(packed) == [packed / "train", packed / "validation"]
+    for part in (packed / "train", archive / "in" / "intents.json" / "train"):
+        found = recognise(part)
+        assert found.columns == ("text", "label")
+        assert [row.cells for row in read(part, found.reading)] == [("a b", "x"), ("c d", "y")]
+
+
+def test_without_a_name_the_splits_are_named_and_none_is_read(tmp_path: Path) -> None:
+    file = written(tmp_path / "intents.json")
+    with pytest.raises(BadFile, match="train, validation are splits") as raised:
+        recognise(file)
+    assert "intents.json/train" in raised.value.advice
+
+
+def test_a_list_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    file = written(tmp_path / "intents.json")
+    with pytest.raises(BadFile, match="no list “dev” in it") as raised:
+        recognise(file / "dev")
+    assert "train, validation" in raised.value.advice
+    with pytest.raises(BadFile, match="no list “train” in it"):
+        list(read(written(tmp_path / "rows.json", ROWS) / "train", Reading(format="json")))
+    table = tmp_path / "table.csv"
+    table.write_text("text,label\na b,x\n")
+    with pytest.raises(BadFile, match="a file without parts"):
+        recognise(table / "train")
+
+
+def test_other_documents_and_broken_ones_stay_whole(tmp_path: Path) -> None:
+    one = written(tmp_path / "one.json", {"train": ROWS})
+    mixed = written(tmp_path / "mixed.json", {"train": ROWS, "labels": ["x", "y"]})
+    cut = tmp_path / "cut.json"
+    cut.write_text('{"train": [{"text": "a b"}], "test": [{"te')
+    empty = tmp_path / "empty.json"
+    empty.touch()
+    for file in (one, mixed, cut, empty, tmp_path / "missing.json"):
+        assert parts_of(file) == [file]
