@@ -15,8 +15,6 @@ WORK/SET has the pictures, the steps, and the home folder that can be opened aft
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,8 +24,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from circle import SETS
+from driven import driven
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 TRAINING = 1800  # s for one training, on a machine that does other things beside it
 WORKING = 600  # s for what else a worker does
 
@@ -351,26 +349,8 @@ def went_round(
         files = {**files, "partly": partly_labelled(files["train"], work / "partly.jsonl")}
     if road.again:
         REPEATS[road.again](files["train"])
-    home = work / "home"
-    home.mkdir()
-    settings = {"preferences": {"theme": theme}, "places": {}}
-    (home / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    steps = work / "steps.txt"
-    steps.write_text(steps_of(road, files, epochs, parts), encoding="utf-8")
-    drive = [sys.executable, str(REPOSITORY / "tools" / "drive.py")]
-    drive += ["--size", size, "--scale", scale, "--out", str(work), "--steps", str(steps)]
-    done = subprocess.run(
-        [*drive, "--", sys.executable, "-m", "app"],
-        cwd=REPOSITORY,
-        env={**os.environ, "BERT_STUDIO_HOME": str(home), "PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    log = home / "studio.log"
-    if log.is_file() and "Traceback" in (text := log.read_text(encoding="utf-8")):
-        return f"the program says: {text[text.index('Traceback') :]}"
-    return done.stderr[done.stderr.find("drive.py:") :].strip() if done.returncode else ""
+    steps = steps_of(road, files, epochs, parts)
+    return driven(steps, work / "home", work, {"theme": theme}, size, scale)
 
 
 def steps_of(

@@ -237,7 +237,7 @@ COLUMNS = {
     ),
     Column.SEEDS: ColumnFacts(
         lambda: tr("Mean ± SD (seeds)"),
-        116,
+        144,
         lambda row, seeds: mean_and_deviation(seeds),
         lambda row: group_of(row) or None,
         _seeds_tooltip,

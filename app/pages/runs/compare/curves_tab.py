@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.pages.runs.columns import column_of
-from app.pages.runs.compare.state import CompareState, Curves, along, columns_that_differ
+from app.pages.runs.compare.state import (
+    CompareState,
+    Curves,
+    along,
+    columns_that_differ,
+    telling_names,
+)
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, colour
 from app.translation import tr
@@ -224,11 +230,13 @@ def lines_of(
             continue
         y = Series(x.tolist(), values.tolist()).smoothed(smoothing) if smoothing > 1 else values
         found.append((row, x / 60 if axis == "time" else x, y))
+    names = dict(zip((row.id for row in rows), telling_names(rows), strict=True))
     colours = _numbers(rows, look.colour)
     dashes = _numbers(rows, look.dash) if look.dash else {row.id: 0 for row in rows}
     if not look.together:
         return [
-            Line(row.name, x, y, colours[row.id], dashes[row.id], key=row.id) for row, x, y in found
+            Line(names[row.id], x, y, colours[row.id], dashes[row.id], key=row.id)
+            for row, x, y in found
         ]
     groups: dict[tuple[int, int], list[tuple[RunRow, Floats, Floats]]] = {}
     for one in found:

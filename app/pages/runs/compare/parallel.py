@@ -164,6 +164,8 @@ def _paint_names(
     for place, label in axis.labels:
         said = metrics.elidedText(label, Qt.TextElideMode.ElideRight, min(room, 64.0))
         y = TOP + (1 - place) * high
+        behind = QRectF(x + BRUSH, y - 8, metrics.horizontalAdvance(said) + 4, 16)
+        painter.fillRect(behind, colours(Role.SURFACE, 0.85))  # lines run behind the text
         painter.drawText(QRectF(x + BRUSH + 2, y - 9, 70, 18), middle, said)
 
 

@@ -16,6 +16,7 @@ from app.pages.runs.compare.state import (
     measured_here,
     numeric_columns,
 )
+from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets.figure_menu import FigureButton
@@ -79,7 +80,7 @@ class ParallelTab(QWidget):
         if not self.keys or len(self.keys) < 2:
             offered = self._offered()
             last = [str(Column.BEST)] if Column.BEST in offered else []
-            first = [key for key in offered if key not in last]
+            first = [key for key in offered if key not in last and _has_two(key, self._state.rows)]
             settings = [key for key in first if "." in key]
             rest = [key for key in first if key not in settings]
             self.keys = [*[*settings, *rest][: MOST_AXES - len(last)], *last]
@@ -110,6 +111,13 @@ class ParallelTab(QWidget):
         more = " …" if len(chosen) > 8 else ""
         template = tr("{0} of {1} runs: {2}")
         self.said.setText(template.format(len(chosen), len(self.view.shown.rows), names + more))
+
+
+def _has_two(key: str, rows: Sequence[RunRow]) -> bool:
+    """Whether two runs say different things in a column: nothing and one thing make no axis."""
+    facts = column_of(key)
+    said = [facts.value_of(row) for row in rows] if facts is not None else []
+    return len({repr(value) for value in said if value is not None}) > 1
 
 
 class ScatterTab(QWidget):

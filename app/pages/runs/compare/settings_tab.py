@@ -7,7 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QTableView, QVBoxLayout, QWidget
 
-from app.pages.runs.compare.state import CompareState, differing
+from app.pages.runs.compare.state import JOINT, CompareState, differing, telling_names
 from app.pages.runs.job_fields import job_titles
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE
@@ -28,11 +28,13 @@ class SettingsTable(QAbstractTableModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.rows: list[RunRow] = []
+        self._names: list[str] = []
         self.paths: list[str] = []
 
     def show_settings(self, rows: Sequence[RunRow], paths: Sequence[str]) -> None:
         self.beginResetModel()
         self.rows, self.paths = list(rows), list(paths)
+        self._names = telling_names(rows)
         self.endResetModel()
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -46,6 +48,8 @@ class SettingsTable(QAbstractTableModel):
     ) -> Any:
         if orientation != Qt.Orientation.Horizontal or not 0 <= section <= len(self.rows):
             return None
+        if role == Qt.ItemDataRole.DisplayRole and section:
+            return visible(self._names[section - 1]).replace(JOINT, "\n")
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return tr("Setting") if not section else visible(self.rows[section - 1].name)
         return None

@@ -23,6 +23,24 @@ from engine.spec.tasks import TASKS
 Floats = NDArray[np.float64]
 MOST_RUNS = 50
 AXES = ("step", "epoch", "tokens", "time")
+JOINT = " · "  # between the parts of the name of a run of a search
+
+
+def telling_names(rows: Sequence[RunRow]) -> list[str]:
+    """The name of each run without the parts in front and at the end that all of them share."""
+    parts = [row.name.split(JOINT) for row in rows]
+    shortest = min(map(len, parts), default=0)
+    if len(rows) < 2 or len({row.name for row in rows}) < 2:
+        return [row.name for row in rows]
+
+    def shared(least: int, *, end: bool) -> int:
+        turned = [list(reversed(one)) if end else one for one in parts]
+        places = range(shortest - least)
+        return next((n for n in places if len({one[n] for one in turned}) > 1), len(places))
+
+    front = shared(1, end=False)
+    back = shared(front + 1, end=True)
+    return [JOINT.join(one[front : len(one) - back]) for one in parts]
 
 
 @dataclass(frozen=True)

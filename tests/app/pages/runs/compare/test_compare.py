@@ -14,10 +14,11 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 import app.__main__
+from app.pages.runs.columns import column_of
 from app.pages.runs.compare.curves_tab import Look, lines_of
 from app.pages.runs.compare.parallel import Parallel, axis_of
 from app.pages.runs.compare.scatter import scatter_of
-from app.pages.runs.compare.state import Curves, along, differing
+from app.pages.runs.compare.state import Curves, along, differing, telling_names
 from app.pages.runs.compare.view import CompareView
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.view import RunsPage
@@ -55,6 +56,52 @@ def comparison(page: Callable[[], RunsPage], four: Sequence[RunRow], qtbot: QtBo
     assert found is not None
     qtbot.waitUntil(lambda: found.curves.view.chart is not None)
     return found
+
+
+@pytest.mark.parametrize(
+    "names, telling",
+    [
+        ("Night · 1e-4 · seed 1|Night · 3e-4 · seed 1", "1e-4|3e-4"),
+        ("Night · 1e-4 · seed 1|Night · 1e-4 · seed 2", "seed 1|seed 2"),
+        ("Night|Night · 1e-4", "Night|Night · 1e-4"),
+        ("Night · a · end|Night · end", "a · end|end"),
+        ("Night · a|Night · a", "Night · a|Night · a"),
+        ("one|two", "one|two"),
+        ("Night · a", "Night · a"),
+    ],
+)
+def test_a_comparison_names_runs_by_what_tells_them_apart(
+    four: list[RunRow], names: str, telling: str
+) -> None:
+    rows = [replace(four[0], name=name) for name in names.split("|")]
+    assert telling_names(rows) == telling.split("|")
+
+
+def test_columns_of_settings_are_named_by_what_tells_the_runs_apart(
+    comparison: CompareView, qtbot: QtBot
+) -> None:
+    runs = comparison.state.runs
+    for row in comparison.state.rows:
+        runs.rename(row.id, f"Night · {row.job.training.seed} · {row.id}")  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
+    comparison.tabs.setCurrentWidget(comparison.settings)
+    model = comparison.settings.made.model
+    row = model.rows[0]
+    assert row.job is not None
+    shown = model.headerData(1, Qt.Orientation.Horizontal)
+    assert shown == f"{row.job.training.seed}\n{row.id}"
+    assert model.headerData(1, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == row.name
+
+
+def test_nothing_and_one_value_make_no_axis(comparison: CompareView) -> None:
+    comparison.tabs.setCurrentWidget(comparison.parallel)
+    keys = comparison.parallel.made.keys
+    assert "training.learning_rate" in keys and "training.seed" in keys
+    for key in keys:
+        facts = column_of(key)
+        assert facts is not None
+        said = {repr(facts.value_of(row)) for row in comparison.state.rows}
+        assert len(said - {"None"}) > 1, key
 
 
 def curves(four: Sequence[RunRow]) -> Curves:
