@@ -110,7 +110,7 @@ REPORTED = """
 LINEAGE = """
     click "push button:All runs"
     click "table:Runs"
-    key Home
+    key ctrl+Home
     key ctrl+l
     expect "push button:Its lineage" 60
     wait 2
@@ -228,13 +228,14 @@ def search(folder: Path, runs: int) -> JobSpec:
 
 
 def sentences(path: Path) -> Path:
-    """160 short texts with two labels."""
+    """160 short texts with two labels, of which a sixth is wrong: else no run would differ."""
     dice = random.Random(1)
     lines = ["text,label"]
     for row in range(160):
         mood = ("good", "bad")[row % 2]
         kind = {"good": "lovely", "bad": "dull"}[mood]
-        lines.append(f"a {kind} {dice.choice(WORDS)} and {dice.choice(WORDS)},{mood}")
+        said = dice.choice(("good", "bad")) if dice.random() < 1 / 3 else mood
+        lines.append(f"a {kind} {dice.choice(WORDS)} and {dice.choice(WORDS)},{said}")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 

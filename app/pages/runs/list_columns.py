@@ -35,6 +35,7 @@ class ListColumns(QObject):
         super().__init__(table)
         self._table, self._model = table, model
         self._widths: dict[str, int] = {}
+        self._is_fitting = False
         self.pinned = 0
         self.frozen = PinnedColumns(table)
         header = table.horizontalHeader()
@@ -92,7 +93,9 @@ class ListColumns(QObject):
 
     def fit(self) -> None:
         """Let the columns share the room; those that the user resized keep their width."""
+        self._is_fitting = True  # to hide and to show a column changes its width, too
         self._yield_room()
+        self._is_fitting = False
         header, keys = self._table.horizontalHeader(), self._model.keys
         shown = [n for n in range(len(keys)) if not self._table.isColumnHidden(n)]
         usual = {n: _usual(keys[n]) for n in shown if keys[n] not in self._widths}
@@ -168,6 +171,8 @@ class ListColumns(QObject):
             self.menu(place).popup(header.mapToGlobal(at))
 
     def _on_resized(self, place: int, _: int, width: int) -> None:
+        if self._is_fitting:
+            return
         self._widths[self._model.keys[place]] = width
         self.frozen.pin(self.pinned)
         self.changed.emit()

@@ -283,3 +283,19 @@ def test_nothing_is_scrolled_sideways_at_first(
         shown.resize(width, 640)
         QApplication.processEvents()
         assert not shown.list.table.horizontalScrollBar().isVisible(), width
+
+
+def test_columns_that_were_hidden_share_the_room_when_they_are_shown_again(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    make_run("one")
+    shown = page()
+    table, model = shown.list.table, shown.list.model
+    place = model.column(Column.LOSS)
+    shown.resize(500, 600)
+    qtbot.waitUntil(lambda: table.isColumnHidden(place))
+    shown.resize(1300, 800)
+    qtbot.waitUntil(lambda: not table.isColumnHidden(place))
+    assert not shown.list.columns.layout("", 0).widths, "nobody but the user gives a width"
+    shown.resize(500, 600)
+    qtbot.waitUntil(lambda: table.isColumnHidden(place))
