@@ -209,7 +209,7 @@ COLUMNS = {
     ),
     Column.TASK: ColumnFacts(
         lambda: tr("Task"),
-        120,
+        128,
         lambda row, _: run_texts.task_title(row.task),
         lambda row: run_texts.task_title(row.task),
         names=_task_names,
@@ -237,7 +237,7 @@ COLUMNS = {
     ),
     Column.SEEDS: ColumnFacts(
         lambda: tr("Mean ± SD (seeds)"),
-        144,
+        136,
         lambda row, seeds: mean_and_deviation(seeds),
         lambda row: group_of(row) or None,
         _seeds_tooltip,
