@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -175,6 +176,17 @@ def test_only_the_files_with_a_marker_are_loaded_for_it(dev, monkeypatch, tmp_pa
     other.write_text("def test_other(): ...\n")
     monkeypatch.setattr(dev, "ROOT", tmp_path)
     assert dev.marked("other") == [marked]
+
+
+def test_a_file_that_takes_its_marks_from_another_names_that_for_windows_itself(dev):
+    """Else nobody would run it: windows are no part of the other tests."""
+    borrowed = re.compile(r"^from tests\S+ import pytestmark", re.MULTILINE)
+    files = [
+        file
+        for file in (REPOSITORY / "tests").rglob("test_*.py")
+        if borrowed.search(file.read_text("utf-8"))
+    ]
+    assert files and set(files) <= set(dev.marked("gui"))
 
 
 def test_every_part_beside_the_tests_says_what_it_printed_and_how_it_ended(dev, capfd):

@@ -24,6 +24,7 @@ BAD = ["dull", "cold", "poor", "sad", "bad", "grim", "shallow", "bitter", "stupi
 SHORT = ("opened", "imported", "cured", "trained", "evaluated", "corrected", "saved", "again")
 
 pytestmark = [
+    pytest.mark.gui,  # by its name: `dev.py test` looks for it
     *needs_a_screen,
     pytest.mark.skipif(not (minilm() / "config.json").is_file(), reason="MiniLM is not there"),
 ]

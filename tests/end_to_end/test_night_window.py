@@ -18,7 +18,7 @@ from engine.record.runs import all_runs
 from tests.end_to_end.test_circle_window import FOLDER, sentences
 from tests.end_to_end.test_circle_window import pytestmark as needs_minilm
 
-pytestmark = needs_minilm
+pytestmark = [pytest.mark.gui, *needs_minilm]
 
 NIGHT = 300  # s for two small trainings on a busy machine
 SEVERAL = """
