@@ -22,7 +22,6 @@ from torch import Tensor
 from engine.atomic_write import whole_folder
 from engine.data.columns.answers import Answer, Unfit, answers_of
 from engine.data.datasets.store import Rows
-from engine.data.packing.ahead import ahead
 from engine.data.packing.packed import Packed, Writer, ready
 from engine.data.packing.windows import Window, answer_places, windows
 from engine.errors import StudioError
@@ -47,7 +46,7 @@ from engine.tasks.learner import (
     random_tokens,
 )
 from engine.tasks.outcomes import Outcomes
-from engine.tokenizers.tokenizer import Placed, Tokenizer
+from engine.tokenizers.tokenizer import Tokenizer
 
 AT_ONCE = 100  # questions that are tokenised at once, and told of
 SHOWN = 5  # answers to a question in what is predicted
@@ -78,19 +77,13 @@ class WindowCutter:
 
         Raises StudioError where a question leaves no room.
         """
-
-        def encoded(
-            some: tuple[Sequence[str], Sequence[str]],
-        ) -> list[tuple[list[int], Placed]]:
-            asked, about = some
-            distinct = list(dict.fromkeys(about))
+        for first in range(0, len(questions), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            distinct = list(dict.fromkeys(passages[some]))
             known = dict(zip(distinct, self.tokenizer.placed_many(distinct), strict=True))
-            tokens = self.tokenizer.contents(asked)
-            return [(q, known[passage]) for q, passage in zip(tokens, about, strict=True)]
-
-        parts = (slice(n, n + AT_ONCE) for n in range(0, len(questions), AT_ONCE))
-        for found_of_some in ahead(encoded, ((questions[part], passages[part]) for part in parts)):
-            for question, (ids, places) in found_of_some:
+            asked = self.tokenizer.contents(questions[some])
+            for question, passage in zip(asked, passages[some], strict=True):
+                ids, places = known[passage]
                 found = windows(
                     *(question, ids, places, self.tokenizer.cls, self.tokenizer.sep),
                     max_length=self.max_length,

@@ -150,14 +150,17 @@ class Tokenizer:
         texts: Sequence[str],
         pairs: Sequence[str] | None = None,
         max_length: int = 512,
-    ) -> list[tuple[list[int], int]]:
-        """The ids of many inputs, as `encode` gives them, and where in each the second text begins:
-        at its end where there is none. On all cores.
-        """
+    ) -> list[tuple[list[int], list[int]]]:
+        """The ids and segments of many inputs, as `encode` gives them, on all cores."""
         enough = None if self.vocabulary.cuts_beginning else max_length
         first = self.contents(texts, enough)
         if pairs is None:
-            return [self._alone(ids, max_length) for ids in first]
+            rows = []
+            for ids in first:
+                kept = self._kept(len(ids), self._share([len(ids)], max_length)[0])
+                row = [self.cls, *ids[kept], self.sep]
+                rows.append((row, [0] * len(row)))
+            return rows
         return [
             self._joined(a, b, max_length)
             for a, b in zip(first, self.contents(pairs, enough), strict=True)
@@ -310,17 +313,12 @@ class Tokenizer:
             special=True,
         )
 
-    def _alone(self, ids: list[int], max_length: int) -> tuple[list[int], int]:
-        room = max(max_length - 2, 0)
-        row = [self.cls, *(ids if len(ids) <= room else ids[self._kept(len(ids), room)]), self.sep]
-        return row, len(row)
-
-    def _joined(self, a: list[int], b: list[int], max_length: int) -> tuple[list[int], int]:
+    def _joined(self, a: list[int], b: list[int], max_length: int) -> tuple[list[int], list[int]]:
         keep_a, keep_b = self._share([len(a), len(b)], max_length)
         between = [self.sep] * self.vocabulary.separators
         first, second = a[self._kept(len(a), keep_a)], b[self._kept(len(b), keep_b)]
         ids = [self.cls, *first, *between, *second, self.sep]
-        return ids, 1 + keep_a + len(between)
+        return ids, [0] * (1 + keep_a + len(between)) + [1] * (keep_b + 1)
 
     def _kept(self, length: int, count: int) -> slice:
         """Which tokens of a text stay where it may keep so many."""

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.atomic_write import verify, whole_folder
-from engine.data.packing.ahead import ahead
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
@@ -125,20 +124,14 @@ def pack_examples(
     """
     if (made := ready(folder)) is not None:
         return made
-    total, done = len(texts), 0
-
-    def encoded(some: tuple[Sequence[str], Sequence[str] | None]) -> list[tuple[list[int], int]]:
-        return tokenizer.encode_many(*some, max_length)
-
-    parts = (slice(first, first + MOST_TEXTS) for first in range(0, total, MOST_TEXTS))
-    read = ((texts[part], None if pairs is None else pairs[part]) for part in parts)
     with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
-        for rows in ahead(encoded, read):
-            for ids, split in rows:
-                writer.add(ids, split)
-            done += len(rows)
+        for first in range(0, len(texts), MOST_TEXTS):
+            last = min(first + MOST_TEXTS, len(texts))
+            second = None if pairs is None else pairs[first:last]
+            for ids, segments in tokenizer.encode_many(texts[first:last], second, max_length):
+                writer.add(ids, len(segments) - sum(segments))
             if progress is not None:
-                progress(done, total)
+                progress(last, len(texts))
     return Packed.open(folder)
 
 
@@ -165,8 +158,8 @@ def pack_stream(
         cls, sep, room = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
         row: list[int] = []
         done = 0
-        for found in ahead(tokenizer.contents, batches(texts)):
-            for ids in found:
+        for batch in batches(texts):
+            for ids in tokenizer.contents(batch):
                 if row and ids:
                     row.append(sep)
                 start = 0
@@ -178,7 +171,7 @@ def pack_stream(
                     if full:
                         writer.add([cls, *row, sep])
                         row = []
-            done += len(found)
+            done += len(batch)
             if progress is not None:
                 progress(done, total)
         if row:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
-from engine.data.packing.ahead import ahead
 from engine.data.packing.packed import GrowingArray, Packed, Writer, ready
 from engine.progress import ProgressCallback
 from engine.regular_file import regular
@@ -66,20 +65,14 @@ def _write(
 ) -> None:
     room = max(max_length - tokenizer.added_to(1), 0)
     rest, words_before = iter(sentences), 0
-
-    def encoded(
-        some: list[Sequence[str]],
-    ) -> list[tuple[Sequence[str], tuple[list[int], list[int]]]]:
-        return list(zip(some, tokenizer.words(some), strict=True))
-
     with (
         Writer(folder, tokenizer.size) as writer,
         GrowingArray(folder / FIRSTS, np.int32) as firsts,
         GrowingArray(folder / STARTS, np.int64) as starts,
     ):
         starts.add(0)
-        for some in ahead(encoded, iter(lambda: list(islice(rest, AT_ONCE)), [])):
-            for words, (ids, owners) in some:
+        while some := list(islice(rest, AT_ONCE)):
+            for words, (ids, owners) in zip(some, tokenizer.words(some), strict=True):
                 writer.add([tokenizer.cls, *ids[:room], tokenizer.sep])
                 place_of = np.full(len(words), NOWHERE)
                 kept, places = np.unique(np.array(owners[:room], np.int64), return_index=True)

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
-from engine.data.packing.ahead import ahead
 from engine.data.packing.packed import Packed, Writer, ready
 from engine.data.packing.sentences import sentences
 from engine.errors import StudioError
@@ -110,23 +109,18 @@ def _tokenise(
 ) -> Packed:
     """Every sentence as an input without special tokens; `documents.npy` says where texts begin."""
     starts, done, written = array("q", [0]), 0, 0
-
-    def cut(batch: list[str]) -> list[list[list[int]]]:
-        """The tokens of each sentence of each text."""
-        parts = [sentences(text) for text in batch]
-        found = iter(tokenizer.contents([one for text in parts for one in text]))
-        return [list(islice(found, len(text))) for text in parts]
-
     with whole_folder(folder) as new:
         with Writer(new, tokenizer.size) as writer:
-            for found in ahead(cut, batches(texts)):
-                for text in found:
-                    for ids in text:
+            for batch in batches(texts):
+                cut = [sentences(text) for text in batch]
+                found = iter(tokenizer.contents([one for text in cut for one in text]))
+                for text in cut:
+                    for ids in islice(found, len(text)):
                         if ids:
                             writer.add(ids)
                             written += 1
                     starts.append(written)
-                done += len(found)
+                done += len(batch)
                 if progress is not None:
                     progress(done, total)
         np.save(new / "documents.npy", np.unique(np.array(starts, dtype=np.int64)))

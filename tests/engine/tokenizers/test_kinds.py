@@ -16,7 +16,6 @@ from tests.engine.tokenizers.published_tokenizers import (
     characters_of_sentencepiece,
     sentence_pieces,
 )
-from tests.engine.tokenizers.segments import segments_of
 from tests.often import tries
 
 TEXTS = [
@@ -61,9 +60,9 @@ def assert_agree(ours: Tokenizer, published, texts: list[str] = TEXTS) -> None:
         assert [ids for ids, _ in found] == published(
             texts, pairs, truncation=True, max_length=length
         )["input_ids"]
-        for first, second, row in zip(texts, pairs, found, strict=True):
+        for first, second, (ids, segments) in zip(texts, pairs, found, strict=True):
             one = ours.encode(first, second, length)
-            assert (one.ids, one.segments) == (row[0], segments_of(row))
+            assert (one.ids, one.segments) == (ids, segments)
 
 
 def test_byte_level_pieces_are_those_of_roberta(roberta):
@@ -91,7 +90,7 @@ def test_sentence_pieces_are_those_of_albert(albert):
     assert_agree(tokenizer, published)
     encoded = published(TEXTS, TEXTS[::-1], return_token_type_ids=True)
     found = tokenizer.encode_many(TEXTS, TEXTS[::-1])
-    assert [segments_of(row) for row in found] == encoded["token_type_ids"]
+    assert [segments for _, segments in found] == encoded["token_type_ids"]
 
 
 @pytest.mark.parametrize("lowercase", [True, False])
@@ -195,7 +194,7 @@ def test_one_text_and_many_texts_are_encoded_alike(roberta, albert, text, pair, 
         tokenizer = READ.setdefault(folder, Tokenizer.from_folder(folder))
         one = tokenizer.encode(text, pair, max_length)
         many = tokenizer.encode_many([text], None if pair is None else [pair], max_length)
-        assert (one.ids, one.segments) == (many[0][0], segments_of(many[0]))
+        assert (one.ids, one.segments) == many[0]
         assert len(one.ids) <= max(max_length, tokenizer.added_to(1 if pair is None else 2))
         for token in one.tokens:
             assert 0 <= token.start <= token.end <= len(text if token.segment == 0 else pair or "")

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
-from tests.engine.tokenizers.segments import segments_of
 from tests.often import tries
 
 LINES = [
@@ -65,7 +64,7 @@ def assert_agree(ours: Tokenizer, published, texts: list[str]) -> None:
     encoded = published(texts, pairs, truncation=True, max_length=48)
     found = ours.encode_many(texts, pairs, max_length=48)
     assert [ids for ids, _ in found] == encoded["input_ids"]
-    assert [segments_of(row) for row in found] == encoded["token_type_ids"]
+    assert [segments for _, segments in found] == encoded["token_type_ids"]
 
 
 def test_an_uncased_vocabulary_gives_the_published_ids(assets, corpus):
@@ -194,7 +193,7 @@ def test_tokens_stand_for_characters_of_the_typed_text(assets):
 def test_one_text_and_many_texts_are_encoded_alike(text, pair, max_length):
     one = SMALL.encode(text, pair, max_length)
     many = SMALL.encode_many([text], None if pair is None else [pair], max_length)
-    assert (one.ids, one.segments) == (many[0][0], segments_of(many[0]))
+    assert (one.ids, one.segments) == many[0]
     assert len(one.ids) <= max(max_length, 2 if pair is None else 3)
     for token in one.tokens:
         assert 0 <= token.start <= token.end <= len(text if token.segment == 0 else pair or "")
@@ -261,8 +260,8 @@ def test_unmarked_pieces_are_words_of_their_own_and_only_what_is_unknown_is_lost
 
 def test_the_longer_text_is_cut_first():
     def shares(first: int, second: int, max_length: int) -> tuple[int, int]:
-        ids, split = SMALL.encode_many(["a " * first], ["b " * second], max_length)[0]
-        return split - 2, len(ids) - split - 1
+        ids, segments = SMALL.encode_many(["a " * first], ["b " * second], max_length)[0]
+        return len(ids) - sum(segments) - 2, sum(segments) - 1
 
     assert shares(3, 20, 13) == (3, 7)
     assert shares(20, 3, 13) == (7, 3)

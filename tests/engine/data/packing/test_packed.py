@@ -7,13 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.packing.ahead import AHEAD
 from engine.data.packing.packed import Packed, key, pack_examples, pack_stream
 from engine.errors import StudioError
-from engine.tokenizers.batches import MOST_TEXTS
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
-from tests.engine.tokenizers.segments import segments_of
 from tests.often import tries
 
 LETTERS = tuple("abcdefghijklmnopqrstuvwxyz")
@@ -30,9 +27,7 @@ def test_examples_are_packed_as_they_are_encoded(tmp_path, pairs):
     packed = pack_examples(TEXTS, pairs, TOKENIZER, 16, tmp_path / "cache" / "a")
     expected = TOKENIZER.encode_many(TEXTS, pairs, 16)
     assert rows_of(packed) == [ids for ids, _ in expected]
-    assert [packed.segments(n).tolist() for n in range(len(packed))] == [
-        segments_of(row) for row in expected
-    ]
+    assert [packed.segments(n).tolist() for n in range(len(packed))] == [s for _, s in expected]
     assert packed.lengths.tolist() == [len(ids) for ids, _ in expected]
     assert packed.ids(0).dtype == np.int64 and packed.tokens == packed.lengths.sum()
 
@@ -156,4 +151,4 @@ def test_texts_are_taken_as_they_are_packed(tmp_path):
     pack_stream(
         texts(), TOKENIZER, 16, tmp_path / "a", lambda done, _: waiting.append(taken - done)
     )
-    assert len(waiting) == 5 and max(waiting) == AHEAD * MOST_TEXTS
+    assert len(waiting) == 5 and max(waiting) == 0
