@@ -55,9 +55,9 @@ def over_texts(bench: Any) -> None:
     bench.page.bench.show_panel("map")
     choose(bench, sentences)
     whole = timed(bench, place._state, place._state.place)[1]
-    bench.row(f"vectors of {PLACED} texts at all heights", f"{whole:.1f} s", "≤ 90 s")
+    bench.row(f"vectors of {PLACED} texts at all layers", f"{whole:.1f} s", "≤ 90 s")
     whole = timed(bench, place._state, lambda: place._state.set(height=6))[1]
-    bench.row("… PCA at another height, with the start of its process", f"{whole:.1f} s", "–")
+    bench.row("… PCA at another layer, with the start of its process", f"{whole:.1f} s", "–")
     bench.row(f"PCA of {PLACED} vectors of 768", f"{pca_seconds():.2f} s", "≤ 1 s")
     choose(bench, sentences[:TSNE])
     timed(bench, place._state, place._state.place)
@@ -66,15 +66,20 @@ def over_texts(bench: Any) -> None:
 
 
 def apart(early: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> str:
-    """The median and the 95th percentile of |early − whole| / |whole|, over heads and columns."""
-    found = [
-        np.abs(early[name][0] - values[0]) / np.abs(values[0])
-        for name, values in whole.items()
-        if name in early and name != "offset" and np.abs(values[0]).min() > 1e-3
-    ]
-    share = 100 * np.concatenate([one.ravel() for one in found])
+    """How far the means of all heads are from those of all texts: |early − whole|, of shares of
+    attention in percentage points, of the others by |whole|; the largest of all, and how many
+    relative ones of all columns are within 5 %."""
+    names = [name for name in whole if name in early and name != "offset"]
+    off = {name: np.abs(early[name][0] - whole[name][0]) for name in names}
+    relative = {name: off[name] / np.maximum(np.abs(whole[name][0]), 1e-3) for name in names}
+    wide = ("entropy", "uniformity", "distance")
+    most = 100 * max(relative[name].max() for name in wide)
+    points = 100 * max(off[name].max() for name in names if name not in wide)
+    every = np.concatenate([relative[name].ravel() for name in names])
     return (
-        f"{np.median(share):.1f} % in the median, {np.percentile(share, 95):.1f} % at most in 95 %"
+        f"entropy and distance {most:.1f} %, shares {points:.1f} points at most; "
+        f"relative {100 * np.median(every):.1f} % in the median, "
+        f"{100 * np.percentile(every, 95):.1f} % at most in 95 %"
     )
 
 

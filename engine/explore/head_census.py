@@ -16,20 +16,20 @@ import torch
 from engine.data.columns.words import words_of
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
-from engine.explore.layers import steps
+from engine.explore.layers import passes
 from engine.explore.over_texts import Arrays, Kept, over_texts
 from engine.head_measures import KEYS, SUMMED, TokenKinds, head_sums
-from engine.messages.explore.text import Token
 from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import Inputs, typed
 
 REACH = 16  # offsets to each side that are counted
 FAR = 10  # words to each side of a word in which its head is looked for at a fixed offset
 MAX_TAGS = 20  # the most frequent ones
 RESAMPLES, SEED = 500, 7
+TOGETHER, TOKENS = 32, 512  # texts of which batches are made, and tokens of a batch
 HEADS = "head"  # the column of CoNLL-U
 NO_TAGS = ("O", "_")  # of a word that is in no span, and an empty cell of CoNLL-U
 
@@ -56,10 +56,10 @@ def census(
     sums: Arrays = {}
 
     def compute(start: int, stop: int) -> Arrays:
-        each = [
-            of_text(checkpoint, *pairs[n], words[n] if words else None, tags)
-            for n in range(start, stop)
-        ]
+        each = list[Arrays]()
+        for first in range(start, stop, TOGETHER):
+            some = slice(first, min(first + TOGETHER, stop))
+            each += of_texts(checkpoint, pairs[some], words[some], tags)
         return {name: np.stack([one[name] for one in each]) for name in each[0]}
 
     def answer(found: "Census", done: int) -> HeadsCounted:
@@ -85,40 +85,90 @@ def census(
             one = {name: values[None] for name, values in sums.items()}
             tell(answer(summary(one, tags, resamples=0), done))
 
-    arrays = over_texts(Kept(question), len(rows), compute, on_part)
+    arrays = over_texts(Kept(question), len(rows), compute, on_part, TOGETHER)
     return answer(summary(arrays, tags), len(rows))
 
 
-# ── one text ─────────────────────────────────────────────────────────────────────────────────
+# ── some texts ───────────────────────────────────────────────────────────────────────────────
 
 
 @torch.inference_mode()
-def of_text(
-    checkpoint: Checkpoint, text: str, pair: str | None, words: Words | None, tags: Sequence[str]
-) -> Arrays:
-    """The sums over the query tokens of one text.
+def of_texts(
+    checkpoint: Checkpoint,
+    pairs: Sequence[tuple[str, str | None]],
+    words: Sequence[Words],
+    tags: Sequence[str],
+) -> list[Arrays]:
+    """The sums over the query tokens of each text.
 
     sums: float32 [L, H, 11]. offsets: int32 [L, H, 2 * REACH + 1]. queries: int. Where there are
     tags, mass: float32 [L, H, G] and share: float32 [G]. Where there are heads, right: int32
     [L, H, 2], fixed: int32 [2 * FAR + 1] and words: int.
+
+    Texts of about equal length go through the model together, for reading its weights takes most
+    of the time. The last bits depend on what a text goes with, so what belongs together must not
+    depend on the time.
+
+    Args:
+        words: of each text; empty where nobody says them.
     """
-    given = typed(checkpoint, text, pair)
-    kinds = TokenKinds.of(given.described, checkpoint.network.spec.is_causal)
-    rulers = None if words is None else _Rulers(given.described, words, tags, kinds)
-    found: dict[str, list[np.ndarray]] = {"sums": [], "offsets": []}
-    for step in steps(checkpoint.network, given):
-        weights = step.weights.float().cpu().numpy()
+    rulers = list[_Ruler]()
+    for number, (text, pair) in enumerate(pairs):
+        rulers.append(_Ruler(checkpoint, typed(checkpoint, text, pair)))
+        if words:
+            rulers[-1].by_words = _WordRuler(rulers[-1], words[number], tags)
+    device = next(checkpoint.network.parameters()).device
+    for batch in _batches(rulers):
+        longest = batch[-1].count
+        tokens = torch.full((len(batch), longest), checkpoint.tokenizer.pad, device=device)
+        segments, mask = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
+        for row, one in enumerate(batch):
+            inside = row, slice(one.count)
+            tokens[inside], segments[inside] = one.given.tokens[0], one.given.segments[0]
+            mask[inside] = True
+        padded = None if mask.all() else mask
+        for layer in passes(checkpoint.network, tokens, segments, padded):
+            weights = layer.weights.float().cpu().numpy()
+            for row, one in enumerate(batch):
+                one.measure(weights[row, :, : one.count, : one.count])
+    return [one.arrays() for one in rulers]
+
+
+def _batches(rulers: Sequence["_Ruler"]) -> list[list["_Ruler"]]:
+    """The shortest first, with at most TOKENS each, or a single text."""
+    found = list[list[_Ruler]]()
+    for one in sorted(rulers, key=lambda one: one.count):
+        if not found or (len(found[-1]) + 1) * one.count > TOKENS:
+            found.append([])
+        found[-1].append(one)
+    return found
+
+
+class _Ruler:
+    """The tokens of a text, and what is measured in its attention, a layer after the other."""
+
+    def __init__(self, checkpoint: Checkpoint, given: Inputs) -> None:
+        self.given, self.count = given, len(given.described)  # T
+        self.kinds = TokenKinds.of(given.described, checkpoint.network.spec.is_causal)
+        self.by_words: _WordRuler | None = None
+        self._layers: dict[str, list[np.ndarray]] = {}
+
+    def measure(self, weights: np.ndarray) -> None:
+        """Of the next layer, float32 [H, T, T]."""
         if not np.isfinite(weights.sum()):
             raise not_finite()
-        sums, offsets = head_sums(weights, kinds)
-        found["sums"].append(sums.astype(np.float32))
-        found["offsets"].append(histograms(offsets))
-        if rulers is not None:
-            for name, values in rulers.measured(weights).items():
-                found.setdefault(name, []).append(values)
-    arrays = {name: np.stack(layers) for name, layers in found.items()}
-    arrays["queries"] = np.array(len(kinds.queries))
-    return arrays if rulers is None else arrays | rulers.counts
+        sums, offsets = head_sums(weights, self.kinds)
+        found = {"sums": sums.astype(np.float32), "offsets": histograms(offsets)}
+        if self.by_words is not None:
+            found |= self.by_words.measured(weights)
+        for name, values in found.items():
+            self._layers.setdefault(name, []).append(values)
+
+    def arrays(self) -> Arrays:
+        """As `of_texts` gives them."""
+        arrays = {name: np.stack(layers) for name, layers in self._layers.items()}
+        arrays["queries"] = np.array(len(self.kinds.queries))
+        return arrays if self.by_words is None else arrays | self.by_words.counts
 
 
 def histograms(offsets: np.ndarray) -> np.ndarray:
@@ -128,12 +178,11 @@ def histograms(offsets: np.ndarray) -> np.ndarray:
     return counts[:, 1:-1].astype(np.int32)
 
 
-class _Rulers:
+class _WordRuler:
     """The words of a text as its tokens have them, and what is measured with them."""
 
-    def __init__(
-        self, tokens: Sequence[Token], words: Words, tags: Sequence[str], kinds: TokenKinds
-    ) -> None:
+    def __init__(self, text: _Ruler, words: Words, tags: Sequence[str]) -> None:
+        tokens, kinds = text.given.described, text.kinds
         self.kinds = kinds
         own = [(n, t) for n, t in enumerate(tokens) if not t.special and t.segment == 0]
         self.tokens = [
@@ -200,7 +249,7 @@ def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> 
     """Means over all query tokens, and 95 % intervals by a bootstrap over texts (percentiles).
 
     Args:
-        arrays: as `of_text` gives them, with a row for each text.
+        arrays: as `of_texts` gives them, with a row for each text.
         resamples: 0: no intervals.
     """
     queries = arrays["queries"].astype(np.float64)  # [N]

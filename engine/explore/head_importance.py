@@ -6,7 +6,9 @@ Shapes: L layers, H heads, T tokens, D hidden size, K size of a head, N texts.
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -22,8 +24,10 @@ from engine.explore.over_texts import Arrays, Kept, over_texts
 from engine.explore.text_scores import MAX_LENGTH, learner_of_rows
 from engine.messages.explore.text_set import AverageHeads, HeadsWeighed, WeighHeads
 from engine.messages.question import Answer, Working
-from engine.models.attention import Attention, Layout
+from engine.models.attention import Attention, Layout, Padded
 from engine.models.checkpoint import Checkpoint
+from engine.models.encoder import Layer
+from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.inputs import typed
@@ -31,6 +35,7 @@ from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.rng import VALIDATION, rng_for
 
 RESAMPLES, SEED = 1_000, 7
+TOKENS = 512  # of a text with several heads off, that go through the layers at once
 MASKED = 7  # one token of so many is masked for a model with an MLM head alone
 
 
@@ -145,7 +150,7 @@ def of_text(
     }
     if each_head:
         with torch.inference_mode():
-            found["off"] = _each_off(network, lambda: float(loss(network, batch)), instead)
+            found["off"] = _each_off(network, batch, loss, instead)
     return found
 
 
@@ -159,33 +164,97 @@ def gated(network: Network, gates: Tensor) -> AbstractContextManager[None]:
     return gathered_by(network, gate)
 
 
-def _each_off(
-    network: Network, loss: Callable[[], float], instead: Tensor | None = None
-) -> np.ndarray:
-    """The loss without each head, float64 [L, H]; the layers below it are computed once.
+class _Call(NamedTuple):
+    """What a layer was given, and what it made of it."""
 
+    layer: Layer
+    x: Tensor  # float [B, T, D], or as the layout has it
+    layout: Layout
+    made: Tensor  # float [B, R, D]
+
+
+def _each_off(
+    network: Network, batch: Batch, loss: Loss, instead: Tensor | None = None
+) -> np.ndarray:
+    """The loss without each head, float64 [L, H].
+
+    The layers below it are computed once, and those above for several heads of its layer at once.
     A layer that works at several heights, as in ALBERT, counts its calls, so none is left out.
     """
     layers, heads = network.spec.layers, network.spec.heads
     off = np.zeros((layers, heads))
-    is_shared = len(set(network.encoder.passes())) < layers
-    made: list[Tensor] = []
-    with _noted(network, made):
-        loss()
-    for layer, head in np.ndindex(layers, heads):
-        below = made[: 0 if is_shared else layer]
-        with heads_off(network, ((layer, head),), instead), _made_below(network, below):
-            off[layer, head] = loss()
+    if len(set(network.encoder.passes())) < layers:
+        for layer, head in np.ndindex(layers, heads):
+            with heads_off(network, ((layer, head),), instead):
+                off[layer, head] = float(loss(network, batch))
+        return off
+    asked, calls = list[_Call](), list[_Call]()  # by the loss; of all tokens, with padding
+    with _noted(network, asked):
+        loss(network, batch)
+    with _noted(network, calls):
+        network.encoder(batch.tokens, batch.segments, batch.attention_mask)
+    plan = batch.unpadded if asked[0].x.dim() == 2 else None  # where the loss has no padding
+    rows, tokens = batch.tokens.shape
+    step = max(1, TOKENS // (rows * tokens))
+    wants_some = asked[-1].made.shape != asked[-1].x.shape
+    lower = calls[:-1] if wants_some else calls
+    for layer in range(len(lower)):
+        for first in range(0, heads, step):
+            some = range(first, min(first + step, heads))
+            made = _made_without(network, lower[layer:], layer, some, instead).split(rows)
+            for head, one in zip(some, made, strict=True):
+                if isinstance(plan, UnpaddedBatch):
+                    one = one.flatten(0, 1)[plan.indices]
+                with _made_below(network, [one] * len(lower)):
+                    off[layer, head] = float(loss(network, batch))
+    if wants_some:
+        below = [call.made for call in asked[:-1]]
+        for head in range(heads):
+            with heads_off(network, ((layers - 1, head),), instead), _made_below(network, below):
+                off[layers - 1, head] = float(loss(network, batch))
     return off
 
 
+def _made_without(
+    network: Network,
+    calls: Sequence[_Call],
+    layer: int,
+    heads: Sequence[int],
+    instead: Tensor | None,
+) -> Tensor:
+    """What the last of these layers makes without each of the heads of the first, which is
+    `layer`: float [heads * B, T, D]."""
+    count = len(heads)
+
+    def switch(height: int, attention: Attention, gathered: Tensor) -> Tensor:
+        if height != layer:
+            return gathered
+        gathered = gathered.clone()
+        for head, part in zip(heads, gathered.chunk(count), strict=True):
+            place = slice(head * attention.head_size, (head + 1) * attention.head_size)
+            part[..., place] = 0 if instead is None else instead[layer, place].to(part)
+        return gathered
+
+    x = calls[0].x.repeat(count, 1, 1)
+    with gathered_by(network, switch):
+        for call in calls:
+            layout = call.layout
+            assert isinstance(layout, Padded)
+            bias = layout.attention_bias
+            if bias is not None and bias.size(0) > 1:
+                layout = replace(layout, attention_bias=bias.repeat(count, 1, 1, 1))
+            x, _ = call.layer(x, layout)
+    return x
+
+
 @contextmanager
-def _noted(network: Network, made: list[Tensor]) -> Iterator[None]:
-    """Append what each layer makes meanwhile, the lowest first."""
-    hooks = [
-        layer.register_forward_hook(lambda _, __, given: made.append(given[0]))
-        for layer in set(network.encoder.passes())
-    ]
+def _noted(network: Network, calls: list[_Call]) -> Iterator[None]:
+    """Append what each layer is given and makes meanwhile, the lowest first."""
+
+    def note(layer: Layer, given: tuple[Tensor, Layout], made: tuple[Tensor, Any]) -> None:
+        calls.append(_Call(layer, *given, made[0]))
+
+    hooks = [layer.register_forward_hook(note) for layer in network.encoder.passes()]
     try:
         yield
     finally:
@@ -195,7 +264,7 @@ def _noted(network: Network, made: list[Tensor]) -> Iterator[None]:
 
 @contextmanager
 def _made_below(network: Network, made: Sequence[Tensor]) -> Iterator[None]:
-    """The lowest layers make meanwhile what they have made of the same input before."""
+    """The lowest layers make this meanwhile, in place of what they would make."""
     encoder = network.encoder
     above = list(encoder.passes())[len(made) :]
     vars(encoder)["passes"] = lambda: iter([*(_Made(one) for one in made), *above])
@@ -227,7 +296,7 @@ def prepared(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> tupl
         )
         numbers = np.arange(len(examples))
         batch = learner.batch(examples, numbers, checkpoint.tokenizer, rng_for(0, VALIDATION, 0))
-    batch = batch.to(next(checkpoint.network.parameters()).device)
+    batch = batch.planned(checkpoint.network).to(next(checkpoint.network.parameters()).device)
     return batch, lambda network, given: total(learner.losses(network, given))
 
 

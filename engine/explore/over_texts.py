@@ -75,27 +75,30 @@ def over_texts(
     count: int,
     compute: Callable[[int, int], Arrays],
     tell: Callable[[Arrays, int, int], object],
+    together: int = 1,
 ) -> Arrays:
     """Compute what is not kept yet of `count` texts, and give the arrays of all.
 
     Args:
         compute: gives the arrays of the texts from one number to another.
         tell: hears of what has become known, as (arrays, first text, texts that are done).
+        together: so many texts are never taken apart: all slices begin at a multiple of it.
     """
     done = min(kept.rows, count)
+    assert done == count or done % together == 0
     if done:
         tell(kept.arrays(), 0, done)
     pending: list[Arrays] = []
-    told, size = time.perf_counter(), 1
+    told, size = time.perf_counter(), together
     while done < count:
         began = time.perf_counter()
         stop = min(done + size, count)
         pending.append(compute(done, stop))
         done, now = stop, time.perf_counter()
         if now - began > LONG:
-            size = max(1, size // 2)
+            size = max(together, size // 2)
         elif now - began < SHORT:
-            size = min(2 * size, MAX_SLICE)
+            size = max(together, min(2 * size, MAX_SLICE))
         if now - told >= TELL_SECONDS or done == count:
             chunk = joined(pending)
             kept.add(chunk)

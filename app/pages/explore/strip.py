@@ -46,7 +46,11 @@ class Strip(QWidget):
         self._laid_out: tuple[Token, ...] | None = None
         self._widths: list[float] = []
         self._places: dict[int, list[QRectF]] = {}  # of the tokens, for some widths
-        self._marks = (-1, -1, -1)  # what is picked, the target, and pointed at, here
+        self._marks: tuple[int, ...] = (
+            -1,
+            -1,
+            -1,
+        )  # what is picked, the target, and pointed at, here
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Tokens of the second side") if side else self.tr("Tokens"))
@@ -55,8 +59,8 @@ class Strip(QWidget):
         self.setSizePolicy(policy)
         study.tokens_changed.connect(self._on_tokens)
         study.picked_changed.connect(self._on_picked)
-        study.target_changed.connect(lambda _: self.update())
-        study.pointed_changed.connect(lambda _: self.update())
+        study.target_changed.connect(lambda _: self._mark())
+        study.pointed_changed.connect(lambda _: self._mark())
         self._on_tokens()
 
     @property
@@ -122,13 +126,30 @@ class Strip(QWidget):
         else:
             self._laid_out = self._side.tokens
             self._lay_out()
+        self._mark()
         self._describe()
 
     def _on_picked(self, number: int) -> None:
         self._describe()
-        self.update()
+        self._mark()
         if 0 <= self._picked < len(self._boxes):
             self.moved.emit(self._picked)
+
+    def _mark(self) -> None:
+        """What is picked, the target and what is pointed at; no more is painted than changes."""
+        study = self._study
+        marks = tuple(
+            study.on_side(self._side.number, each)
+            for each in (study.picked, study.target, study.pointed)
+        )
+        for before, now in zip(self._marks, marks, strict=True):
+            if before == now:
+                continue
+            for number in (before, now):
+                if 0 <= number < len(self._boxes):
+                    box = self._boxes[number].adjusted(-3, -3, 3, 3)
+                    self.update(box.toAlignedRect())
+        self._marks = marks
 
     def _describe(self) -> None:
         """Tell a screen reader the picked token, or else the whole text."""
@@ -245,9 +266,6 @@ class Strip(QWidget):
         plain, struck = mono_font(), mono_font()
         struck.setStrikeOut(True)
         side, seen = self._side, QRectF(event.rect()).adjusted(0, -6, 0, 6)
-        marked = (self._study.picked, self._study.target, self._study.pointed)
-        first, second, third = (self._study.on_side(side.number, each) for each in marked)
-        self._marks = (first, second, third)
         for number, box in enumerate(self._boxes[: len(side.tokens)]):
             if box.intersects(seen):
                 self._paint(painter, number, box, struck if side.is_masked(number) else plain)

@@ -10,7 +10,7 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import import_dataset
 from engine.explore import head_census
 from engine.explore import over_texts as work
-from engine.explore.head_census import Words, census, of_text, words_in
+from engine.explore.head_census import Words, census, of_texts, words_in
 from engine.head_measures import KEYS, POSITIONAL, head_figures
 from engine.messages.explore.text_set import CountHeads, TextSet, TypedText
 from engine.models.checkpoint import Checkpoint, load, write
@@ -77,22 +77,35 @@ def test_a_cancelled_census_that_is_resumed_equals_an_uncut_one(
 ) -> None:
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
     monkeypatch.setattr(work, "MAX_SLICE", 1)
-    texts = ("a b c", "d e", "f g h i j", "k")
+    monkeypatch.setattr(head_census, "TOGETHER", 2)
+    texts = ("a b c", "d e", "f g h i j", "k", "l", "m n", "o")
     _, uncut = counted(tiny, asked(texts), tmp_path)
     question = asked(texts, kept=tmp_path / "kept")
 
     def cancel(answer) -> None:
-        if answer.done == 2:
+        if answer.done == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         counted(tiny, question, tmp_path, cancel)
     told: list = []
     answer, resumed = counted(tiny, question, tmp_path, told.append)
-    assert [one.done for one in told] == [2, 3] and answer.done == 4
+    assert [one.done for one in told] == [4, 6] and answer.done == 7
     assert np.isnan(np.load(told[0].file)[1:, ..., 0]).all(), "no interval yet"
     for name, values in uncut.items():
         assert np.array_equal(values, resumed[name]), name
+
+
+def test_what_a_text_goes_with_changes_no_number(known, monkeypatch) -> None:
+    """Texts of several lengths in a batch, with padding, and each by itself."""
+    pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]
+    together = of_texts(known.checkpoint, pairs, [], [])
+    monkeypatch.setattr(head_census, "TOKENS", 0)
+    alone = of_texts(known.checkpoint, pairs, [], [])
+    for one, other in zip(together, alone, strict=True):
+        assert one["queries"] == other["queries"]
+        assert one["sums"] == pytest.approx(other["sums"], rel=CLOSE, abs=CLOSE)
+        assert np.array_equal(one["offsets"], other["offsets"])
 
 
 def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
@@ -131,7 +144,7 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
     rows = Rows(texts=[" ".join(words)], tags=[" ".join(tags)])
     said = words_in(rows, [" ".join(map(str, heads))])[0]
     assert said == Words([(0, 1), (2, 4), (5, 6), (7, 9)], tags, [1, -1, 1, 2])
-    found = of_text(tiny, rows.texts[0], None, said, ["X", "Y"])
+    (found,) = of_texts(tiny, [(rows.texts[0], None)], [said], ["X", "Y"])
     from engine.explore.attention import weights
 
     tokens, alpha = weights(tiny, rows.texts[0])

@@ -10,12 +10,13 @@ from engine.data.datasets.text_sets import rows_of
 from engine.errors import StudioError
 from engine.explore import over_texts as work
 from engine.explore.ablation import heads_off
-from engine.explore.head_importance import prepared, weigh, weighed
+from engine.explore.head_importance import _each_off, prepared, weigh, weighed
 from engine.explore.head_means import means
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.serving.serving import Serving
+from engine.tasks.learner import Batch
 from tests.engine.models.small import LABELS, folder
 
 TEXTS = (("a b c", "bad"), ("d e f g", "good"), ("h i", "so-so"), ("a a a k l", "bad"))
@@ -93,9 +94,32 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
         assert list(network.encoder.passes()) == list(type(network.encoder).passes(network.encoder))
 
 
+def test_inputs_that_belong_together_are_computed_without_a_head_together(classifier) -> None:
+    """Two choices of one example, of which the second is padded."""
+    network = load(classifier).network
+    tokens = torch.tensor([[2, 5, 6, 7, 3], [2, 8, 3, 0, 0]])
+    batch = Batch(tokens, torch.zeros_like(tokens), tokens != 0, torch.zeros(1), None)
+    batch = batch.planned(network)
+    ways = (
+        lambda network, given: network.encoder(*given.inputs[:3]).last[given.attention_mask],
+        lambda network, given: network.pooled(*given.inputs),
+    )
+    for way in ways:
+
+        def loss(network, given, way=way):
+            return (way(network, given) ** 3).sum()
+
+        with torch.inference_mode():
+            found = _each_off(network, batch, loss)
+            for head in np.ndindex(found.shape):
+                with heads_off(network, (head,)):
+                    assert found[head] == pytest.approx(float(loss(network, batch)), rel=1e-6)
+
+
 def test_layers_below_are_computed_once(classifier, monkeypatch):
-    """Of two layers with two heads: a pass for the gradient, one that is kept, and then the lower
-    layer for its own heads alone."""
+    """Of two layers with two heads: a pass for the gradient and two that are kept; then the lower
+    layer for both of its heads at once, and the upper one, of which some tokens are wanted, for
+    each head."""
     checkpoint = load(classifier)
     calls = []
     for number, layer in enumerate(checkpoint.network.encoder.layers):
@@ -106,7 +130,7 @@ def test_layers_below_are_computed_once(classifier, monkeypatch):
         WeighHeads(checkpoint=classifier, texts=one, each_head=True),
         lambda *_: None,
     )
-    assert (calls.count(0), calls.count(1)) == (2 + 2, 2 + 4)
+    assert (calls.count(0), calls.count(1)) == (3 + 1, 3 + 4)
 
 
 def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtWidgets import QHeaderView, QLineEdit, QTableView, QVBoxLayout, QWidget
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QLineEdit, QTableView, QVBoxLayout, QWidget
 
 from app import background
 from app.pages.explore.head_columns import MEASURES
 from app.pages.explore.panels.attention.description import value_name
 from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.tensor import read_through
 from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import in_language
@@ -88,9 +90,11 @@ class HeadsState(QObject):
             return None
         if key == PAIR:
             assert self.pair is not None
-            return pair_values(weights[:layers], *self.pair)
+            query, key_token = self.pair
+            return read_through(lambda read: pair_values(read, query, key_token), weights[:layers])
         if key == PAIRS:
-            return pairs_values(weights[:layers], self.pairs()[0])
+            pairs = self.pairs()[0]
+            return read_through(lambda read: pairs_values(read, pairs), weights[:layers])
         return self.figures.of(key) if self.figures is not None else None
 
     def pattern(self, layer: int, head: int) -> str:
@@ -221,7 +225,9 @@ class HeadsState(QObject):
         causal = bool(model and model.info and model.info.causal)
         more = weights[done:]
         self._work = background.run(
-            self, lambda: head_figures(more, tokens, causal), self._on_figures
+            self,
+            lambda: read_through(lambda layers: head_figures(layers, tokens, causal), more),
+            self._on_figures,
         )
 
     def _on_figures(self, more: HeadFigures) -> None:
@@ -331,17 +337,23 @@ class HeadRows(QAbstractTableModel):
 
     def _take(self) -> None:
         keys = self._state.keys
-        self.beginResetModel()
-        self._values = {
-            key: found for key in keys if (found := self._state.values(key)) is not None
-        }
-        new, self._keys = keys != self._keys, tuple(key for key in keys if key in self._values)
-        if (
-            new and self._keys and self._keys[0] in (PAIR, PAIRS)
-        ):  # whoever selects a pair asks for its heads
+        values = {key: found for key in keys if (found := self._state.values(key)) is not None}
+        new, shown = keys != self._keys, tuple(key for key in keys if key in values)
+        layers, heads = self._state.size if shown else (0, 0)
+        stays = shown == self._keys and layers * heads == len(self.order)
+        if stays:  # another pair: to begin anew would take a frame more
+            self.layoutAboutToBeChanged.emit()
+        else:
+            self.beginResetModel()
+        self._values, self._keys = values, shown
+        if new and shown and shown[0] in (PAIR, PAIRS):  # who selects a pair asks for its heads
             self._sorted = FIRST, Qt.SortOrder.DescendingOrder
         self._order()
-        self.endResetModel()
+        if stays:
+            self.layoutChanged.emit()
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, FIRST, FIRST + len(shown) - 1)
+        else:
+            self.endResetModel()
         column = self._sorted[0]
         if FIRST <= column < self.columnCount():
             self._state.sort_by(self._keys[column - FIRST])
@@ -391,13 +403,16 @@ class HeadsTable(QWidget):
         column.addWidget(self.table, 1)
         column.addWidget(self.note)
         self._is_following = False
-        self._fitted: tuple[str, ...] = ()  # the columns whose widths are right
+        self._widths: dict[str, int] = {}  # px of each column of numbers that was shown
+        self.rows.modelAboutToBeReset.connect(self._keep_widths)
         self.rows.modelReset.connect(self._on_reset)
         self.rows.layoutChanged.connect(self._follow)
         self.table.selectionModel().currentRowChanged.connect(self._on_current)
         state.of.head_changed.connect(self._follow)
         state.column_changed.connect(self._say)
+        state.changed.connect(self._say)
         self._on_reset()
+        self._say()
 
     def _on_pairs(self, typed: str) -> None:
         """The heads that have most of them stand at the top, and in sight."""
@@ -409,13 +424,19 @@ class HeadsTable(QWidget):
         header.blockSignals(True)
         header.setSortIndicator(*self.rows._sorted)
         header.blockSignals(False)
-        if self.rows.keys != self._fitted:  # measured at each reset they would take 0.3 s
-            self._fitted = self.rows.keys
-            header.resizeSections(QHeaderView.ResizeMode.ResizeToContents)
+        least = QFontMetrics(mono_font()).horizontalAdvance("000.000") + 4 * SPACE
+        for column, key in enumerate(self.rows.keys, FIRST):  # measured by rows they took 60 ms
+            width = max(header.sectionSizeHint(column), least)
+            header.resizeSection(column, self._widths.get(key, width))
+        self.table.resizeColumnToContents(HEAD)
         width = max(header.sectionSize(PATTERN), self.table.sizeHintForColumn(PATTERN))
         header.resizeSection(PATTERN, width)
         self._follow()
-        self._say()
+
+    def _keep_widths(self) -> None:
+        header = self.table.horizontalHeader()
+        sizes = {key: header.sectionSize(n) for n, key in enumerate(self.rows.keys, FIRST)}
+        self._widths |= sizes
 
     def _follow(self) -> None:
         """Show the current head."""

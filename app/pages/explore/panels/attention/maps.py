@@ -10,7 +10,7 @@ from app import background
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.tensor import opened
+from app.pages.explore.panels.attention.tensor import opened, read_through
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from engine.messages.explore.attention import Attend, Attended, Measure
@@ -170,7 +170,10 @@ class AttentionMaps(QObject):
         if done == len(weights):
             self._show_wall()
             return
-        self._pooling = background.run(self, lambda: pixels.pooled(weights[done:]), self._on_pooled)
+        more = weights[done:]
+        self._pooling = background.run(
+            self, lambda: read_through(pixels.pooled, more), self._on_pooled
+        )
 
     def _on_pooled(self, more: np.ndarray) -> None:
         self._pooling = None

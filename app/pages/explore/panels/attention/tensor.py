@@ -3,9 +3,15 @@
 Shapes: L layers, H heads, T tokens.
 """
 
+import mmap
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 
 from engine.messages.explore.attention import Attended
+
+T = TypeVar("T")
 
 
 def opened(answer: Attended) -> np.ndarray:
@@ -19,3 +25,13 @@ def opened(answer: Attended) -> np.ndarray:
         start = file.tell()
     there = shape[0] if answer.layers is None else answer.layers
     return np.memmap(answer.weights.path, dtype, "r", start, (there, *shape[1:]))
+
+
+def read_through(work: Callable[[np.ndarray], T], weights: np.ndarray) -> T:
+    """What `work` makes of such a file, or of a part of it, and no more of it is held in memory
+    afterwards. Whoever reads it again has it from the system's cache."""
+    made = work(weights)
+    mapped = getattr(weights, "_mmap", None)
+    if mapped is not None and hasattr(mapped, "madvise"):  # not on Windows
+        mapped.madvise(mmap.MADV_DONTNEED)
+    return made

@@ -301,11 +301,13 @@ class Wall(QWidget):
     def _paint_tint(self, painter: QPainter, seen: QRegion, tint: np.ndarray) -> None:
         """The colour of the window over each head, and a frame around those that have most."""
         layers, heads = self.size_in_heads
+        dim = colour(Role.WINDOW)
         for layer, row in enumerate(tint[:layers].tolist()):
             for head, value in enumerate(row[:heads]):
                 box = self.cell(layer, head)
                 if seen.intersects(box.toAlignedRect()):
-                    painter.fillRect(box, colour(Role.WINDOW, DIMMEST * (1 - value)))
+                    dim.setAlphaF(DIMMEST * (1 - value))
+                    painter.fillRect(box, dim)
 
     def _paint_heads(self, painter: QPainter, seen: QRegion, picture: QPixmap, side: int) -> None:
         """Head by head, each stretched from its part of the picture, of `side` with the gap."""

@@ -1,11 +1,13 @@
 """What every head does in a text: beside plain sums in float64, and in the window."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
+from app.pages.explore.panels.attention.tensor import read_through
 from app.pages.explore.panels.attention.view import HEADS
 from app.pages.explore.view import ExplorePage
 from engine.head_measures import KEYS, head_figures, pair_values
@@ -143,6 +145,47 @@ def test_heads_are_ranked_for_a_pair(page, explorer, wait):
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 2)]))
     shown = [table.model().index(n, 0).data() for n in range(6)]
     assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
+    page.study.pick_target(4)
+    ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 4)]))
+    shown = [table.model().index(n, 0).data() for n in range(6)]
+    assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
+    assert "“on”" in str(view.heads_table.note.text())
+
+
+def test_columns_stay_as_wide_as_they_were_made(page, explorer, wait):
+    """Also when another text is typed, and there is nothing for a moment."""
+    view = page.panels["attention"]
+    page.bench.show_panel("attention")
+    wait(lambda: bool(explorer.of_kind("attend")))
+    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.study.tokens)))
+    view.show_form(HEADS)
+    header, rows = view.heads_table.table.horizontalHeader(), view.heads_table.rows
+    wait(lambda: rows.rowCount() == 6)
+    header.resizeSection(4, 170)
+    asked = len(explorer.of_kind("attend"))
+    page.study.set_texts("the cat sat")
+    wait(lambda: len(explorer.of_kind("attend")) > asked and page.study.is_settled)
+    explorer.attend(explorer.of_kind("attend")[-1])
+    page.study.pick(2)
+    page.study.pick_target(1)  # another column, so all are made anew
+    wait(lambda: rows.rowCount() == 6 and rows.keys[0] == "pair")
+    assert header.sectionSize(5) == 170
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").is_file(), reason="needs Linux")
+def test_attention_that_was_read_through_is_not_held_in_memory(tmp_path):
+    path = tmp_path / "attention.bin"
+    np.ones((4, 2, 64, 64), np.float32).tofile(path)
+    weights = np.memmap(path, np.float32, "r", shape=(4, 2, 64, 64))
+
+    def held() -> int:
+        """KiB of the file."""
+        _, _, behind = Path("/proc/self/smaps").read_text().partition(str(path))
+        return int(behind.partition("Rss:")[2].split()[0])
+
+    assert float(weights.sum()) == weights.size and held() > 0
+    assert read_through(lambda part: float(part.sum()), weights[1:]) == weights[1:].size
+    assert held() == 0
 
 
 def test_typed_pairs_add_up(page, explorer, wait, qtbot):
