@@ -53,7 +53,8 @@ class Text(QLabel):
         self.setText(text)
 
     def setText(self, text: str) -> None:
-        super().setText(visible(text))
+        if (seen := visible(text)) != self.text():  # or all beside it would be laid out anew
+            super().setText(seen)
 
     def set_style(self, style: TextStyle) -> None:
         _dress(self, style)

@@ -119,6 +119,11 @@ def evaluate(
             )
         scored, looks, compared = _score_file(file, _named(model), numbers, encoding, given), 0, []
     else:
+        if encoding is not None or COLUMNS.given(given) or CLEANING.given(given):
+            raise StudioError(
+                phrase("A data set has its columns since it was imported."),
+                phrase("Leave out the options of columns, --skip-empty and --encoding."),
+            )
         asked = _asked(run, data, model, part)
         question = asked.question.model_copy(update=numbers)
         scored, looks = _score(asked._replace(question=question))

@@ -17,7 +17,7 @@ from engine.data.columns.words import words_of
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
 from engine.explore.layers import passes
-from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.explore.over_texts import Arrays, Kept, batches, over_texts, together
 from engine.head_measures import KEYS, SUMMED, TokenKinds, head_sums
 from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
@@ -29,7 +29,6 @@ REACH = 16  # offsets to each side that are counted
 FAR = 10  # words to each side of a word in which its head is looked for at a fixed offset
 MAX_TAGS = 20  # the most frequent ones
 RESAMPLES, SEED = 500, 7
-TOGETHER, TOKENS = 32, 512  # texts of which batches are made, and tokens of a batch
 HEADS = "head"  # the column of CoNLL-U
 NO_TAGS = ("O", "_")  # of a word that is in no span, and an empty cell of CoNLL-U
 
@@ -53,12 +52,13 @@ def census(
     words = words_in(rows, column_of(question.texts, HEADS))
     tags = frequent_tags(words)
     pairs = typed_pairs(rows)
+    step = together(pairs)
     sums: Arrays = {}
 
     def compute(start: int, stop: int) -> Arrays:
         each = list[Arrays]()
-        for first in range(start, stop, TOGETHER):
-            some = slice(first, min(first + TOGETHER, stop))
+        for first in range(start, stop, step):
+            some = slice(first, min(first + step, stop))
             each += of_texts(checkpoint, pairs[some], words[some], tags)
         return {name: np.stack([one[name] for one in each]) for name in each[0]}
 
@@ -85,7 +85,7 @@ def census(
             one = {name: values[None] for name, values in sums.items()}
             tell(answer(summary(one, tags, resamples=0), done))
 
-    arrays = over_texts(Kept(question), len(rows), compute, on_part, TOGETHER)
+    arrays = over_texts(Kept(question), len(rows), compute, on_part, step)
     return answer(summary(arrays, tags), len(rows))
 
 
@@ -106,8 +106,7 @@ def of_texts(
     [L, H, 2], fixed: int32 [2 * FAR + 1] and words: int.
 
     Texts of about equal length go through the model together, for reading its weights takes most
-    of the time. The last bits depend on what a text goes with, so what belongs together must not
-    depend on the time.
+    of the time.
 
     Args:
         words: of each text; empty where nobody says them.
@@ -118,7 +117,8 @@ def of_texts(
         if words:
             rulers[-1].by_words = _WordRuler(rulers[-1], words[number], tags)
     device = next(checkpoint.network.parameters()).device
-    for batch in _batches(rulers):
+    for numbers in batches([one.count for one in rulers]):
+        batch = [rulers[number] for number in numbers]
         longest = batch[-1].count
         tokens = torch.full((len(batch), longest), checkpoint.tokenizer.pad, device=device)
         segments, mask = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
@@ -132,16 +132,6 @@ def of_texts(
             for row, one in enumerate(batch):
                 one.measure(weights[row, :, : one.count, : one.count])
     return [one.arrays() for one in rulers]
-
-
-def _batches(rulers: Sequence["_Ruler"]) -> list[list["_Ruler"]]:
-    """The shortest first, with at most TOKENS each, or a single text."""
-    found = list[list[_Ruler]]()
-    for one in sorted(rulers, key=lambda one: one.count):
-        if not found or (len(found[-1]) + 1) * one.count > TOKENS:
-            found.append([])
-        found[-1].append(one)
-    return found
 
 
 class _Ruler:

@@ -5,10 +5,9 @@ Shapes: L layers, H heads, T tokens, D hidden size, K size of a head, N texts.
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,24 +17,22 @@ from torch import Tensor, nn
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
-from engine.explore.ablation import gathered_by, heads_off
+from engine.explore.ablation import Change, gathered_by
 from engine.explore.head_means import means
-from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.explore.over_texts import TOKENS, Arrays, Kept, batches, over_texts, together
 from engine.explore.text_scores import MAX_LENGTH, learner_of_rows
 from engine.messages.explore.text_set import AverageHeads, HeadsWeighed, WeighHeads
 from engine.messages.question import Answer, Working
-from engine.models.attention import Attention, Layout, Padded
+from engine.models.attention import Attention, Layout
 from engine.models.checkpoint import Checkpoint
-from engine.models.encoder import Layer
 from engine.models.fast.unpadded import UnpaddedBatch
-from engine.models.network import Network
+from engine.models.network import Network, Plan
 from engine.phrases import phrase
 from engine.tasks.inputs import typed
 from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.rng import VALIDATION, rng_for
 
 RESAMPLES, SEED = 1_000, 7
-TOKENS = 512  # of a text with several heads off, that go through the layers at once
 MASKED = 7  # one token of so many is masked for a model with an MLM head alone
 
 
@@ -87,7 +84,7 @@ def weighed(
     hear: Hear,
     hear_means: Callable[[int], object] = lambda done: None,
 ) -> Arrays:
-    """What each text says of each head, as `of_text` gives it, with a row for each text.
+    """What each text says of each head, as `of_texts` gives it, with a row for each text.
 
     Raises StudioError where the texts have no labels for the task, or there is no head to score.
     """
@@ -101,14 +98,17 @@ def weighed(
         )
         instead = torch.from_numpy(means(checkpoint, asked, hear_means))
 
+    step = 1 if question.each_head else together(typed_pairs(rows))
+
     def compute(start: int, stop: int) -> Arrays:
-        found = []
-        for number in range(start, stop):
-            batch, loss = prepared(checkpoint, learner, rows.take([number]))
-            found.append(of_text(checkpoint.network, batch, loss, question.each_head, instead))
+        found = list[Arrays]()
+        for first in range(start, stop, step):
+            some = range(first, min(first + step, stop))
+            texts = [prepared(checkpoint, learner, rows.take([number])) for number in some]
+            found += of_texts(checkpoint.network, texts, question.each_head, instead)
         return {name: np.stack([one[name] for one in found]) for name in found[0]}
 
-    return over_texts(Kept(question), len(rows), compute, hear)
+    return over_texts(Kept(question), len(rows), compute, hear, step)
 
 
 def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> None:
@@ -125,52 +125,80 @@ def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> N
         )
 
 
-# ── one text ─────────────────────────────────────────────────────────────────────────────────
+# ── some texts ───────────────────────────────────────────────────────────────────────────────
 
 Loss = Callable[[Network, Batch], Tensor]  # float32 [], the mean loss of a batch
 
 
-def of_text(
-    network: Network, batch: Batch, loss: Loss, each_head: bool, instead: Tensor | None = None
-) -> Arrays:
-    """What one text says of each head.
+def of_texts(
+    network: Network,
+    texts: Sequence[tuple[Batch, Loss]],
+    each_head: bool,
+    instead: Tensor | None = None,
+) -> list[Arrays]:
+    """What each text says of each head.
 
     importance: float64 [L, H], |∂L/∂ξ|, where ξ = 1 is what each head's slice is multiplied by
     before the output matrix (§4.1). loss: float64. off: float64 [L, H], the loss without each head
     (§3.2), where `each_head`; `instead` has what is in its place, float [L, D], else zero.
+
+    Texts of about equal length go through the layers together, for reading the weights takes most
+    of the time.
     """
-    layers, heads = network.spec.layers, network.spec.heads
-    gates = torch.ones(layers, heads, requires_grad=True)
-    with torch.enable_grad(), gated(network, gates):
-        value = loss(network, batch)
-        (gradient,) = torch.autograd.grad(value, gates)
-    found = {
-        "importance": gradient.abs().double().numpy(),
-        "loss": np.array(float(value.detach())),
-    }
+    found: list[Arrays] = [{} for _ in texts]
+    for numbers in batches([batch.tokens.numel() for batch, _ in texts]):
+        some = [texts[number] for number in numbers]
+        for number, arrays in zip(numbers, _importance(network, some), strict=True):
+            found[number] = arrays
     if each_head:
         with torch.inference_mode():
-            found["off"] = _each_off(network, batch, loss, instead)
+            for arrays, (batch, loss) in zip(found, texts, strict=True):
+                arrays["off"] = _each_off(network, batch, loss, instead)
     return found
 
 
-def gated(network: Network, gates: Tensor) -> AbstractContextManager[None]:
-    """Multiply what each head gathers by its gate, float [L, H], at every pass meanwhile."""
+def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[Arrays]:
+    """The importance and the loss of each text, of one pass forth and one back."""
+    layers, heads = network.spec.layers, network.spec.heads
+    inputs = [batch.tokens.shape for batch, _ in texts]
+    longest = max(count for _, count in inputs)
+
+    def stacked(parts: Sequence[Tensor]) -> Tensor:
+        return torch.cat([F.pad(part, (0, longest - part.size(1))) for part in parts])  # [B, T]
+
+    tokens = stacked([batch.tokens for batch, _ in texts])
+    segments = stacked([batch.segments for batch, _ in texts])
+    masks = [batch.attention_mask for batch, _ in texts]
+    real = stacked(
+        [
+            torch.ones_like(batch.tokens, dtype=torch.bool) if mask is None else mask
+            for (batch, _), mask in zip(texts, masks, strict=True)
+        ]
+    )
+    gates = torch.ones(len(texts), layers, heads, requires_grad=True)
+    owner = torch.repeat_interleave(torch.tensor([rows for rows, _ in inputs]))  # [B]
 
     def gate(height: int, attention: Attention, gathered: Tensor) -> Tensor:
-        wide = gates[height].repeat_interleave(attention.head_size)  # [D]
-        return gathered * wide.to(gathered)
+        wide = gates[owner, height].repeat_interleave(attention.head_size, -1)  # [B, D]
+        return gathered * wide[:, None].to(gathered)
 
-    return gathered_by(network, gate)
-
-
-class _Call(NamedTuple):
-    """What a layer was given, and what it made of it."""
-
-    layer: Layer
-    x: Tensor  # float [B, T, D], or as the layout has it
-    layout: Layout
-    made: Tensor  # float [B, R, D]
+    with torch.enable_grad():
+        encoder = network.encoder
+        with gathered_by(network, gate):
+            x = encoder.embeddings(tokens, segments)
+            layout = encoder.padded(x, None if real.all() else real)
+            for layer in encoder.passes():
+                x, _ = layer(x, layout)
+        made = x.split([rows for rows, _ in inputs])
+        losses = list[Tensor]()
+        for (batch, loss), one, (_, count) in zip(texts, made, inputs, strict=True):
+            with _made(network, one[:, :count], batch):
+                losses.append(loss(network, batch))
+        (gradient,) = torch.autograd.grad(torch.stack(losses).sum(), gates)
+    return [
+        {"importance": one.abs().double().numpy(), "loss": np.array(float(value.detach()))}
+        for one, value in zip(gradient, losses, strict=True)
+    ]
 
 
 def _each_off(
@@ -179,95 +207,55 @@ def _each_off(
     """The loss without each head, float64 [L, H].
 
     The layers below it are computed once, and those above for several heads of its layer at once.
-    A layer that works at several heights, as in ALBERT, counts its calls, so none is left out.
     """
     layers, heads = network.spec.layers, network.spec.heads
     off = np.zeros((layers, heads))
-    if len(set(network.encoder.passes())) < layers:
-        for layer, head in np.ndindex(layers, heads):
-            with heads_off(network, ((layer, head),), instead):
-                off[layer, head] = float(loss(network, batch))
-        return off
-    asked, calls = list[_Call](), list[_Call]()  # by the loss; of all tokens, with padding
-    with _noted(network, asked):
-        loss(network, batch)
-    with _noted(network, calls):
-        network.encoder(batch.tokens, batch.segments, batch.attention_mask)
-    plan = batch.unpadded if asked[0].x.dim() == 2 else None  # where the loss has no padding
-    rows, tokens = batch.tokens.shape
+    encoder, (rows, tokens) = network.encoder, batch.tokens.shape
+    is_shared = len(set(encoder.passes())) < layers  # as in ALBERT: which layer it is, is counted
+    x = encoder.embeddings(batch.tokens, batch.segments)
+    layout = encoder.padded(x, batch.attention_mask)
+    given = list[Tensor]()  # to each layer
+    for layer in encoder.passes():
+        given.append(x)
+        x, _ = layer(x, layout)
     step = max(1, TOKENS // (rows * tokens))
-    wants_some = asked[-1].made.shape != asked[-1].x.shape
-    lower = calls[:-1] if wants_some else calls
-    for layer in range(len(lower)):
-        for first in range(0, heads, step):
-            some = range(first, min(first + step, heads))
-            made = _made_without(network, lower[layer:], layer, some, instead).split(rows)
-            for head, one in zip(some, made, strict=True):
-                if isinstance(plan, UnpaddedBatch):
-                    one = one.flatten(0, 1)[plan.indices]
-                with _made_below(network, [one] * len(lower)):
-                    off[layer, head] = float(loss(network, batch))
-    if wants_some:
-        below = [call.made for call in asked[:-1]]
-        for head in range(heads):
-            with heads_off(network, ((layers - 1, head),), instead), _made_below(network, below):
-                off[layers - 1, head] = float(loss(network, batch))
+    for number in range(layers):
+        first = 0 if is_shared else number
+        for some in (range(n, min(n + step, heads)) for n in range(0, heads, step)):
+            with gathered_by(network, _without(number, some, instead)):
+                if is_shared:
+                    encoder.embeddings(batch.tokens, batch.segments)  # the count begins
+                x = given[first].repeat(len(some), 1, 1)
+                mask = batch.attention_mask
+                repeated = encoder.padded(x, None if mask is None else mask.repeat(len(some), 1))
+                for layer in islice(encoder.passes(), first, None):
+                    x, _ = layer(x, repeated)
+            for head, one in zip(some, x.split(rows), strict=True):
+                with _made(network, one, batch):
+                    off[number, head] = float(loss(network, batch))
     return off
 
 
-def _made_without(
-    network: Network,
-    calls: Sequence[_Call],
-    layer: int,
-    heads: Sequence[int],
-    instead: Tensor | None,
-) -> Tensor:
-    """What the last of these layers makes without each of the heads of the first, which is
-    `layer`: float [heads * B, T, D]."""
-    count = len(heads)
+def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change:
+    """Of as many batches, one after the other, each without one of the heads of a layer."""
 
     def switch(height: int, attention: Attention, gathered: Tensor) -> Tensor:
         if height != layer:
             return gathered
         gathered = gathered.clone()
-        for head, part in zip(heads, gathered.chunk(count), strict=True):
+        for head, part in zip(heads, gathered.chunk(len(heads)), strict=True):
             place = slice(head * attention.head_size, (head + 1) * attention.head_size)
             part[..., place] = 0 if instead is None else instead[layer, place].to(part)
         return gathered
 
-    x = calls[0].x.repeat(count, 1, 1)
-    with gathered_by(network, switch):
-        for call in calls:
-            layout = call.layout
-            assert isinstance(layout, Padded)
-            bias = layout.attention_bias
-            if bias is not None and bias.size(0) > 1:
-                layout = replace(layout, attention_bias=bias.repeat(count, 1, 1, 1))
-            x, _ = call.layer(x, layout)
-    return x
+    return switch
 
 
 @contextmanager
-def _noted(network: Network, calls: list[_Call]) -> Iterator[None]:
-    """Append what each layer is given and makes meanwhile, the lowest first."""
-
-    def note(layer: Layer, given: tuple[Tensor, Layout], made: tuple[Tensor, Any]) -> None:
-        calls.append(_Call(layer, *given, made[0]))
-
-    hooks = [layer.register_forward_hook(note) for layer in network.encoder.passes()]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-@contextmanager
-def _made_below(network: Network, made: Sequence[Tensor]) -> Iterator[None]:
-    """The lowest layers make this meanwhile, in place of what they would make."""
+def _made(network: Network, outcome: Tensor, batch: Batch) -> Iterator[None]:
+    """All layers make this of the batch meanwhile, float [B, T, D], in place of what they would."""
     encoder = network.encoder
-    above = list(encoder.passes())[len(made) :]
-    vars(encoder)["passes"] = lambda: iter([*(_Made(one) for one in made), *above])
+    vars(encoder)["passes"] = lambda: iter([_Made(outcome, batch.unpadded)])
     try:
         yield
     finally:
@@ -275,14 +263,18 @@ def _made_below(network: Network, made: Sequence[Tensor]) -> Iterator[None]:
 
 
 class _Made(nn.Module):
-    """Stands for a layer whose outcome is known."""
+    """Stands for layers whose outcome is known, with padding."""
 
-    def __init__(self, outcome: Tensor) -> None:
+    def __init__(self, outcome: Tensor, plan: Plan | None) -> None:
         super().__init__()
-        self._outcome = outcome
+        self._outcome, self._plan = outcome, plan
 
     def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, None]:
-        return self._outcome, None
+        made = self._outcome
+        if x.dim() == 2:  # the loss passes over padding
+            assert isinstance(self._plan, UnpaddedBatch)
+            made = made.flatten(0, 1)[self._plan.indices]
+        return layout.wanted(made), None
 
 
 def prepared(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> tuple[Batch, Loss]:

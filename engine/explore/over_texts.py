@@ -8,7 +8,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -23,6 +23,8 @@ Arrays = dict[str, np.ndarray]  # by name, with a row for each text
 TELL_SECONDS = 0.5
 LONG, SHORT = 0.4, 0.15  # s of a slice, above and below which the next is smaller or larger
 MAX_SLICE = 256  # texts
+TOKENS, LETTERS = 512, 4  # of a batch, with padding; and letters of a token, about
+MOST_TOGETHER = 16  # texts
 MAX_FOLDERS, MAX_BYTES = 40, 500_000_000  # of what is kept of earlier questions
 
 
@@ -75,36 +77,60 @@ def over_texts(
     count: int,
     compute: Callable[[int, int], Arrays],
     tell: Callable[[Arrays, int, int], object],
-    together: int = 1,
+    step: int = 1,
 ) -> Arrays:
     """Compute what is not kept yet of `count` texts, and give the arrays of all.
 
     Args:
         compute: gives the arrays of the texts from one number to another.
         tell: hears of what has become known, as (arrays, first text, texts that are done).
-        together: so many texts are never taken apart: all slices begin at a multiple of it.
+        step: so many texts are never taken apart: all slices begin at a multiple of it.
     """
     done = min(kept.rows, count)
-    assert done == count or done % together == 0
+    assert done == count or done % step == 0
     if done:
         tell(kept.arrays(), 0, done)
     pending: list[Arrays] = []
-    told, size = time.perf_counter(), together
+    told, size = time.perf_counter(), step
     while done < count:
         began = time.perf_counter()
         stop = min(done + size, count)
         pending.append(compute(done, stop))
         done, now = stop, time.perf_counter()
         if now - began > LONG:
-            size = max(together, size // 2)
+            size = max(step, size // 2)
         elif now - began < SHORT:
-            size = max(together, min(2 * size, MAX_SLICE))
+            size = max(step, min(2 * size, MAX_SLICE))
         if now - told >= TELL_SECONDS or done == count:
             chunk = joined(pending)
             kept.add(chunk)
             pending, told = [], now
             tell(chunk, done - len(next(iter(chunk.values()))), done)
     return kept.arrays()
+
+
+def together(pairs: Sequence[tuple[str, str | None]]) -> int:
+    """How many of these texts go through a model in about the time that one long text takes."""
+    letters = sum(len(text) + len(pair or "") for text, pair in pairs) / max(1, len(pairs))
+    return max(1, min(MOST_TOGETHER, int(TOKENS * LETTERS / max(1.0, letters))))
+
+
+def batches(tokens: Sequence[int]) -> list[list[int]]:
+    """Which texts go through a model as a batch: of about equal length, the shortest first, with no
+    more than TOKENS tokens in all when they are padded, or a single text.
+
+    The last bits of numbers depend on what a text goes with: so what is given here must not depend
+    on how quick the machine is.
+
+    Args:
+        tokens: of each text.
+    """
+    found = list[list[int]]()
+    for number in sorted(range(len(tokens)), key=lambda number: tokens[number]):
+        if not found or (len(found[-1]) + 1) * tokens[number] > TOKENS:
+            found.append([])
+        found[-1].append(number)
+    return found
 
 
 def joined(chunks: list[Arrays]) -> Arrays:

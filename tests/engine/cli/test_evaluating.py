@@ -148,6 +148,9 @@ def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
         (["--run", "RUN", "--model", "RUN"], "its own checkpoints"),
         (["some.csv", "--model", "RUN", "--baseline"], "a file has none"),
         (["--run", "RUN", "--predictions", "rows.doc"], "ends with none of"),
+        (["--run", "RUN", "--skip-empty", "label"], "since it was imported"),
+        (["--data", "RUN/dataset", "--model", "RUN", "--text", "a"], "since it was imported"),
+        (["--run", "RUN", "--encoding", "latin-1"], "since it was imported"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

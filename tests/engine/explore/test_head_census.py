@@ -77,7 +77,7 @@ def test_a_cancelled_census_that_is_resumed_equals_an_uncut_one(
 ) -> None:
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
     monkeypatch.setattr(work, "MAX_SLICE", 1)
-    monkeypatch.setattr(head_census, "TOGETHER", 2)
+    monkeypatch.setattr(work, "MOST_TOGETHER", 2)
     texts = ("a b c", "d e", "f g h i j", "k", "l", "m n", "o")
     _, uncut = counted(tiny, asked(texts), tmp_path)
     question = asked(texts, kept=tmp_path / "kept")
@@ -100,7 +100,7 @@ def test_what_a_text_goes_with_changes_no_number(known, monkeypatch) -> None:
     """Texts of several lengths in a batch, with padding, and each by itself."""
     pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]
     together = of_texts(known.checkpoint, pairs, [], [])
-    monkeypatch.setattr(head_census, "TOKENS", 0)
+    monkeypatch.setattr(work, "TOKENS", 0)
     alone = of_texts(known.checkpoint, pairs, [], [])
     for one, other in zip(together, alone, strict=True):
         assert one["queries"] == other["queries"]

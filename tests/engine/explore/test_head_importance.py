@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of
 from engine.errors import StudioError
 from engine.explore import over_texts as work
 from engine.explore.ablation import heads_off
-from engine.explore.head_importance import _each_off, prepared, weigh, weighed
+from engine.explore.head_importance import _each_off, of_texts, prepared, weigh, weighed
 from engine.explore.head_means import means
+from engine.explore.over_texts import batches, together
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
@@ -113,13 +115,12 @@ def test_inputs_that_belong_together_are_computed_without_a_head_together(classi
             found = _each_off(network, batch, loss)
             for head in np.ndindex(found.shape):
                 with heads_off(network, (head,)):
-                    assert found[head] == pytest.approx(float(loss(network, batch)), rel=1e-6)
+                    assert found[head] == pytest.approx(float(loss(network, batch)), rel=CLOSE)
 
 
-def test_layers_below_are_computed_once(classifier, monkeypatch):
-    """Of two layers with two heads: a pass for the gradient and two that are kept; then the lower
-    layer for both of its heads at once, and the upper one, of which some tokens are wanted, for
-    each head."""
+def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
+    """Of two layers with two heads: a pass for the gradient and one whose parts are kept, then each
+    layer for both heads of the lower one at once, and the upper one for its own."""
     checkpoint = load(classifier)
     calls = []
     for number, layer in enumerate(checkpoint.network.encoder.layers):
@@ -130,7 +131,30 @@ def test_layers_below_are_computed_once(classifier, monkeypatch):
         WeighHeads(checkpoint=classifier, texts=one, each_head=True),
         lambda *_: None,
     )
-    assert (calls.count(0), calls.count(1)) == (3 + 1, 3 + 4)
+    assert (calls.count(0), calls.count(1)) == (2 + 1, 2 + 2)
+
+
+def test_short_texts_go_together_and_long_ones_alone() -> None:
+    assert together([("a" * 100, None)] * 3) == work.MOST_TOGETHER
+    assert together([("a" * 200, "b" * 200), ("a" * 400, None)]) == 5
+    assert together([("a" * 100_000, None), ("", None)]) == 1 == together([("a" * 2048, None)])
+    assert together([]) == together([("", "")]) == work.MOST_TOGETHER
+    assert batches([300, 5, 100, 100, 513, 90]) == [[1, 5, 2, 3], [0], [4]]
+
+
+def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None:
+    """Texts of several lengths in a batch, with padding, and each by itself."""
+    checkpoint = known.checkpoint
+    if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
+        pytest.skip("no masked tokens")
+    said = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")
+    texts = [prepared(checkpoint, None, Rows(texts=[text])) for text in said]
+    together = of_texts(checkpoint.network, texts, False)
+    monkeypatch.setattr(work, "TOKENS", 0)
+    alone = of_texts(checkpoint.network, texts, False)
+    for one, other in zip(together, alone, strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], abs=CLOSE)
+        assert one["importance"] == pytest.approx(other["importance"], rel=1e-3, abs=CLOSE)
 
 
 def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:
@@ -152,19 +176,18 @@ def test_the_packed_network_has_no_gradient(classifier) -> None:
     serving = Serving(load(classifier))
     if serving.exact is serving.plain:
         pytest.skip("nothing is packed on this machine")
-    from engine.data.datasets.rows import Rows
-    from engine.explore.head_importance import of_text
     from engine.tasks import learner_of
 
     rows = Rows(texts=["a b"], labels=["bad"])
     batch, loss = prepared(serving.exact, learner_of(serving.exact), rows)
     with pytest.raises(RuntimeError, match="no gradient"):
-        of_text(serving.exact.network, batch, loss, False)
+        of_texts(serving.exact.network, [(batch, loss)], False)
 
 
 def test_a_cancelled_question_is_resumed(classifier, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
     monkeypatch.setattr(work, "MAX_SLICE", 1)
+    monkeypatch.setattr(work, "MOST_TOGETHER", 1)
     checkpoint = load(classifier)
     uncut = np.load(weigh(checkpoint, asked(classifier), tmp_path, lambda _: None).file)
     question = asked(classifier, kept=tmp_path / "kept")

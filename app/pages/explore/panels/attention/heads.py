@@ -351,7 +351,9 @@ class HeadRows(QAbstractTableModel):
         self._order()
         if stays:
             self.layoutChanged.emit()
-            self.headerDataChanged.emit(Qt.Orientation.Horizontal, FIRST, FIRST + len(shown) - 1)
+            last = FIRST + sum(key in (PAIR, PAIRS) for key in shown) - 1  # the others stay
+            if last >= FIRST:
+                self.headerDataChanged.emit(Qt.Orientation.Horizontal, FIRST, last)
         else:
             self.endResetModel()
         column = self._sorted[0]

@@ -301,13 +301,16 @@ class Wall(QWidget):
     def _paint_tint(self, painter: QPainter, seen: QRegion, tint: np.ndarray) -> None:
         """The colour of the window over each head, and a frame around those that have most."""
         layers, heads = self.size_in_heads
-        dim = colour(Role.WINDOW)
-        for layer, row in enumerate(tint[:layers].tolist()):
-            for head, value in enumerate(row[:heads]):
-                box = self.cell(layer, head)
-                if seen.intersects(box.toAlignedRect()):
-                    dim.setAlphaF(DIMMEST * (1 - value))
-                    painter.fillRect(box, dim)
+        (left, top), side, box = self._margins(), self._side(), seen.boundingRect()
+        step, dim, values = side + GAP, colour(Role.WINDOW), tint.tolist()
+        for layer in range(max(0, (box.top() - top) // step), min(layers, len(values))):
+            y = top + layer * step
+            for head in range(max(0, (box.left() - left) // step), heads):
+                x = left + head * step
+                if x > box.right() or y > box.bottom():
+                    break
+                dim.setAlphaF(DIMMEST * (1 - values[layer][head]))
+                painter.fillRect(x, y, side, side, dim)
 
     def _paint_heads(self, painter: QPainter, seen: QRegion, picture: QPixmap, side: int) -> None:
         """Head by head, each stretched from its part of the picture, of `side` with the gap."""
