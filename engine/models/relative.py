@@ -63,22 +63,46 @@ class Disentangled:
 Relative = Bucketed | Disentangled
 
 
-class BucketedPositions(nn.Module):
+class _ByDistance(nn.Module):
+    """Knows the row of a table for each distance, worked out once and on the host.
+
+    At the border of two buckets a logarithm of another library, as an ONNX graph would take, can
+    round to the other one.
+    """
+
+    rows: Tensor  # int64 [2 * positions - 1], from the lowest distance on
+
+    def know(self, positions: int) -> None:
+        """Work out the rows of all distances between so many positions."""
+        distances = torch.arange(1 - positions, positions, device="cpu")
+        self.register_buffer("rows", self.row(distances), persistent=False)
+
+    def row_of(self, apart: Tensor) -> Tensor:
+        """As `row`, looked up: int64, of any shape."""
+        return self.rows[apart + self.rows.size(0) // 2]
+
+    def row(self, apart: Tensor) -> Tensor:
+        """The row of the table for each distance."""
+        raise NotImplementedError
+
+
+class BucketedPositions(_ByDistance):
     """A number for each head and each of some buckets of distances (Raffel et al. 2020, §2.1)."""
 
     farthest = 128  # tokens; all that are farther away are in the last bucket
 
-    def __init__(self, buckets: int, heads: int) -> None:
+    def __init__(self, buckets: int, heads: int, positions: int) -> None:
         super().__init__()
         self.buckets = buckets
         self.bias = nn.Embedding(buckets, heads)
+        self.know(positions)
 
     def forward(self, apart: Tensor) -> Bucketed:
         """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
-        found = self.bias(self.bucket(apart))  # [n, m, w, H]
+        found = self.bias(self.row_of(apart))  # [n, m, w, H]
         return Bucketed(found.permute(0, 3, 1, 2))
 
-    def bucket(self, apart: Tensor) -> Tensor:
+    def row(self, apart: Tensor) -> Tensor:
         """Half of the buckets are for each side; half of those are wider and wider, as logs."""
         side = self.buckets // 2
         exact = side // 2
@@ -88,7 +112,7 @@ class BucketedPositions(nn.Module):
         return torch.where(far < exact, far, wide) + side * (apart < 0)
 
 
-class DisentangledPositions(nn.Module):
+class DisentangledPositions(_ByDistance):
     """A vector for each bucket of distances: near ones one by one, farther ones by their logs."""
 
     def __init__(self, spec: EncoderSpec, buckets: int, farthest: int) -> None:
@@ -99,6 +123,7 @@ class DisentangledPositions(nn.Module):
         self.side = spec.relative_buckets // 2
         self.table = nn.Embedding(spec.relative_buckets, spec.hidden_size)
         self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
+        self.know(spec.max_positions)
 
     def forward(self, apart: Tensor) -> Disentangled:
         """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
@@ -107,10 +132,9 @@ class DisentangledPositions(nn.Module):
             reach = apart.size(-1) - 1
             first, last = (int(n) for n in self.row(torch.tensor([-reach, reach])))
         vectors = self.norm(self.table.weight[first : last + 1])  # [P, D]
-        return Disentangled(vectors, (self.row(apart) - first).clamp(0, last - first))
+        return Disentangled(vectors, (self.row_of(apart) - first).clamp(0, last - first))
 
     def row(self, apart: Tensor) -> Tensor:
-        """The row of the table for each distance."""
         if self.buckets:
             mid = self.buckets // 2
             far = apart.abs().clamp(min=mid).float()
@@ -123,7 +147,7 @@ class DisentangledPositions(nn.Module):
 def relative_part(spec: EncoderSpec) -> nn.Module | None:
     """The part that a family adds to the scores; None where it adds nothing."""
     if spec.parts.relative == "buckets":
-        return BucketedPositions(spec.relative_buckets, spec.heads)
+        return BucketedPositions(spec.relative_buckets, spec.heads, spec.max_positions)
     if isinstance(spec, DebertaSpec):
         return DisentangledPositions(spec, max(0, spec.position_buckets), spec.farthest)
     return None

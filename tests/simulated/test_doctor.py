@@ -21,6 +21,7 @@ from tests.simulated.attention import as_on_a_gpu
 from tests.simulated.device import counted, device, parameters_keep_their_identity
 
 CLOSE = 1e-5
+CLOSE_GRADIENT = 2e-5  # sums of more products: 1.001e-5 was seen on a Xeon with AMX
 NEAR = ("bf16", "fp16")
 SOME = ("text_classification",)  # every task is in test_training.py
 
@@ -65,7 +66,8 @@ def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
     assert counts.launches.total() > 10 and found.figures and found.passed, found
     for figure in found.figures:
         if figure.most is not None and not any(short in figure.name for short in NEAR):
-            most = max(CLOSE, figure.most if figure.most >= 0.01 else 0.0)
+            close = CLOSE_GRADIENT if "gradient" in figure.name else CLOSE
+            most = max(close, figure.most if figure.most >= 0.01 else 0.0)
             assert figure.value is not None and figure.value <= most, figure
 
 
