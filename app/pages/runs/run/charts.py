@@ -246,9 +246,10 @@ class Charts(QWidget):
             return
         self._found = found
         said = [translated(alert.said) for alert in found[:MOST_ALERTS_NAMED]]
-        rest = len(found) - len(said)
-        more = self.tr("and %Ln more", "", rest) if rest else ""
-        self.alerts.setText(". ".join(filter(None, [*said, more])) + ".")
+        text, rest = ". ".join(said), len(found) - len(said)
+        if rest:
+            text = self.tr("{0}, and %Ln more", "", rest).format(text)
+        self.alerts.setText(f"{text}.")
         self.alerts.setVisible(bool(found))
         self._place_alerts()
 

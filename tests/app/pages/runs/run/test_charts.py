@@ -109,6 +109,11 @@ def test_alerts_are_marked_and_told(
     curve, line = view.charts.alert_marks[0]
     assert curve is view.charts.loss and line.value() == 60
     assert view.charts.alerts.text().startswith("Loss spike at step 60")
+    alert = view.charts._found[0]
+    view.charts._on_alerts([alert] * 3)
+    assert view.charts.alerts.text().endswith("times the usual.")
+    view.charts._on_alerts([alert] * 5)
+    assert view.charts.alerts.text().endswith("times the usual, and 2 more.")
 
 
 def test_a_curve_is_kept_as_a_drawing_with_its_numbers(
