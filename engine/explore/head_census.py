@@ -52,14 +52,10 @@ def census(
     words = words_in(rows, column_of(question.texts, HEADS))
     tags = frequent_tags(words)
     pairs = typed_pairs(rows)
-    step = together(pairs)
     sums: Arrays = {}
 
     def compute(start: int, stop: int) -> Arrays:
-        each = list[Arrays]()
-        for first in range(start, stop, step):
-            some = slice(first, min(first + step, stop))
-            each += of_texts(checkpoint, pairs[some], words[some], tags)
+        each = of_texts(checkpoint, pairs[start:stop], words[start:stop], tags)
         return {name: np.stack([one[name] for one in each]) for name in each[0]}
 
     def answer(found: "Census", done: int) -> HeadsCounted:
@@ -85,7 +81,7 @@ def census(
             one = {name: values[None] for name, values in sums.items()}
             tell(answer(summary(one, tags, resamples=0), done))
 
-    arrays = over_texts(Kept(question), len(rows), compute, on_part, step)
+    arrays = over_texts(Kept(question), len(rows), compute, on_part, together(pairs))
     return answer(summary(arrays, tags), len(rows))
 
 

@@ -101,11 +101,8 @@ def weighed(
     step = 1 if question.each_head else together(typed_pairs(rows))
 
     def compute(start: int, stop: int) -> Arrays:
-        found = list[Arrays]()
-        for first in range(start, stop, step):
-            some = range(first, min(first + step, stop))
-            texts = [prepared(checkpoint, learner, rows.take([number])) for number in some]
-            found += of_texts(checkpoint.network, texts, question.each_head, instead)
+        texts = [prepared(checkpoint, learner, rows.take([n])) for n in range(start, stop)]
+        found = of_texts(checkpoint.network, texts, question.each_head, instead)
         return {name: np.stack([one[name] for one in found]) for name in found[0]}
 
     return over_texts(Kept(question), len(rows), compute, hear, step)

@@ -18,7 +18,7 @@ from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.explore.cka import linear_cka
 from engine.explore.head_census import histograms
 from engine.explore.layers import steps
-from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.explore.over_texts import Arrays, Kept, over_texts, together
 from engine.explore.text_scores import learner_of_rows, outcomes_of
 from engine.head_measures import TokenKinds, head_sums
 from engine.messages.explore.text_set import CompareModels, ModelsDiffered
@@ -84,7 +84,7 @@ def compare(
         if done < len(pairs):
             tell(answer(sums, done, False))
 
-    arrays = over_texts(Kept(question), len(pairs), compute, on_part)
+    arrays = over_texts(Kept(question), len(pairs), compute, on_part, together(pairs))
     return answer(arrays, len(pairs), True)
 
 

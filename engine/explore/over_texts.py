@@ -77,30 +77,32 @@ def over_texts(
     count: int,
     compute: Callable[[int, int], Arrays],
     tell: Callable[[Arrays, int, int], object],
-    step: int = 1,
+    step: int = 0,
 ) -> Arrays:
     """Compute what is not kept yet of `count` texts, and give the arrays of all.
 
     Args:
         compute: gives the arrays of the texts from one number to another.
         tell: hears of what has become known, as (arrays, first text, texts that are done).
-        step: so many texts are never taken apart: all slices begin at a multiple of it.
+        step: `compute` is asked for so many texts each time; 0: for more, where it is quick.
     """
     done = min(kept.rows, count)
-    assert done == count or done % step == 0
+    assert done == count or not step or done % step == 0
     if done:
         tell(kept.arrays(), 0, done)
     pending: list[Arrays] = []
-    told, size = time.perf_counter(), step
+    least = max(1, step)
+    told, groups = time.perf_counter(), 1  # of so many texts is a slice
     while done < count:
         began = time.perf_counter()
-        stop = min(done + size, count)
-        pending.append(compute(done, stop))
+        stop = min(done + groups * least, count)
+        asked = range(done, stop, step or stop - done)
+        pending += [compute(first, min(first + asked.step, stop)) for first in asked]
         done, now = stop, time.perf_counter()
         if now - began > LONG:
-            size = max(step, size // 2)
+            groups = max(1, groups // 2)
         elif now - began < SHORT:
-            size = max(step, min(2 * size, MAX_SLICE))
+            groups = max(1, min(2 * groups, MAX_SLICE // least))
         if now - told >= TELL_SECONDS or done == count:
             chunk = joined(pending)
             kept.add(chunk)

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from engine.messages.question import Answer, Question
 from engine.spec.dataset import DataSource, SplitName
+from engine.spec.phrases import PhraseField
 from engine.spec.tasks.pretraining import Pretraining
 
 Part = SplitName | Literal["file"]
@@ -19,6 +20,7 @@ class Evaluated(Answer):
         metrics: of all rows together, by name; empty where the rows have no labels.
         looks: how often test rows of this data set were scored by now; 0 for other rows.
         computed: in which precision; float32 is exact.
+        notes: what was noticed in the rows of a file.
     """
 
     kind: Literal["evaluated"] = "evaluated"
@@ -27,6 +29,7 @@ class Evaluated(Answer):
     metrics: dict[str, float]
     looks: int = 0
     computed: str = "float32"
+    notes: tuple[PhraseField, ...] = ()
 
 
 class Evaluate(Question):

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from engine.data.datasets.store import Dataset, Rows, resolve
+from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines, Part
@@ -54,6 +55,7 @@ def evaluate(
         metrics=facts.metrics,
         looks=looks,
         computed=scored.computed,
+        notes=scored.notes,
     )
 
 
@@ -64,6 +66,7 @@ class Scored(NamedTuple):
     report: Report | None  # None where the rows have no labels
     computed: str  # in which precision
     loading: LoadReport
+    notes: tuple[str, ...] = ()  # what was noticed in the rows of a file
 
 
 def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: None) -> Scored:
@@ -84,7 +87,8 @@ def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: 
         check_rows(dataset, part)
         origin = _origin(wanted, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
-        return scored_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
+        scored = scored_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
+        return scored._replace(notes=dataset.spec.notes if wanted.part == "file" else ())
 
 
 def _score_tokens(
@@ -221,9 +225,17 @@ def _unigram(wanted: FitBaselines) -> BaselinesFitted:
 def opened(
     data: DataSource, part: Part, into: Path, task: TaskSpec, progress: ProgressCallback
 ) -> Dataset:
-    """The rows of a data source; a file that is asked for as a whole is all training rows."""
+    """The rows of a data source; a file that is asked for as a whole is all training rows, of which
+    those without a label are left out where others have one."""
     if part == "file" and isinstance(data, FileData):
-        data = data.model_copy(update={"split": Split(validation=0, test=0)})
+        change: dict[str, object] = {"split": Split(validation=0, test=0)}
+        if data.mapping is None:
+            found = recognise(data.path, data.reading, task=task)
+            label = found.mapping.label if found.mapping else None
+            if label is not None:
+                change |= {"mapping": found.mapping, "reading": found.reading}
+                change["cleaning"] = data.cleaning.model_copy(update={"skip_empty": (label,)})
+        data = data.model_copy(update=change)
     return resolve(data, into, progress, task=task)
 
 

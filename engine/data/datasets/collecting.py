@@ -75,7 +75,7 @@ def collect(
             more = (names[one.path],) if names else ()
             _add(writer, one, places, more, tags, tag_place, spans, remarks)
             if len(writer) == rows:
-                raise _without_rows(one.path, bool(remarks.sentences() and cleaning.skip_empty))
+                raise _without_rows(one.path, cleaning.skip_empty if remarks.sentences() else ())
             about = f"{one.path.name}: " if len(files) > 1 else ""
             converted = (tags.note,) if tags is not None and tags.note else ()
             told = (*matched, *one.table.notes, *converted, *remarks.sentences())
@@ -106,10 +106,14 @@ def _names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[P
     }
 
 
-def _without_rows(path: Path, skipped: bool) -> BadFile:
-    if skipped:
+def _without_rows(path: Path, filled: Sequence[str]) -> BadFile:
+    """Where there are no rows, or none in which all of these columns are filled."""
+    if filled:
+        names = ", ".join(f"“{name[:60]}”" for name in filled)
         return BadFile(
-            path, phrase("no row is left."), phrase("Skip fewer rows, or choose another file.")
+            path,
+            phrase("no row is left: in each of them {names} is empty.", names=names),
+            phrase("Fill these cells, do not skip rows without them, or choose another file."),
         )
     return BadFile(path, phrase("the file has no rows."), phrase("Choose a file with rows."))
 

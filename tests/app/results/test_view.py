@@ -20,6 +20,7 @@ from app.widgets.results.slices import SlicesPicture
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Refused
+from engine.phrases import phrase
 from engine.results.conditions import CellContains, Outcome
 from engine.results.predictions import Predictions
 from engine.results.saved_slices import read_slices, save_slice
@@ -272,9 +273,9 @@ def test_everything_has_a_name(show: Show) -> None:
 class FakeWorker:
     """Answers at once what a worker would: the five rows, with all of them right."""
 
-    def __init__(self, refuses: bool = False) -> None:
+    def __init__(self, refuses: bool = False, notes: bool = False) -> None:
         self.asked: list[Evaluate] = []
-        self.refuses = refuses
+        self.refuses, self.notes = refuses, notes
 
     def __call__(self, question: Evaluate, done: Any, refused: Any, *_: object) -> None:
         self.asked.append(question)
@@ -287,7 +288,8 @@ class FakeWorker:
         Predictions(facts, made.table).write(file)
         if question.part == "test":
             note_look(question.into, facts)
-        done(Evaluated(file=file, rows=5, metrics={}))
+        notes = (phrase("Row without “{name}” skipped", name="label"),)
+        done(Evaluated(file=file, rows=5, metrics={}, notes=notes if self.notes else ()))
 
 
 def test_test_rows_are_scored_after_a_question_and_counted(
@@ -315,15 +317,18 @@ def test_test_rows_are_scored_after_a_question_and_counted(
 def test_rows_of_a_file_are_scored(
     show: Show, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    worker = FakeWorker()
+    worker = FakeWorker(notes=True)
     monkeypatch.setattr(studio, "one_time_worker", worker)
-    view = show()
+    view, told = show(), []
+    studio.notices.added.connect(told.append)
     view.evaluating.score_file(results_of(view._of.folder.parent), Path("new rows.csv"))
     qtbot.waitUntil(lambda: view.choice.currentText() == "data.csv")
     asked = worker.asked[0]
     assert (asked.part, asked.source) == ("file", "new rows.csv")
     assert isinstance(asked.data, FileData)
     assert asked.data.path == Path("new rows.csv")
+    qtbot.waitUntil(lambda: bool(told))
+    assert told[0].problem == "Row without “label” skipped"
 
 
 def test_what_a_worker_refuses_is_told_and_nothing_is_lost(

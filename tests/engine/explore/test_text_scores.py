@@ -1,5 +1,6 @@
 """Many texts through one model, beside transformers; cancelled and resumed."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,7 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
 ) -> None:
     """Every text is a slice, and every slice is told; the third is where it ends."""
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(work, "MOST_TOGETHER", 1)
     monkeypatch.setattr(work, "MAX_SLICE", 1)
     serving = Serving(load(classifier))
     whole = all_scores(serving, ScoreTexts(checkpoint=classifier, texts=ALL))
@@ -113,6 +115,36 @@ def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None
     whole = all_scores(serving, question)
     next((tmp_path / "kept").glob("*/*.npz")).write_bytes(b"PK nothing")
     assert all_scores(serving, question) == whole
+
+
+@pytest.mark.parametrize("step", [1, 3, 5, 16])
+def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatch) -> None:
+    """However quick the machine is, and whether it was cut: the same texts go together."""
+
+    def groups(kept: work.Kept, stop_at: int = 300) -> list[tuple[int, int]]:
+        asked: list[tuple[int, int]] = []
+
+        def compute(first: int, stop: int) -> dict[str, np.ndarray]:
+            asked.append((first, stop))
+            return {"n": np.arange(first, stop)}
+
+        def tell(_: object, first: int, done: int) -> None:
+            if done >= stop_at:
+                raise KeyboardInterrupt
+
+        with contextlib.suppress(KeyboardInterrupt):
+            assert np.array_equal(work.over_texts(kept, 300, compute, tell, step)["n"], range(300))
+        return asked
+
+    question = ScoreTexts(checkpoint=Path("any"), texts=ALL)
+    quick = groups(work.Kept(question))
+    monkeypatch.setattr(work, "LONG", 0.0)  # as if each slice took too long
+    monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
+    slow = groups(work.Kept(question))
+    kept = work.Kept(question)
+    cut = groups(kept, 100)
+    assert quick == slow == cut + groups(kept) and len(cut) < len(quick)
+    assert quick == [(n, min(n + step, 300)) for n in range(0, 300, step)]
 
 
 def test_little_room_is_kept(classifier, tmp_path, monkeypatch) -> None:

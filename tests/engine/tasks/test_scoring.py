@@ -84,6 +84,30 @@ def test_a_file_is_scored_as_a_whole_and_without_labels_too(run: RunFolder, tmp_
     assert not list(tmp_path.glob("evaluate-*"))
 
 
+def test_rows_of_a_file_without_a_label_are_left_out_and_told(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    labels = read_predictions(file_of(run.results, "validation")).facts.labels
+    file = tmp_path / "some.csv"
+    lines = [f"a lovely warm film,{labels[0]}", "bad acting,", f"a bad film,{labels[1]}", "cold, "]
+    file.write_text("\n".join(["text,label", *lines]), encoding="utf-8")
+    question = evaluation_of_run(run, "validation").model_copy(
+        update={
+            "data": FileData(path=file),
+            "part": "file",
+            "source": "",
+            "into": tmp_path / "results",
+        }
+    )
+    said = evaluate(question, scratch=tmp_path)
+    assert read_predictions(said.file).table["line"].to_pylist() == [2, 4]
+    assert said.rows == 2 and "accuracy" in said.metrics
+    assert any("without “label” skipped" in note for note in said.notes), said.notes
+    file.write_text("text,label\na film,\nanother film,\n", encoding="utf-8")
+    with pytest.raises(StudioError, match="label"):
+        evaluate(question, scratch=tmp_path)
+
+
 def test_what_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
     job = small.classifying(tmp_path, epochs=1, steps=1)
     run = small.new_run(tmp_path / "run", job)
