@@ -67,8 +67,8 @@ def over_texts(bench: Any) -> None:
 
 def apart(early: dict[str, np.ndarray], whole: dict[str, np.ndarray]) -> str:
     """How far the means of all heads are from those of all texts: |early − whole|, of shares of
-    attention in percentage points, of the others by |whole|; the largest of all, and how many
-    relative ones of all columns are within 5 %."""
+    attention in percentage points, of the others by |whole|; the largest of all heads, and the
+    median and the 95th percentile of all by |whole|."""
     names = [name for name in whole if name in early and name != "offset"]
     off = {name: np.abs(early[name][0] - whole[name][0]) for name in names}
     relative = {name: off[name] / np.maximum(np.abs(whole[name][0]), 1e-3) for name in names}

@@ -8,6 +8,7 @@ a head, D hidden size.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -63,43 +64,36 @@ class Disentangled:
 Relative = Bucketed | Disentangled
 
 
-class _ByDistance(nn.Module):
-    """Knows the row of a table for each distance, worked out once and on the host.
+def known_rows(row: Callable[[Tensor], Tensor], positions: int) -> Tensor:
+    """The row of a table for each distance between so many positions, from the lowest on, worked
+    out once and on the host: int64 [2 * positions - 1].
 
     At the border of two buckets a logarithm of another library, as an ONNX graph would take, can
     round to the other one.
     """
-
-    rows: Tensor  # int64 [2 * positions - 1], from the lowest distance on
-
-    def know(self, positions: int) -> None:
-        """Work out the rows of all distances between so many positions."""
-        distances = torch.arange(1 - positions, positions, device="cpu")
-        self.register_buffer("rows", self.row(distances), persistent=False)
-
-    def row_of(self, apart: Tensor) -> Tensor:
-        """As `row`, looked up: int64, of any shape."""
-        return self.rows[apart + self.rows.size(0) // 2]
-
-    def row(self, apart: Tensor) -> Tensor:
-        """The row of the table for each distance."""
-        raise NotImplementedError
+    return row(torch.arange(1 - positions, positions, device="cpu"))
 
 
-class BucketedPositions(_ByDistance):
+def looked_up(rows: Tensor, apart: Tensor) -> Tensor:
+    """The row of each distance, int64 of any shape; `rows` as `known_rows` gives them."""
+    return rows[apart + rows.size(0) // 2]
+
+
+class BucketedPositions(nn.Module):
     """A number for each head and each of some buckets of distances (Raffel et al. 2020, §2.1)."""
 
+    rows: Tensor
     farthest = 128  # tokens; all that are farther away are in the last bucket
 
     def __init__(self, buckets: int, heads: int, positions: int) -> None:
         super().__init__()
         self.buckets = buckets
         self.bias = nn.Embedding(buckets, heads)
-        self.know(positions)
+        self.register_buffer("rows", known_rows(self.row, positions), persistent=False)
 
     def forward(self, apart: Tensor) -> Bucketed:
         """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
-        found = self.bias(self.row_of(apart))  # [n, m, w, H]
+        found = self.bias(looked_up(self.rows, apart))  # [n, m, w, H]
         return Bucketed(found.permute(0, 3, 1, 2))
 
     def row(self, apart: Tensor) -> Tensor:
@@ -112,8 +106,10 @@ class BucketedPositions(_ByDistance):
         return torch.where(far < exact, far, wide) + side * (apart < 0)
 
 
-class DisentangledPositions(_ByDistance):
+class DisentangledPositions(nn.Module):
     """A vector for each bucket of distances: near ones one by one, farther ones by their logs."""
+
+    rows: Tensor
 
     def __init__(self, spec: EncoderSpec, buckets: int, farthest: int) -> None:
         """`buckets`: of each side that are no logs, twice; 0: every distance has its own.
@@ -123,7 +119,8 @@ class DisentangledPositions(_ByDistance):
         self.side = spec.relative_buckets // 2
         self.table = nn.Embedding(spec.relative_buckets, spec.hidden_size)
         self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
-        self.know(spec.max_positions)
+        rows = known_rows(self.row, spec.max_positions)
+        self.register_buffer("rows", rows, persistent=False)
 
     def forward(self, apart: Tensor) -> Disentangled:
         """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
@@ -132,9 +129,10 @@ class DisentangledPositions(_ByDistance):
             reach = apart.size(-1) - 1
             first, last = (int(n) for n in self.row(torch.tensor([-reach, reach])))
         vectors = self.norm(self.table.weight[first : last + 1])  # [P, D]
-        return Disentangled(vectors, (self.row_of(apart) - first).clamp(0, last - first))
+        return Disentangled(vectors, (looked_up(self.rows, apart) - first).clamp(0, last - first))
 
     def row(self, apart: Tensor) -> Tensor:
+        """The row of the table for each distance."""
         if self.buckets:
             mid = self.buckets // 2
             far = apart.abs().clamp(min=mid).float()

@@ -46,11 +46,7 @@ class Strip(QWidget):
         self._laid_out: tuple[Token, ...] | None = None
         self._widths: list[float] = []
         self._places: dict[int, list[QRectF]] = {}  # of the tokens, for some widths
-        self._marks: tuple[int, ...] = (
-            -1,
-            -1,
-            -1,
-        )  # what is picked, the target, and pointed at, here
+        self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target, pointed at, here
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Tokens of the second side") if side else self.tr("Tokens"))

@@ -112,8 +112,8 @@ def _without_rows(path: Path, filled: Sequence[str]) -> BadFile:
         names = ", ".join(f"“{name[:60]}”" for name in filled)
         return BadFile(
             path,
-            phrase("no row is left: in each of them {names} is empty.", names=names),
-            phrase("Fill these cells, do not skip rows without them, or choose another file."),
+            phrase("every row has an empty cell in {names}, so no row is left.", names=names),
+            phrase("Fill these cells, or choose another file."),
         )
     return BadFile(path, phrase("the file has no rows."), phrase("Choose a file with rows."))
 

@@ -299,7 +299,7 @@ class Wall(QWidget):
             painter.drawRect(self.cell(*one).adjusted(-1.5, -1.5, 1.5, 1.5))
 
     def _paint_tint(self, painter: QPainter, seen: QRegion, tint: np.ndarray) -> None:
-        """The colour of the window over each head, and a frame around those that have most."""
+        """The colour of the window over each head, the less of it the more that head has."""
         layers, heads = self.size_in_heads
         (left, top), side, box = self._margins(), self._side(), seen.boundingRect()
         step, dim, values = side + GAP, colour(Role.WINDOW), tint.tolist()
