@@ -1,8 +1,7 @@
 """Many curves in one drawing."""
 
-import time
-
 import numpy as np
+import pyqtgraph
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
@@ -61,17 +60,25 @@ def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot: QtBot) -> None:
     view.grab()
 
 
-def test_fifty_long_curves_are_drawn_from_few_points(qtbot: QtBot) -> None:
-    """The bar of 50 frames a second is held by benchmarks/desk.py; this one sees a blunder."""
+def test_long_curves_are_drawn_from_few_points(qtbot: QtBot, monkeypatch) -> None:
+    """What a person sees of that, 50 frames a second, is measured by benchmarks/desk.py."""
+    drawn: list[int] = []
+    to_path = pyqtgraph.functions.arrayToQPath
+
+    def counted(x, y, **more):
+        drawn.append(len(x))
+        return to_path(x, y, **more)
+
+    monkeypatch.setattr(pyqtgraph.functions, "arrayToQPath", counted)
     view = LinesView("curves")
     qtbot.addWidget(view)
     view.resize(900, 500)
-    x = np.arange(20_000.0)
-    lines = tuple(Line(f"run {n}", x, np.sin(x / 500 + n), n) for n in range(50))
+    x = np.arange(100_000.0)
+    lines = tuple(Line(f"run {n}", x, np.sin(x / 500 + n), n) for n in range(3))
     view.show_chart(LineChart("t", "Step", "y", lines))
     view.grab()
-    start = time.perf_counter()
     for place in range(5):
-        view.zoom(place * 1000, 10_000 + place * 1000)
+        view.zoom(place * 1000, 10_000 * (place + 1))
         view.grab()
-    assert (time.perf_counter() - start) / 5 < 2.0
+    assert len(drawn) >= 6 * len(lines)
+    assert max(drawn) <= 6 * 900  # points of one curve, for as many columns of pixels
