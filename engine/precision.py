@@ -4,9 +4,10 @@ Measured once, and kept in the cache of the home.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from engine.atomic_write import write_file
 from engine.home import Home
@@ -72,8 +73,28 @@ class AttentionTimes:
         return "nested" if 0 < 1.1 * nested < self.seconds["rectangles"] else "rectangles"
 
 
-Measured = Speeds | Pace | AttentionTimes
-Found = TypeVar("Found", Speeds, Pace, AttentionTimes)
+@dataclass(frozen=True)
+class LayerTimes:
+    """How long a layer of a network takes there and back, in seconds; 0: not measured."""
+
+    of: str  # device, layer, batch and torch
+    fp32: float
+    bf16: float = 0.0
+    fp16: float = 0.0
+
+    @property
+    def fastest(self) -> Precision:
+        """What is short where it is clearly faster, since it is a little coarser."""
+        if 0 < 1.1 * self.bf16 < self.fp32:
+            return "bf16"
+        return "fp16" if 0 < 1.1 * self.fp16 < self.fp32 else "fp32"
+
+
+Measured = Speeds | Pace | AttentionTimes | LayerTimes
+Found = TypeVar("Found", Speeds, Pace, AttentionTimes, LayerTimes)
+KINDS: dict[str, Callable[..., Measured]] = {
+    kind.__name__: kind for kind in (Speeds, Pace, AttentionTimes, LayerTimes)
+}
 
 
 def kept(kind: type[Found], of: str) -> Found | None:
@@ -91,25 +112,20 @@ def keep(found: Measured) -> None:
 
     Raises StudioError or OSError where there is no room, or no right to.
     """
-    others = [asdict(one) for one in _read() if one.of != found.of]
+    others = [one for one in _read() if one.of != found.of]
     file = _file()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_file(file, json.dumps([asdict(found), *others], indent=1).encode())
+    entries = [{"kind": type(one).__name__} | asdict(one) for one in (found, *others)]
+    write_file(file, json.dumps(entries, indent=1).encode())
 
 
 def _read(file: Path | None = None) -> list[Measured]:
     """The newest first; a file that cannot be read is none, and is made again."""
     try:
         entries = read_json(file or _file())
-        return [_measured(entry) for entry in entries]
-    except (OSError, ValueError, TypeError):
+        return [KINDS[entry.pop("kind")](**entry) for entry in entries]
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return []
-
-
-def _measured(entry: dict[str, Any]) -> Measured:
-    if "rates" in entry:
-        return Pace(**entry)
-    return AttentionTimes(**entry) if "seconds" in entry else Speeds(**entry)
 
 
 def _file(home: Home | None = None) -> Path:

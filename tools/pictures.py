@@ -484,6 +484,7 @@ def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
                 learning_rate=1e-3,
                 max_length=64,
                 evaluate_every=100,
+                keep=40,  # what a picture compares with is there until it is taken
                 snapshot_every=10_000,
             ),
             hardware=one_thread,

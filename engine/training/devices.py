@@ -120,12 +120,8 @@ def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
 
 
 def speeds(device: torch.device, threads: int) -> Speeds:
-    """How fast this machine is in each precision, measured where that is not known yet."""
-    name = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()} {' '.join(_bf16())}"
-    if device.type == "cuda":
-        name = torch.cuda.get_device_name(device)
-    of = f"{device.type} {name.strip()}, {threads} threads, torch {torch.__version__}"
-    short = _short(device)
+    """How fast matrix products are here in each precision, measured where it is not known yet."""
+    of, short = described(device, threads), _short(device)
     known = precision.kept(Speeds, of)
     if known is not None and (short is None or getattr(known, short)):
         return known
@@ -136,6 +132,14 @@ def speeds(device: torch.device, threads: int) -> Speeds:
     with suppress(DiskFull, OSError):  # then it is measured again the next time
         precision.keep(found)
     return found
+
+
+def described(device: torch.device, threads: int) -> str:
+    """What a measurement holds for: the device, threads and torch."""
+    name = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()} {' '.join(_bf16())}"
+    if device.type == "cuda":
+        name = torch.cuda.get_device_name(device)
+    return f"{device.type} {name.strip()}, {threads} threads, torch {torch.__version__}"
 
 
 def _best_threads(sharing: int, alone: bool) -> int:

@@ -34,6 +34,7 @@ from engine.tasks.rng import SHARE, rng_for
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.attention_way import choose_attention
+from engine.training.auto_precision import choose_precision
 from engine.training.batch_order import BatchOrder
 from engine.training.checkpoints import checkpoint_size
 from engine.training.devices import Machine, choose
@@ -121,7 +122,8 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     tokenizer = _tokenizer(read)
     plan = _plan(read, sample(read, tokenizer, scratch / "sample"))
     working(phrase("Measuring one step"))
-    bench = _Bench(read, tokenizer, machine)
+    bench = _Bench(read, tokenizer, machine, plan)
+    machine = bench.machine
     heaviest = bench.heaviest(plan)
     bench.update(heaviest)  # after it the optimiser has its state
     bench.update(heaviest)
@@ -187,13 +189,18 @@ def _plan(read: TrainingRows, found: Sample) -> _Plan:
 class _Bench:
     """The network of a job, to measure steps with."""
 
-    def __init__(self, read: TrainingRows, tokenizer: Tokenizer, machine: Machine) -> None:
+    def __init__(
+        self, read: TrainingRows, tokenizer: Tokenizer, machine: Machine, plan: _Plan
+    ) -> None:
         self.settings, self.learner = read.job.training, read.learner
-        self.tokenizer, self.machine = tokenizer, machine
+        self.tokenizer = tokenizer
         self.network = _network(read.job, read.learner)
         configure(self.network, self.settings)
         self.network.to(machine.device).train()
-        choose_attention(self.network.encoder, machine)
+        rows = self.settings.micro_batch_size or plan.share
+        hardware, width = read.job.hardware, plan.usual_width
+        self.machine = choose_precision(self.network, machine, hardware, rows, width)
+        choose_attention(self.network.encoder, self.machine)
         if read.job.hardware.processes == 1:
             self.network.keep_token_gradient()
         self._optimiser = adamw(self.network, self.settings)

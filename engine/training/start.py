@@ -8,8 +8,10 @@ from engine.errors import StudioError
 from engine.messages.events import Prepared
 from engine.models.parameters import count_parameters, count_trained
 from engine.phrases import joined, phrase
+from engine.spec.job import JobSpec
 from engine.spec.recommended import layer_weights
 from engine.training.attention_way import choose_attention
+from engine.training.auto_precision import choose_precision
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext
 from engine.training.devices import Machine
@@ -32,7 +34,7 @@ def start(
     progress = resume.progress if resume else TrainingProgress()
     before = progress.environment
     machine = _machine(context, machine, ranks, before)
-    setup = _set_up(context, machine, ranks, resume)
+    setup, machine = _set_up(context, machine, ranks, resume)
     ranks.equalise(setup.network)
     attention = choose_attention(setup.network.encoder, machine, before.get("attention", ""))
     initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
@@ -67,13 +69,25 @@ def _machine(
 
 def _set_up(
     context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
-) -> TrainingSetup:
+) -> tuple[TrainingSetup, Machine]:
+    """What is trained, and the machine in the precision that suits it."""
     folder = resume.folder if resume else None
     with ranks.first_then_others():
         setup = context.retry_when_full(lambda: set_up(context, folder))
         setup.network.to(machine.device)
+        if not (resume and resume.progress.environment):
+            machine = _in_fastest_precision(context.job, setup, machine, ranks.world)
         context.retry_when_full(lambda: attach_features(context, setup, machine))
-    return setup
+    return setup, machine
+
+
+def _in_fastest_precision(
+    job: JobSpec, setup: TrainingSetup, machine: Machine, processes: int
+) -> Machine:
+    settings, lengths = job.training, setup.data.phases[0].examples.lengths
+    rows = settings.micro_batch_size or settings.batch_size / processes
+    tokens = float(lengths.mean())
+    return choose_precision(setup.network, machine, job.hardware, rows, tokens)
 
 
 def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> None:

@@ -140,10 +140,16 @@ def precision_sentence(speeds: Speeds | None) -> str:
     if not speeds.times:
         return translate("Settings", "Trains in fp32: this processor has no bf16 instructions.")
     template = translate(
-        "Settings", "Trains in {0}: here {1} matrix multiplication is {2} × as fast as fp32."
+        "Settings", "Trains in fp32: here {0} matrix multiplication is {1} × as fast as fp32."
     )
+    if speeds.fastest != "fp32":
+        template = translate(
+            "Settings",
+            "Trains in {0} where that is faster for the model: here {0} matrix multiplication is "
+            "{1} × as fast as fp32.",
+        )
     short = "bf16" if speeds.bf16 else "fp16"
-    return template.format(speeds.fastest, short, f"{speeds.times:.1f}")
+    return template.format(short, f"{speeds.times:.1f}")
 
 
 def threads_sentence(pace: Pace | None) -> str:

@@ -88,11 +88,17 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page: SettingsPage
         (Speeds("a processor"), "Trains in fp32: this processor has no bf16 instructions."),
         (
             Speeds("a processor", fp32=1e11, bf16=8e11),
-            "Trains in bf16: here bf16 matrix multiplication is 8.0 × as fast as fp32.",
+            (
+                "Trains in bf16 where that is faster for the model: here bf16 matrix "
+                "multiplication is 8.0 × as fast as fp32."
+            ),
         ),
         (
             Speeds("a GPU", fp32=1e13, fp16=3e13),
-            "Trains in fp16: here fp16 matrix multiplication is 3.0 × as fast as fp32.",
+            (
+                "Trains in fp16 where that is faster for the model: here fp16 matrix "
+                "multiplication is 3.0 × as fast as fp32."
+            ),
         ),
         (
             Speeds("a GPU", fp32=1e13, fp16=1.2e13),

@@ -24,6 +24,7 @@ from engine.worker.train import main as work
 from tests.engine.training.small import classifying, new_run
 from tests.engine.training.test_loop import final
 
+pytestmark = pytest.mark.usefixtures("home")
 X86 = {"architecture": "x86_64"}
 Numbers = Callable[..., None]
 

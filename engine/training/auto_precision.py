@@ -1,0 +1,106 @@
+"""Which precision trains a network of this size fastest here, where a job leaves it to the program.
+
+How fast matrix products are says how much short numbers may gain at the most: a large network is
+little else. In a small one most of the time goes into what is around the products, and rounding to
+short numbers and back comes on top. So a layer of the network itself is measured, once.
+"""
+
+import copy
+import math
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine import precision
+from engine.errors import DiskFull
+from engine.models.attention import Layout
+from engine.models.encoder import Encoder
+from engine.models.fast.encoding import plan
+from engine.models.network import Network
+from engine.precision import LayerTimes, Precision
+from engine.spec.training import HardwareSpec
+from engine.training.devices import Machine, described
+
+MOST_TOKENS = 4096  # of the batch that is measured
+ROUNDS, SECONDS = 3, 0.1  # of measurements by turns: so many at least, and for so long
+
+
+def choose_precision(
+    network: Network, machine: Machine, hardware: HardwareSpec, rows: float, tokens: float
+) -> Machine:
+    """The machine in the precision in which a step of such a network takes least time.
+
+    It stays as it is where the job names a precision, and where no short numbers are quick here.
+
+    Args:
+        network: on the device.
+        rows, tokens: sequences in a batch, and how many tokens one of them has on average.
+    """
+    if hardware.precision != "auto" or machine.precision_name == "fp32":
+        return machine
+    fastest = layer_times(network, machine, rows, tokens).fastest
+    return replace(machine, precision_name=fastest)
+
+
+def layer_times(network: Network, machine: Machine, rows: float, tokens: float) -> LayerTimes:
+    """How long the top layer takes in fp32 and in the precision of the machine.
+
+    Measured where that is not known yet for a batch of about this size.
+    """
+    width = min(MOST_TOKENS, network.spec.max_positions, max(8, _rounded(tokens)))
+    count = max(1, min(_rounded(rows), MOST_TOKENS // width))
+    encoder, short = network.encoder, machine.precision_name
+    layer = encoder.layers[-1]
+    of = (
+        f"layer, {described(machine.device, machine.threads)}, {short}, "
+        f"{sum(weights.numel() for weights in layer.parameters())} weights, "
+        f"{encoder.heads} heads, {count} × {width} tokens"
+    )
+    known = precision.kept(LayerTimes, of)
+    if known is not None:
+        return known
+    layer = copy.deepcopy(layer).train().requires_grad_()
+    layout = _layout(encoder, count, width, machine.device)
+    x = torch.ones(count * width, network.spec.hidden_size, device=machine.device)
+    best: dict[Precision, float] = {"fp32": math.inf, short: math.inf}
+    done, end = -1, time.perf_counter() + SECONDS  # the first round is for warming up
+    while done < ROUNDS or time.perf_counter() < end:
+        for name, quickest in best.items():
+            seconds = _seconds(layer, x, layout, replace(machine, precision_name=name))
+            best[name] = min(quickest, seconds) if done >= 0 else math.inf
+        done += 1
+    found = LayerTimes(of, **best)
+    with suppress(DiskFull, OSError):  # then it is measured again the next time
+        precision.keep(found)
+    return found
+
+
+def _rounded(number: float) -> int:
+    """The nearest power of two: much of the same size is measured once."""
+    return 1 << round(math.log2(max(1.0, number)))
+
+
+def _layout(encoder: Encoder, rows: int, width: int, device: torch.device) -> Layout:
+    layout = plan(encoder, np.full(rows, width), width).moved(lambda x: x.to(device)).layers
+    if encoder.relative is None:
+        return layout
+    with torch.no_grad():
+        return layout.with_distances(encoder.relative)
+
+
+def _seconds(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
+    """There and back."""
+    given = x.clone().requires_grad_()
+    began = time.perf_counter()
+    with machine.precision():
+        out, _ = layer(given, layout)
+    out.float().mean().backward()
+    assert given.grad is not None
+    float(given.grad[0, 0])  # waits for the device
+    seconds = time.perf_counter() - began
+    layer.zero_grad(set_to_none=True)
+    return seconds

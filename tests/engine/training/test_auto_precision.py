@@ -1,0 +1,111 @@
+"""“auto” takes the precision in which the network itself is quicker, not only its products."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.home import Home
+from engine.messages.events import Prepared
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.precision import LayerTimes, Precision, last
+from engine.runs.folder import RunFolder
+from engine.spec.training import HardwareSpec
+from engine.training import auto_precision, devices, loop
+from engine.training.auto_precision import choose_precision, layer_times
+from engine.training.devices import Machine
+from engine.training.estimate import estimate
+from tests.engine.models.family_folders import EXAMPLES
+from tests.engine.training.small import NETWORK, classifying, new_run
+from tests.engine.training.test_loop import metrics
+
+pytestmark = pytest.mark.usefixtures("home")
+SHORT = Machine(torch.device("cpu"), "bf16", threads=1)
+Take = Callable[..., list[Precision]]
+
+
+@pytest.fixture
+def take(monkeypatch: pytest.MonkeyPatch) -> Take:
+    """Says how long a layer takes; returns in which precisions it was asked to."""
+
+    def say(**seconds: float) -> list[Precision]:
+        asked: list[Precision] = []
+
+        def measured(layer: object, x: object, layout: object, machine: Machine) -> float:
+            asked.append(machine.precision_name)
+            return seconds[machine.precision_name]
+
+        monkeypatch.setattr(auto_precision, "_seconds", measured)
+        monkeypatch.setattr(auto_precision, "SECONDS", 0.0)
+        return asked
+
+    return say
+
+
+def test_what_the_job_names_or_what_gains_nothing_is_not_measured(take: Take) -> None:
+    asked, network = take(), Network(NETWORK, Heads())
+    named = HardwareSpec(precision="bf16")
+    assert choose_precision(network, SHORT, named, 32, 20) is SHORT
+    plain = Machine(torch.device("cpu"), "fp32", threads=1)
+    assert choose_precision(network, plain, HardwareSpec(), 32, 20) is plain
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "fp32, bf16, taken", [(1.0, 0.5, "bf16"), (1.0, 0.95, "fp32"), (1.0, 2.0, "fp32")]
+)
+def test_short_numbers_are_taken_where_the_layer_is_clearly_faster(
+    fp32: float, bf16: float, taken: str, take: Take
+) -> None:
+    take(fp32=fp32, bf16=bf16)
+    found = choose_precision(Network(NETWORK, Heads()), SHORT, HardwareSpec(), 32, 20)
+    assert found.precision_name == taken
+    assert last(LayerTimes, Home().root).fastest == taken  # type: ignore[union-attr]
+
+
+def test_batches_of_about_one_size_are_measured_once(take: Take) -> None:
+    asked, network = take(fp32=1.0, bf16=2.0), Network(NETWORK, Heads())
+    once = layer_times(network, SHORT, 32, 20.0)
+    count = len(asked)
+    assert count > 0
+    assert layer_times(network, SHORT, 33, 17.0) == once and len(asked) == count
+    other = layer_times(network, SHORT, 8, 20.0)
+    assert other.of != once.of and len(asked) == 2 * count
+    wide = Network(NETWORK.model_copy(update={"intermediate_size": 64}), Heads())
+    assert layer_times(wide, SHORT, 32, 20.0).of != once.of
+
+
+@pytest.mark.parametrize("family", EXAMPLES)
+def test_a_layer_of_every_family_is_measured_and_left_as_it_was(family: str) -> None:
+    network = Network(EXAMPLES[family].spec, Heads())
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    found = layer_times(network, SHORT, 2, 8.0)
+    assert found.fp32 > 0 and found.bf16 > 0 and found.fp16 == 0
+    assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
+    assert all(weights.grad is None for weights in network.parameters())
+
+
+def test_a_run_and_its_estimate_take_the_same_and_measuring_changes_no_loss(
+    take: Take, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
+    monkeypatch.setattr(devices, "_rate", lambda dtype, device: 1e12 if dtype.itemsize == 2 else 1)
+    job = classifying(tmp_path, steps=3)
+    job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
+    asked = take(fp32=1.0, bf16=2.0)
+    assert estimate(job, lambda stage: None).precision == "fp32"
+    runs = [new_run(tmp_path / name, job) for name in ("first", "second")]
+    counts = []
+    for run in runs:
+        loop.train(job, run, run.append)
+        assert precision_of(run) == "fp32"
+        counts.append(len(asked))
+    assert counts[0] == counts[1]  # what was measured is known
+    assert metrics(runs[0]) == metrics(runs[1])
+
+
+def precision_of(run: RunFolder) -> str:
+    (found,) = (e.versions["precision"] for e in run.milestones() if isinstance(e, Prepared))
+    return found
