@@ -309,7 +309,7 @@ def test(arguments: list[str]) -> int:
         beside[WINDOWS] = [*IN_WINDOWS, "gui", "-n", "2", *marked("gui")]  # each has its own screen
     else:
         say(f"{WINDOWS} are left out: they need {', '.join(tools) or 'Xvfb'}")
-    processes = str(max(2, min(8, (os.cpu_count() or 2) // 2)))
+    processes = str(max(3, min(8, (os.cpu_count() or 2) // 2)))  # each waits a fifth of its time
     tests = [*PYTEST, "not gui", "-n", processes, "--dist", "worksteal"]
     failed = [name for name, code in together(tests, beside).items() if code not in (0, NO_TESTS)]
     if failed:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPushButton,
     QScrollArea,
-    QStackedWidget,
+    QStackedLayout,
     QVBoxLayout,
     QWidget,
 )
@@ -249,16 +249,52 @@ class EmptyState(QWidget):
         self.picture.setVisible(room >= self._above)
 
 
-class Stack(QStackedWidget):
-    """Pages of which one is shown; only that one says how small the stack may be."""
+class Stack(QWidget):
+    """Pages of which one is shown; only that one says how small the stack may be.
+
+    The largest of all says so in a QStackedWidget, whose layout cannot be another one.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.currentChanged.connect(lambda _: self.updateGeometry())
+        self._pages = _OneAtATime(self)
+        self._pages.currentChanged.connect(lambda _: self.updateGeometry())
 
-    def minimumSizeHint(self) -> QSize:
+    def addWidget(self, page: QWidget) -> None:
+        self._pages.addWidget(page)
+
+    def removeWidget(self, page: QWidget) -> None:
+        self._pages.removeWidget(page)
+
+    def count(self) -> int:
+        return self._pages.count()
+
+    def currentIndex(self) -> int:
+        return self._pages.currentIndex()
+
+    def currentWidget(self) -> QWidget | None:
+        return self._pages.currentWidget()
+
+    def setCurrentIndex(self, number: int) -> None:
+        self._pages.setCurrentIndex(number)
+
+    def setCurrentWidget(self, page: QWidget) -> None:
+        self._pages.setCurrentWidget(page)
+
+
+class _OneAtATime(QStackedLayout):
+    def minimumSize(self) -> QSize:
         shown = self.currentWidget()
         return QSize() if shown is None else shown.minimumSizeHint().expandedTo(shown.minimumSize())
+
+    def hasHeightForWidth(self) -> bool:
+        shown = self.currentWidget()
+        return shown is not None and shown.hasHeightForWidth()
+
+    def heightForWidth(self, width: int) -> int:
+        shown = self.currentWidget()
+        least = self.minimumSize().height()
+        return least if shown is None else max(least, shown.heightForWidth(width))
 
 
 def clear(layout: QBoxLayout) -> None:

@@ -62,6 +62,7 @@ from tools.pictures import (
 pytestmark = pytest.mark.first  # one home with runs is enough for all scenes
 SIZE = (1280, 800)
 STEPS = 12  # of each run
+QUIET = 200  # ms: more than the typing pause, after which something may begin
 NAMES = (  # what no language translates
     *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
     *(
@@ -181,6 +182,7 @@ def trained(qapp: QApplication) -> Iterator[Home]:
         home = Home(Path(folder) / "home")
         home.make()
         patch.setenv("BERT_STUDIO_HOME", str(home.root))
+        patch.setattr(pictures, "QUIET", QUIET)
         studio = pictures.opened(home, qapp)
         studio.dispatcher.begin()
         for name, job in pictures.jobs(home, starter_model()).items():

@@ -128,16 +128,12 @@ def place(page, widget) -> QRect:
     return QRect(widget.mapTo(page, QPoint()), widget.size())
 
 
-@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("described", EVERY, ids=lambda described: described.id)
-def test_no_panel_scrolls_as_a_whole_and_little_is_chrome(
-    page, explorer, other, wait, described, case
-):
-    text, pair, is_compared = CASES[case]
-    key = described.id
-    look(page, explorer, wait, key, text, pair, other if is_compared else None)
-    for size in WINDOWS:
-        assert_fits(page, key, size)
+def test_no_panel_scrolls_as_a_whole_and_little_is_chrome(page, explorer, wait, other, described):
+    for text, pair, is_compared in CASES.values():
+        look(page, explorer, wait, described.id, text, pair, other if is_compared else None)
+        for size in WINDOWS:
+            assert_fits(page, described.id, size)
 
 
 def test_panels_fit_at_twice_the_pixels_in_both_themes() -> None:
