@@ -73,6 +73,7 @@ class Encoder(nn.Module):
         self.windows = tuple(dict.fromkeys(layer.attention.window for layer in made))
         self.activation_checkpointing = False  # compute the inside of layers again on the way back
         self.nested = False  # attend without rectangles where there is no padding
+        self.token_multiple = 1  # see `engine.models.fast.unpadded`
 
     def forward(
         self,

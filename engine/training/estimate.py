@@ -200,6 +200,7 @@ class _Bench:
         rows = self.settings.micro_batch_size or plan.share
         hardware, width = read.job.hardware, plan.usual_width
         self.machine = choose_precision(self.network, machine, hardware, rows, width)
+        self.network.encoder.token_multiple = self.machine.token_multiple
         choose_attention(self.network.encoder, self.machine)
         if read.job.hardware.processes == 1:
             self.network.keep_token_gradient()

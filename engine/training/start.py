@@ -36,6 +36,7 @@ def start(
     machine = _machine(context, machine, ranks, before)
     setup, machine = _set_up(context, machine, ranks, resume)
     ranks.equalise(setup.network)
+    setup.network.encoder.token_multiple = machine.token_multiple
     attention = choose_attention(setup.network.encoder, machine, before.get("attention", ""))
     initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
     now = environment(machine, setup.data, attention, initial, ranks.description)

@@ -3,11 +3,12 @@
 It goes through the layers of `engine.models.encoder`, and says what `Encoder.forward` says.
 
 Shapes: B sequences, T tokens in each, R of each that are wanted, D hidden size; N tokens without
-padding, M of them that are wanted.
+padding, M of them that are wanted; N' and M' the same with what `Unpadded` adds.
 """
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.encoder import Encoded, Encoder
@@ -97,7 +98,9 @@ def plan(
     on_processor = encoder.embeddings.token.weight.device.type == "cpu"
     largest = CACHED if on_processor else 0
     nested = encoder.nested and encoder.relative is None
-    shape = AttentionShape(encoder.heads, encoder.causal, encoder.windows, largest, nested)
+    shape = AttentionShape(
+        encoder.heads, encoder.causal, encoder.windows, largest, nested, encoder.token_multiple
+    )
     return unpad(lengths, width, shape, wanted_positions, encoder.pooler is not None)
 
 
@@ -127,6 +130,8 @@ def _without_padding(
     rows = encoder.embeddings.positions(tokens).expand(B, T).reshape(-1)
     given = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
     x = encoder.embeddings(*given)  # [N, D]
+    if batch.added:
+        x = F.pad(x, (0, 0, 0, batch.added))
     layers, last = batch.layers, batch.last
     if encoder.relative is not None:
         layers = layers.with_distances(encoder.relative)
@@ -135,12 +140,13 @@ def _without_padding(
     for layer in lower:
         x, _ = encoder.through(layer, x, layers)
     x, _ = encoder.through(top, x, last)
-    x = encoder.norm(x)  # [M, D], or [N, D] where all are wanted
+    x = encoder.norm(x)  # [M', D], or [N', D] where all are wanted
     if batch.order is not None:
         assert query_positions is not None
         x = x.index_select(0, batch.order)
         wanted, summary = x[: len(query_positions)], x[len(query_positions) :]
     else:
+        x = x[: len(batch.indices)]
         spread = x.new_zeros(B * T, x.size(1)).index_copy(0, batch.indices, x)
         wanted = spread.view(B, T, -1) if query_positions is None else spread[query_positions]
         summary = spread[batch.summary]

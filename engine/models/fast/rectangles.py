@@ -48,6 +48,16 @@ class Rectangles:
     biases: dict[int | None, tuple[Tensor | None, ...]]  # by the window of a layer, of each
     # rectangle: float32 [n, 1, 1 or m, w], 0 or -inf; None: all may attend to all
 
+    @property
+    def tokens(self) -> int:
+        """N"""
+        return len(self.keys.back) // self.heads
+
+    @property
+    def asking(self) -> int:
+        """M"""
+        return len(self.queries.back) // self.heads
+
     def moved(self, move: Move) -> "Rectangles":
         biases = {
             window: tuple(None if bias is None else move(bias) for bias in found)
@@ -67,6 +77,7 @@ class AttentionShape:
     windows: tuple[int | None, ...] = (None,)  # of the attention of its layers
     largest: int = 0  # weights of attention in a rectangle; 0: any number
     nested: bool = False  # by the library's kernels for any lengths, where they can
+    multiple: int = 1  # what works on each token by itself sees a multiple of so many
 
 
 def rectangles(

@@ -1,11 +1,13 @@
 """A batch without its padding: the tokens of all sequences one after another.
 
 All that works on each token by itself takes them as one matrix [N, D]; attention gathers them into
-rectangles. The plan of a batch is made on the host, from the lengths of its sequences, before
-anything is moved to a device: no step waits for a device to learn where padding lies.
+rectangles. Where shapes should repeat, rows of zeros follow the tokens up to a multiple of some
+number; nothing of them is read. The plan of a batch is made on the host, from the lengths of its
+sequences, before anything is moved to a device: no step waits for a device to learn where padding
+lies.
 
 Shapes: B sequences, T tokens in each, N tokens of all without padding, M of them that are wanted,
-D hidden size.
+N' and M' the same with what follows them, D hidden size.
 """
 
 from dataclasses import dataclass, replace
@@ -13,6 +15,7 @@ from functools import partial
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.attention import Attention
@@ -24,11 +27,11 @@ from engine.models.relative import Relative
 
 @dataclass(frozen=True)
 class Unpadded:
-    """How a layer sees such a batch [N, D]; see `engine.models.attention.Layout`."""
+    """How a layer sees such a batch [N', D]; see `engine.models.attention.Layout`."""
 
-    positions: Tensor  # int64 [N], of each token in its sequence
+    positions: Tensor  # int64 [N'], of each token in its sequence
     rectangles: Rectangles | None  # None: no layer needs them
-    rows: Tensor | None = None  # int64 [M], which of the N tokens are wanted, rising; None: all
+    rows: Tensor | None = None  # int64 [M'], which of the N tokens are wanted, rising; None: all
     spans: Spans | None = None  # for layers that attend to whole sequences; None: by rectangles
     relative: tuple[Relative, ...] = ()  # what distances add to the scores of each rectangle
 
@@ -37,7 +40,7 @@ class Unpadded:
         return self.wanted(self.positions)
 
     def wanted(self, x: Tensor) -> Tensor:
-        return x if self.rows is None else x.index_select(0, self.rows)  # [M, …]
+        return x if self.rows is None else x.index_select(0, self.rows)  # [M', …]
 
     def neighbour(self, x: Tensor, by: int) -> Tensor:
         place = (torch.arange(len(x), device=x.device) + by).clamp(0, len(x) - 1)  # [N]
@@ -48,10 +51,16 @@ class Unpadded:
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         share = attention.weight_dropout.p if attention.training else 0.0
+        if self.rectangles is None:
+            return self.gathered(q, k, v, attention.heads, share, attention.window), None
+        more = len(q) - self.rectangles.asking
+        q = q[: self.rectangles.asking]
+        k, v = k[: self.rectangles.tokens], v[: self.rectangles.tokens]
         if self.relative:
-            assert self.rectangles is not None
-            return attend_by_distance(attention, q, k, v, self.rectangles, self.relative), None
-        return self.gathered(q, k, v, attention.heads, share, attention.window), None
+            found = attend_by_distance(attention, q, k, v, self.rectangles, self.relative)
+        else:
+            found = self.gathered(q, k, v, attention.heads, share, attention.window)
+        return (F.pad(found, (0, 0, 0, more)) if more else found), None
 
     def gathered(
         self, q: Tensor, k: Tensor, v: Tensor, heads: int, dropout: float, window: int | None = None
@@ -89,6 +98,11 @@ class UnpaddedBatch:
     last: Unpadded  # as the last one sees it
     summary: Tensor  # int64 [B], where the token is that has seen its whole sequence
     order: Tensor | None  # int64 [M], where among the wanted rows each of them is; None: all are
+
+    @property
+    def added(self) -> int:
+        """How many rows follow the tokens."""
+        return len(self.layers.positions) - len(self.indices)
 
     def moved(self, move: Move) -> "UnpaddedBatch":
         """With every tensor moved, to a device."""
@@ -145,8 +159,13 @@ def _layout(
     found = spans(lengths, shape.causal, rows) if shape.nested else None
     needed = found is None or any(window is not None for window in shape.windows)
     return Unpadded(
-        torch.from_numpy(positions),
+        _rounded(positions, shape.multiple),
         rectangles(lengths, positions, shape, rows) if needed else None,
-        None if rows is None else torch.from_numpy(rows),
+        None if rows is None else _rounded(rows, shape.multiple),
         found,
     )
+
+
+def _rounded(numbers: Ints, multiple: int) -> Tensor:
+    """With zeros behind them, as many as make a multiple."""
+    return torch.from_numpy(np.pad(numbers, (0, -len(numbers) % multiple)))

@@ -16,6 +16,9 @@ from engine.models.fast.dropout import dropped_indices
 from engine.models.fast.rectangles import Rectangles
 from engine.models.relative import Relative
 
+SHORT_FROM = 128  # tokens of the longest sequence, from which attention gains by short numbers on a
+# processor: oneDNN makes a kernel for each shape of a product in them, and few rectangles are alike
+
 
 def attend(
     q: Tensor,
@@ -138,7 +141,13 @@ class UnpaddedAttention(torch.autograd.Function):
         window: int | None,
     ) -> Tensor:
         with torch.autocast("cpu", enabled=False):
-            k, v = k.to(q.dtype), v.to(q.dtype)
+            ctx.dtypes = q.dtype, k.dtype, v.dtype
+            dtype = (
+                q.dtype
+                if _widest(where) >= SHORT_FROM
+                else torch.promote_types(q.dtype, torch.float32)
+            )
+            q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
             rows, heads = q.size(0), where.heads
             scale = 1 / math.sqrt(q.size(1) // heads)
             sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
@@ -157,13 +166,14 @@ class UnpaddedAttention(torch.autograd.Function):
                 room.baddbmm_(shares, V, beta=0, alpha=1 / (1 - dropout))
             ctx.save_for_backward(*kept)
             ctx.where, ctx.dropout, ctx.scale = where, dropout, scale
-            return out.index_select(0, where.queries.back).view(rows, -1)
+            return out.index_select(0, where.queries.back).view(rows, -1).to(ctx.dtypes[0])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         where, rest, scale = ctx.where, 1 / (1 - ctx.dropout), ctx.scale
         saved = ctx.saved_tensors
         width = saved[0].size(2)
+        gradient = gradient.to(saved[0].dtype)
         rows = gradient.reshape(-1, width).index_select(0, where.queries.source)
         rows.index_fill_(0, where.queries.padding, 0)
         to_q = torch.empty_like(rows)
@@ -188,7 +198,12 @@ class UnpaddedAttention(torch.autograd.Function):
         joined = [to_q.index_select(0, where.queries.back)]
         joined += [x.index_select(0, where.keys.back) for x in (to_k, to_v)]
         D = where.heads * width
-        return (*(x.view(-1, D) for x in joined), None, None, None)
+        found = (x.view(-1, D).to(dtype) for x, dtype in zip(joined, ctx.dtypes, strict=True))
+        return (*found, None, None, None)
+
+
+def _widest(where: Rectangles) -> int:
+    return max(width for _, width in where.keys.shapes)
 
 
 def _product(one: Tensor, other: Tensor, factor: float) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 ROWS = 256  # at a time
+MULTIPLE = 64  # of rows, in short numbers on a processor
 
 
 def cross_entropy(
@@ -71,10 +72,14 @@ class _Shared(torch.autograd.Function):
             to_rows = torch.empty_like(rows)
             to_decoder, to_bias = torch.zeros_like(decoder), torch.zeros_like(bias)
             loss = torch.zeros((), dtype=torch.float32, device=rows.device)
+            # oneDNN makes a kernel for each shape in short numbers: few shapes are to come up
+            multiple = MULTIPLE if dtype.itemsize < 4 and rows.device.type == "cpu" else 1
             backward = any(ctx.needs_input_grad)
             for first in range(0, len(rows), ROWS):
                 some, wanted = rows[first : first + ROWS].to(dtype), targets[first : first + ROWS]
-                logits = torch.addmm(offset, some, weights.t())  # [n, V]
+                n, more = len(some), -len(some) % multiple
+                some = F.pad(some, (0, 0, 0, more)) if more else some
+                logits = torch.addmm(offset, some, weights.t())[:n]  # [n, V]
                 if not backward:
                     loss += F.cross_entropy(logits.float(), wanted, reduction="sum")
                     continue
@@ -83,7 +88,8 @@ class _Shared(torch.autograd.Function):
                 gradient *= share
                 to_bias += gradient.sum(0)
                 gradient = gradient.to(dtype)
-                to_rows[first : first + ROWS] = gradient @ weights
+                gradient = F.pad(gradient, (0, 0, 0, more)) if more else gradient
+                to_rows[first : first + n] = (gradient @ weights)[:n]
                 if dtype == decoder.dtype:
                     to_decoder.addmm_(gradient.t(), some)
                 else:

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from engine.home import Home
 from engine.messages.events import Prepared
+from engine.models.fast import encoding
+from engine.models.fast.rectangles import AttentionShape, Ints
+from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.precision import LayerTimes, Precision, last
@@ -104,6 +108,27 @@ def test_a_run_and_its_estimate_take_the_same_and_measuring_changes_no_loss(
         counts.append(len(asked))
     assert counts[0] == counts[1]  # what was measured is known
     assert metrics(runs[0]) == metrics(runs[1])
+
+
+@pytest.mark.parametrize("precision, multiple", [("fp32", 1), ("bf16", 32)])
+def test_batches_in_short_numbers_have_few_shapes(
+    precision: Precision, multiple: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = set[int]()
+    planned = encoding.unpad
+
+    def noted(lengths: Ints, width: int, shape: AttentionShape, *more: Any) -> UnpaddedBatch:
+        asked.add(shape.multiple)
+        return planned(lengths, width, shape, *more)
+
+    monkeypatch.setattr(encoding, "unpad", noted)
+    job = classifying(tmp_path, steps=2)
+    hardware = HardwareSpec(device="cpu", threads=1, precision=precision)
+    job = job.model_copy(update={"hardware": hardware})
+    run = new_run(tmp_path / "run", job)
+    loop.train(job, run, run.append)
+    assert asked == {multiple}
+    assert Machine(torch.device("cuda"), precision, threads=1).token_multiple == 1
 
 
 def precision_of(run: RunFolder) -> str:

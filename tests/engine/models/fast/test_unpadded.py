@@ -95,6 +95,24 @@ def test_vectors_and_gradients_are_those_with_padding(family, padded, places, wi
         assert torch.allclose(one, other, atol=1e-11)
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rows_that_make_a_multiple_change_nothing(family):
+    network = made(FAMILIES[family])
+    for places in PLACES.values():
+        as_they_are = learned(network, rectangle(), places)
+        network.encoder.token_multiple = 32
+        lengths = rectangle()[2].sum(1).numpy()
+        planned = network.unpad(lengths, 20, places)
+        assert len(planned.layers.positions) == 96 and planned.added == 96 - lengths.sum()
+        assert places is None or len(planned.last.query_positions) % 32 == 0
+        rounded = learned(network, rectangle(), places)
+        network.encoder.token_multiple = 1
+        for one, other in zip(as_they_are[:2], rounded[:2], strict=True):
+            assert torch.allclose(one, other, atol=1e-12)
+        for one, other in zip(as_they_are[2], rounded[2], strict=True):
+            assert torch.allclose(one, other, atol=1e-11)
+
+
 @pytest.mark.parametrize("how", ["recomputed", "adapted"])
 def test_it_goes_with_gradient_checkpointing_and_with_adapters(how, with_padding):
     network = made(FAMILIES["bert"])

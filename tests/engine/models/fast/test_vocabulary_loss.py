@@ -26,6 +26,23 @@ def test_a_loss_in_parts_is_that_of_torch(rows):
         assert cross_entropy(hidden, decoder, bias, targets, 7).item() == pytest.approx(ours.item())
 
 
+@pytest.mark.parametrize("rows", [5, ROWS, ROWS + 3])
+def test_short_numbers_give_nearly_the_same(rows):
+    torch.manual_seed(2)
+    given = [torch.randn(s).bfloat16().float() for s in ((rows, 8), (50, 8), (50,))]
+    given = [tensor.requires_grad_() for tensor in given]
+    targets = torch.randint(0, 50, (rows,))
+    whole = cross_entropy(*given, targets, 7)
+    with torch.autocast("cpu", torch.bfloat16):
+        short = cross_entropy(*given, targets, 7)
+    assert short.item() == pytest.approx(whole.item(), rel=1e-2)
+    for one, other in zip(
+        torch.autograd.grad(short, given), torch.autograd.grad(whole, given), strict=True
+    ):
+        assert one.shape == other.shape
+        assert torch.allclose(one, other, atol=2e-2 * float(other.abs().max()))
+
+
 def test_a_loss_of_extreme_logits_is_finite():
     hidden = torch.tensor([[1.0], [-1.0]], requires_grad=True)
     decoder = torch.tensor([[300.0], [-300.0], [0.0]])
