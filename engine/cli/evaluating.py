@@ -1,6 +1,6 @@
 """A fine-tuned model held against rows whose labels are known, beside baselines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -22,6 +22,7 @@ from engine.results.intervals import Interval
 from engine.results.measures import measures
 from engine.results.plain_table import plain_table
 from engine.results.predictions import PredictionFacts, Predictions, read_predictions
+from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.store import (
     baselines_of_run,
     evaluation_of_run,
@@ -118,6 +119,7 @@ def evaluate(
                 phrase("Use --run or --data, or leave out --baseline."),
             )
         scored, looks, compared = _score_file(file, _named(model), numbers, encoding, given), 0, []
+        seeds: dict[int, float] = {}
     else:
         if encoding is not None or COLUMNS.given(given) or CLEANING.given(given):
             raise StudioError(
@@ -128,13 +130,15 @@ def evaluate(
         question = asked.question.model_copy(update=numbers)
         scored, looks = _score(asked._replace(question=question))
         compared = _baselines(asked, scored.predictions.facts) if baseline else []
+        folder = None if run is None else RunFolder(run.absolute())
+        seeds = {} if folder is None else scores_of_seeds(folder, scored.predictions)
     remark_loading(scored.loading)
     print_precision(scored.computed, precision)
     if predictions is not None:
         table = plain_table(scored.predictions)
         write_table(predictions, table.schema, [table])
     worst = slices_of(scored.predictions) if slices else None
-    _tell(scored, looks, compared, worst, as_json)
+    _tell(scored, looks, seeds, compared, worst, as_json)
     if predictions is not None and not as_json:
         say(f"{len(scored.predictions)} rows written to {predictions}")
 
@@ -221,17 +225,20 @@ def _baselines(asked: Asked, facts: PredictionFacts) -> list[Predictions]:
 def _tell(
     scored: "Scored",
     looks: int,
+    seeds: Mapping[int, float],
     compared: Sequence[Predictions],
     worst: dict[str, Any] | None,
     as_json: bool,
 ) -> None:
-    """Print the report, the intervals, how the model stands beside the baselines, and slices."""
+    """Print the report, the intervals, the mean over seeds, how the model stands beside the
+    baselines, and slices."""
     own = {one.name: one.interval() for one in measures(scored.predictions)}
     besides = [beside(scored.predictions, other) for other in compared]
     if as_json:
         report = scored.report.to_json() if scored.report else {}
         report |= {
             "intervals": {name: list(found) for name, found in own.items()},
+            "seeds": seeds,
             "baselines": [one._asdict() for one in besides],
             "test_looks": looks,
             "loading": scored.loading.besides(),
@@ -241,6 +248,8 @@ def _tell(
     say(*(scored.report.lines() if scored.report else ()))
     for name, found in own.items():
         say(f"{name} {_written(found)}")
+    if over_seeds := mean_over_seeds(scored.predictions, seeds):
+        say(over_seeds)
     for one in besides:
         say(f"{one.name}: {one.metric} {_written(one.score)}")
         say(f"  the model less this baseline: {_written(one.difference)}: {one.verdict}")

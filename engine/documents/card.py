@@ -18,6 +18,7 @@ from engine.results.beside import Beside, beside, what_follows
 from engine.results.intervals import Interval
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.scores import metric_of, score_of
+from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.store import baselines_in, file_of, looks_in
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import SplitName
@@ -163,6 +164,7 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
             f"{part.capitalize()} rows of {_cell(one.facts.source)} ({len(one):,}):",
             _table(("", metric_of(one).title, INTERVAL), score_rows(one, found)),
             what_follows(found),
+            mean_over_seeds(one, scores_of_seeds(run, one)),
             other_metrics(one),
             precision_of(one),
             times_tested(run, part, one),

@@ -34,6 +34,7 @@ from engine.results.ordering import mistakes_first
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import figure
 from engine.results.scores import metric_of
+from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import best_checkpoint
 from engine.runs.folder import RunFolder, step_of
@@ -159,6 +160,7 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
         counted,
         other_metrics(predictions),
         what_follows(found) or phrase("No baselines were fitted for these rows."),
+        mean_over_seeds(predictions, scores_of_seeds(run, predictions)),
         precision_of(predictions),
         times_tested(run, part, predictions),
     )

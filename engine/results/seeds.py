@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.results.comparing import compare_seeds
-from engine.results.predictions import PredictionFacts
-from engine.results.significance import Difference
+from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.scores import metric_of
+from engine.results.significance import Difference, seeds_interval
 from engine.results.store import kept_in
 from engine.runs.folder import RunFolder
-from engine.runs.groups import Aggregate, aggregate, best_metrics, outcome_of
+from engine.runs.groups import Aggregate, aggregate, best_metrics, but_the_seed, outcome_of
 from engine.spec.job import JobSpec
 
 
@@ -56,6 +57,38 @@ def scores_like(runs: Iterable[RunFolder], shown: PredictionFacts, metric: str) 
                 if metric in facts.metrics:
                     found[run.job().training.seed] = facts.metrics[metric]
     return found if is_there else {}
+
+
+def scores_of_seeds(run: RunFolder, shown: Predictions) -> dict[int, float]:
+    """`scores_like` of a run and of the folders beside it, of those that differ in nothing but the
+    seed."""
+    if not shown.is_labelled:
+        return {}
+    wanted = but_the_seed(run.job())
+    folders = (RunFolder(path) for path in sorted(run.path.parent.iterdir()))
+    same = (one for one in folders if _has_results(one) and but_the_seed(one.job()) == wanted)
+    return scores_like(same, shown.facts, metric_of(shown).name)
+
+
+def mean_over_seeds(shown: Predictions, scores: Mapping[int, float]) -> str:
+    """The mean of the main metric with its interval, in a sentence; empty for one seed."""
+    if len(scores) < 2:
+        return ""
+    mean = seeds_interval(list(scores.values()))
+    return phrase(
+        "Mean of {n} runs (seeds {seeds}): {metric} {mean:.4f}, 95 % interval {low:.4f} to "
+        "{high:.4f}.",
+        n=len(scores),
+        seeds=", ".join(map(str, sorted(scores))),
+        metric=metric_of(shown).name,
+        mean=mean.value,
+        low=mean.low,
+        high=mean.high,
+    )
+
+
+def _has_results(run: RunFolder) -> bool:
+    return run.spec_file.is_file() and run.results.is_dir()
 
 
 def _rows(facts: PredictionFacts) -> tuple[str, str]:

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,11 @@ import pytest
 from engine.cli import main
 from engine.cli.results import slice_lines, slices_of
 from engine.data.datasets.store import open_dataset
+from engine.documents.card import model_card
+from engine.documents.report import report_of
 from engine.home import Home
 from engine.results.predictions import read_predictions
-from engine.results.store import file_of, kept_in, looks_in
+from engine.results.store import best_checkpoint, file_of, kept_in, looks_in
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import FileData, Split
 from engine.training.loop import train
@@ -58,6 +62,35 @@ def test_a_run_is_scored_with_intervals_beside_its_baselines(run: RunFolder, ask
     assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
     assert report["examples"] == len(found)
     assert [one.facts.part for one in kept_in(run.results)] == ["validation"]
+
+
+def test_the_mean_over_seeds_stands_in_evaluation_report_and_card(
+    run: RunFolder, asked: Any, tmp_path: Path
+) -> None:
+    def beside(name: str, **training: object) -> RunFolder:
+        copied = RunFolder(shutil.copytree(run.path, tmp_path / name))
+        job = copied.job()
+        settings = job.training.model_copy(update=training)
+        changed = job.model_copy(update={"training": settings})
+        copied.spec_file.write_text(changed.model_dump_json())
+        return copied
+
+    first, second = beside("first"), beside("second", seed=7)
+    beside("another", seed=8, learning_rate=1e-5)
+    lower = read_predictions(file_of(second.results, "validation"))
+    accuracy = lower.facts.metrics["accuracy"]
+    metrics = lower.facts.metrics | {"accuracy": accuracy - 0.2}
+    facts = lower.facts.model_copy(update={"metrics": metrics})
+    replace(lower, facts=facts).write(file_of(second.results, "validation"))
+    seed = run.job().training.seed
+    mean = f"Mean of 2 runs (seeds {min(seed, 7)}, {max(seed, 7)}): accuracy {accuracy - 0.1:.4f}"
+    assert mean in asked("--run", first.path)
+    scores = {str(seed): accuracy, "7": pytest.approx(accuracy - 0.2)}
+    assert json.loads(asked("--run", first.path, "--json"))["seeds"] == scores
+    report, _ = report_of(first)
+    assert any(mean in said for section in report.sections for said in section.sentences)
+    assert mean in model_card(best_checkpoint(first), "hf")
+    assert "Mean of" not in asked("--run", run.path)
 
 
 def test_the_worst_slices_are_part_of_an_evaluation(run: RunFolder, asked: Any) -> None:
