@@ -26,8 +26,11 @@ os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
 import psutil
 import pytest
 
+from engine.atomic_write import UMASK
 from engine.home import Home
 
+USERS_UMASK = os.umask(0)
+os.umask(USERS_UMASK)
 MEMORY = Path("/dev/shm")  # where a file that is made safe costs nothing; a run makes safe some 70
 ROOM = 4_000_000_000  # bytes that have to be free there, and as much again in the machine
 
@@ -85,13 +88,19 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def forget_privacy() -> None:
+    """As it was when the tests began: the program keeps its files private from its start on."""
+    os.umask(USERS_UMASK)
+    os.environ.pop(UMASK, None)
+
+
 @pytest.fixture(autouse=True)
 def umask_of_user() -> Iterator[None]:
-    """The program keeps its files private; the next test begins with the umask of the user."""
-    umask = os.umask(0)
-    os.umask(umask)
+    """Each test begins with it, also after a command in this process, for instance of a fixture
+    that a whole module shares."""
+    forget_privacy()
     yield
-    os.umask(umask)
+    forget_privacy()
 
 
 def _is_wanted(item: pytest.Item, long: bool) -> bool:
