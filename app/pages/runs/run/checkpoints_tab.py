@@ -62,6 +62,7 @@ class CheckpointsTab(QWidget):
         header = table.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(Column.REASON, QHeaderView.ResizeMode.ResizeToContents)
         table.doubleClicked.connect(lambda _: self._emit(self.explore_wanted))
         table.selectionModel().selectionChanged.connect(self._enable)
         return table

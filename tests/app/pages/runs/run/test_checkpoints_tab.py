@@ -29,6 +29,9 @@ def test_checkpoints_can_be_explored_and_trained_further(
     qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
     marks = [tab.model.index(row, Column.REASON).data() for row in range(4)]
     assert marks == ["one of the last 2", "one of the last 2", "", "best"]
+    tab.table.resize(640, 300)  # as in the smallest window
+    reason = tab.table.horizontalHeader().sectionSize(Column.REASON)
+    assert reason >= tab.table.sizeHintForColumn(Column.REASON)
     heading = tab.model.headerData(Column.SCORE, Qt.Orientation.Horizontal)
     assert heading == "Validation accuracy"
     scores = [tab.model.index(row, Column.SCORE).data() for row in range(4)]
