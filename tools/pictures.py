@@ -112,14 +112,13 @@ def data_import(stage: Stage) -> None:
 
 def wizard(step: int) -> Callable[[Stage], None]:
     def arrange(stage: Stage) -> None:
-        page = stage.show("train", {"preset": "first"})
-        page.bar.wanted.emit(step)  # type: ignore[attr-defined]
-        settle()
-        state = page.state  # type: ignore[attr-defined]
+        page: Any = stage.show("train", {"preset": "first"})  # the review, which measures
         if step >= MEASURING:
-            estimate = state.estimate
+            estimate = page.state.estimate
             over = lambda: estimate.found is not None or estimate.problem is not None  # noqa: E731
             until(over, 300, "the estimate of time and memory")
+        page.bar.wanted.emit(step)
+        settle()
 
     return arrange
 
