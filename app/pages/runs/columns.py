@@ -193,7 +193,7 @@ def _counted(
 COLUMNS = {
     Column.STATE: ColumnFacts(
         lambda: tr("State"),
-        100,
+        116,
         _state,
         lambda row: run_texts.state_order(row.state),
         _state_tooltip,
@@ -202,7 +202,7 @@ COLUMNS = {
     ),
     Column.NAME: ColumnFacts(
         lambda: tr("Name"),
-        180,
+        156,
         lambda row, _: row.name,
         lambda row: row.name.casefold(),
         _name_tooltip,
@@ -261,7 +261,7 @@ COLUMNS = {
     ),
     Column.TIME: ColumnFacts(
         lambda: tr("Time"),
-        76,
+        84,
         _time,
         lambda row: row.seconds or None,
         value=lambda row: row.seconds or None,

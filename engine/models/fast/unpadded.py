@@ -53,9 +53,10 @@ class Unpadded:
         share = attention.weight_dropout.p if attention.training else 0.0
         if self.rectangles is None:
             return self.gathered(q, k, v, attention.heads, share, attention.window), None
-        more = len(q) - self.rectangles.asking
-        q = q[: self.rectangles.asking]
-        k, v = k[: self.rectangles.tokens], v[: self.rectangles.tokens]
+        asking, tokens = self.rectangles.asking, self.rectangles.tokens
+        more = len(q) - asking
+        q = q[:asking] if more else q
+        k, v = (k[:tokens], v[:tokens]) if len(k) > tokens else (k, v)
         if self.relative:
             found = attend_by_distance(attention, q, k, v, self.rectangles, self.relative)
         else:
