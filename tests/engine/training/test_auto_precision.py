@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
 from engine.home import Home
 from engine.messages.events import Prepared
+from engine.models.attention import Layout
 from engine.models.fast import encoding
 from engine.models.fast.rectangles import AttentionShape, Ints
 from engine.models.fast.unpadded import UnpaddedBatch
@@ -16,6 +18,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.precision import LayerTimes, Precision, last
 from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
 from engine.spec.training import HardwareSpec
 from engine.training import auto_precision, devices, loop
 from engine.training.auto_precision import choose_precision, layer_times
@@ -91,23 +94,43 @@ def test_a_layer_of_every_family_is_measured_and_left_as_it_was(family: str) -> 
     assert all(weights.grad is None for weights in network.parameters())
 
 
-def test_a_run_and_its_estimate_take_the_same_and_measuring_changes_no_loss(
-    take: Take, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JobSpec:
+    """On a processor whose products are quick in bf16, as far as anybody knows."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
     monkeypatch.setattr(devices, "_rate", lambda dtype, device: 1e12 if dtype.itemsize == 2 else 1)
-    job = classifying(tmp_path, steps=3)
-    job = job.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
-    asked = take(fp32=1.0, bf16=2.0)
+    made = classifying(tmp_path, steps=3, dropout=0.3)
+    return made.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
+
+
+def test_a_run_and_its_estimate_take_the_same(take: Take, job: JobSpec, tmp_path: Path) -> None:
+    take(fp32=1.0, bf16=2.0)
     assert estimate(job, lambda stage: None).precision == "fp32"
-    runs = [new_run(tmp_path / name, job) for name in ("first", "second")]
-    counts = []
-    for run in runs:
+    run = new_run(tmp_path / "run", job)
+    loop.train(job, run, run.append)
+    assert precision_of(run) == "fp32"
+
+
+def test_a_run_that_measures_has_the_losses_of_one_that_knows(
+    job: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A layer is really gone through, with its dropout; then it takes as long as is said here."""
+    measure, asked = auto_precision._seconds, list[Precision]()
+
+    def measured(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
+        asked.append(machine.precision_name)
+        measure(layer, x, layout, machine)
+        return 1.0 if machine.precision_name == "fp32" else 2.0
+
+    monkeypatch.setattr(auto_precision, "_seconds", measured)
+    counts, losses = [], []
+    for name in ("measures", "knows"):
+        run = new_run(tmp_path / name, job)
         loop.train(job, run, run.append)
-        assert precision_of(run) == "fp32"
         counts.append(len(asked))
-    assert counts[0] == counts[1]  # what was measured is known
-    assert metrics(runs[0]) == metrics(runs[1])
+        losses.append(metrics(run))
+    assert 0 < counts[0] == counts[1]
+    assert losses[0] == losses[1]
 
 
 @pytest.mark.parametrize("precision, multiple", [("fp32", 1), ("bf16", 32)])
