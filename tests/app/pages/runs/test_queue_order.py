@@ -1,13 +1,14 @@
 """Runs that wait are put in another order by dragging their rows in the table."""
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, Qt, QTimer, QUrl
-from PySide6.QtGui import QDrag, QDragEnterEvent
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QTimer, QUrl
+from PySide6.QtGui import QCursor, QDrag, QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import Column
@@ -19,6 +20,7 @@ from app.widgets.tables import NOWHERE
 from engine.record.runs import run as find
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import names
+from tests.conftest import PATIENCE
 
 NAMES = ("first", "second", "third", "fourth")
 
@@ -65,13 +67,34 @@ def test_what_is_dropped_between_two_rows(
     assert found == (None if order is None else list(order))
 
 
-def drag(page: RunsPage, run_id: str, onto: QPoint) -> None:
-    """With mouse events: press on a row, move in steps, release."""
+class Seen(QObject):
+    """What the table was told of a drag."""
+
+    def __init__(self, port: QWidget) -> None:
+        super().__init__(port)
+        self.told: list[str] = []
+        self.place: QPoint | None = None  # where a drop would be taken
+        port.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QDropEvent):  # entered, moved, dropped
+            self.told.append(f"{event.type().name} at {event.position().toTuple()}")
+            self.place = event.position().toPoint()
+        return False
+
+
+def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
+    """With mouse events: press on a row, move onto a place of the table, release there.
+
+    The screen answers when it likes: the button goes up once the table has been told of the place.
+    """
     table = page.list.table
     port, window = table.viewport(), page.windowHandle()
     column = page.list.model.column(Column.NAME)
     index = page.list.model.index(page.list.model.place(run_id), column)
     start = table.visualRect(index).center()
+    seen = Seen(port)
+    ways = itertools.cycle((0.5, 1.0))
 
     def at(place: QPoint) -> QPoint:
         return port.mapTo(page, place)
@@ -79,10 +102,10 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> None:
     def go_on() -> None:  # in the loop of the drag
         if not table.findChildren(QDrag):
             return
-        clock.stop()
-        for part in (0.5, 1.0):
-            QTest.mouseMove(window, at(start + (onto - start) * part))
-        QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=at(onto))
+        QTest.mouseMove(window, at(start + (onto - start) * next(ways)))
+        if seen.place == onto:
+            clock.stop()
+            QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=at(onto))
 
     clock = QTimer(page)
     clock.timeout.connect(go_on)
@@ -90,6 +113,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> None:
     QTest.mousePress(window, Qt.MouseButton.LeftButton, pos=at(start))
     QTest.mouseMove(window, at(start + QPoint(0, 2)))
     QTest.mouseMove(window, at(start + QPoint(0, 3 * QApplication.startDragDistance())))
+    return seen
 
 
 @pytest.mark.gui
@@ -97,12 +121,18 @@ def test_a_run_is_dragged_to_another_place_of_the_queue(
     page: Callable[[], RunsPage], studio: Studio, waiting: list[str], qtbot: QtBot
 ) -> None:
     """On a real screen: without one, Qt drags nothing."""
+    QCursor.setPos(QApplication.primaryScreen().geometry().bottomRight())  # out of the way
     studio.dispatcher.begin()
     shown = page()
+    qtbot.waitUntil(shown.isActiveWindow, timeout=1000 * PATIENCE)
     model, table = shown.list.model, shown.list.table
     last = model.index(model.place(waiting[0]), 0)
-    drag(shown, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
-    qtbot.waitUntil(lambda: names(shown) == ["third", "second", "first", "fourth", "done"])
+    seen = drag(shown, waiting[3], table.visualRect(last).bottomLeft() + QPoint(40, -1))
+
+    def is_moved() -> None:
+        assert names(shown) == ["third", "second", "first", "fourth", "done"], seen.told
+
+    qtbot.waitUntil(is_moved, timeout=1000 * PATIENCE)
 
 
 def test_what_is_dropped_in_the_table_changes_the_queue(
