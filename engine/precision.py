@@ -14,6 +14,7 @@ from engine.home import Home
 from engine.regular_file import read_json
 
 Precision = Literal["fp32", "bf16", "fp16"]
+MEASUREMENTS = "precision.json"  # in the cache of a home
 
 
 @dataclass(frozen=True)
@@ -129,4 +130,4 @@ def _read(file: Path | None = None) -> list[Measured]:
 
 
 def _file(home: Home | None = None) -> Path:
-    return (home or Home()).cache / "precision.json"
+    return (home or Home()).cache / MEASUREMENTS

@@ -19,6 +19,7 @@ os.environ["HF_HUB_CACHE"] = os.devnull  # the models of whoever runs the tests 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # there are more threads than cores: none spins
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each program of a test would compile ours anew,
 sys.dont_write_bytecode = False  # 0.3 s of its processor time
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
@@ -27,8 +28,11 @@ import psutil
 import pytest
 
 from engine.atomic_write import UMASK
+from engine.cores import threads_worth_trying
 from engine.home import Home
+from engine.precision import MEASUREMENTS
 
+THREADS = int(os.environ["OMP_NUM_THREADS"])
 USERS_UMASK = os.umask(0)
 os.umask(USERS_UMASK)
 MEMORY = Path("/dev/shm")  # where a file that is made safe costs nothing; a run makes safe some 70
@@ -94,13 +98,31 @@ def forget_privacy() -> None:
     os.environ.pop(UMASK, None)
 
 
+def threads_of_torch() -> None:
+    """As many as the tests began with: a run takes all cores, and whoever trains in this process
+    would leave it so."""
+    if (torch := sys.modules.get("torch")) and torch.get_num_threads() != THREADS:
+        torch.set_num_threads(THREADS)
+
+
 @pytest.fixture(autouse=True)
-def umask_of_user() -> Iterator[None]:
-    """Each test begins with it, also after a command in this process, for instance of a fixture
-    that a whole module shares."""
+def as_it_began() -> Iterator[None]:
+    """Each test has the user's umask and the usual number of threads, also after a command in this
+    process, for instance of a fixture that a whole module shares."""
     forget_privacy()
+    threads_of_torch()
     yield
     forget_privacy()
+    threads_of_torch()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_of_tests_gives_way() -> Iterator[None]:
+    """A worker that answers a long question gives way to others; where it answers in the process
+    of the tests, these would do so until their end."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psutil.Process, "nice", lambda process, value=None: 0)
+        yield
 
 
 def _is_wanted(item: pytest.Item, long: bool) -> bool:
@@ -140,11 +162,28 @@ def no_home_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
+@pytest.fixture(scope="session")
+def measurements(no_home_of_the_user: None) -> bytes:
+    """What a home knows of a machine on which fp32 is fastest, as on most: a run in a fresh home
+    would measure it for a second, and here train in one precision and there in another."""
+    import torch
+
+    from engine.training import devices
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(devices, "_rate", lambda dtype, device: 1e9 * dtype.itemsize)
+        for threads in {1, *threads_worth_trying()}:
+            devices.speeds(torch.device("cpu"), threads)
+        devices._best_threads(sharing=1, alone=True)
+    return (Home().cache / MEASUREMENTS).read_bytes()
+
+
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measurements: bytes) -> Home:
     """A fresh home; processes that the test starts find it as theirs."""
     made = Home(tmp_path / "home")
     made.make()
+    (made.cache / MEASUREMENTS).write_bytes(measurements)
     monkeypatch.setenv("BERT_STUDIO_HOME", str(made.root))
     return made
 

@@ -16,7 +16,6 @@ from engine.explore import model_cache
 from engine.spec.training import HardwareSpec
 from engine.training import attention_way, devices, estimate, loop
 from engine.training.devices import Machine, choose
-from engine.worker import answerers
 from tests.simulated.attention import as_on_a_gpu
 from tests.simulated.device import counted, device, parameters_keep_their_identity
 
@@ -42,7 +41,6 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
             patch.setattr(module, "choose", chosen)
         patch.setattr(model_cache, "_device", lambda name: device() if name == "cuda" else
                       torch.device(name))  # fmt: skip
-        patch.setattr(answerers, "give_way", lambda: None)
         patch.setattr(checks, "MEASURED_ON", ("cuda", "sim"))
         patch.setattr(attention_way, "SECONDS", 0.01)
         patch.setattr(cores, "threads_worth_trying", lambda: (1,))

@@ -16,7 +16,6 @@ from engine.doctor.report import Figure, Report, held, told
 from engine.errors import StudioError
 from engine.messages.question import Question
 from engine.spec.tasks import TASKS
-from engine.worker import answerers
 from engine.worker.answerers import ANSWERERS
 
 
@@ -27,7 +26,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "DATA", {kind: material.DATA[kind] for kind in kinds})
     monkeypatch.setattr(checks, "WAYS", {"micro-batches": {"micro_batch_size": 3}})
     monkeypatch.setattr(checks, "FAMILIES", {"bert": checks.FAMILIES["bert"]})
-    monkeypatch.setattr(answerers, "give_way", lambda: None)
     monkeypatch.setattr(cores, "threads_worth_trying", lambda: (1,))
 
 

@@ -28,7 +28,7 @@ from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.training.small import NETWORK, classifying, new_run
 from tests.engine.training.test_loop import metrics
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = pytest.mark.usefixtures("unmeasured")
 SHORT = Machine(torch.device("cpu"), "bf16", threads=1)
 Take = Callable[..., list[Precision]]
 

@@ -12,7 +12,7 @@ from engine import cores
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.events import Measured, Noted, Prepared
-from engine.precision import Pace, Precision, Speeds, keep, kept, last
+from engine.precision import MEASUREMENTS, Pace, Precision, Speeds, keep, kept, last
 from engine.runs.folder import RunFolder
 from engine.spec.number_ranges import listed
 from engine.spec.training import HardwareSpec
@@ -24,7 +24,7 @@ from engine.worker.train import main as work
 from tests.engine.training.small import classifying, new_run
 from tests.engine.training.test_loop import final
 
-pytestmark = pytest.mark.usefixtures("home")
+pytestmark = pytest.mark.usefixtures("unmeasured")
 X86 = {"architecture": "x86_64"}
 Numbers = Callable[..., None]
 
@@ -105,7 +105,7 @@ def test_auto_measures_once_and_takes_what_is_clearly_faster(
     assert choose(hardware.model_copy(update={"threads": 2})).precision_name == "fp32"
     assert len(asked) == 4
     assert choose(hardware).precision_name == "bf16"  # what was measured with one thread stays
-    (Home().cache / "precision.json").write_text("[{]")
+    (Home().cache / MEASUREMENTS).write_text("[{]")
     assert choose(hardware).precision_name == "fp32"
 
 
@@ -170,7 +170,7 @@ def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
     assert choose(auto).threads == choose(auto).threads == torch.get_num_threads() == 2
     assert measured == [2, 4]
     assert last(Pace, Home().root).rates == {"2": 1e11, "4": 1.05e11}  # type: ignore[union-attr]
-    (Home().cache / "precision.json").unlink()
+    (Home().cache / MEASUREMENTS).unlink()
     rates[4] = 1.2e11
     assert choose(auto).threads == torch.get_num_threads() == 4
     assert choose(auto.model_copy(update={"threads": 1})).threads == 1
