@@ -27,7 +27,7 @@ os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
 import psutil
 import pytest
 
-from engine.atomic_write import UMASK
+from engine.atomic_write import UMASK, write_file
 from engine.cores import threads_worth_trying
 from engine.home import Home
 from engine.precision import MEASUREMENTS
@@ -183,7 +183,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measurements: bytes) -
     """A fresh home; processes that the test starts find it as theirs."""
     made = Home(tmp_path / "home")
     made.make()
-    (made.cache / MEASUREMENTS).write_bytes(measurements)
+    write_file(made.cache / MEASUREMENTS, measurements)
     monkeypatch.setenv("BERT_STUDIO_HOME", str(made.root))
     return made
 

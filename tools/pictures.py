@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QElapsedTimer, QEventLoop, QThreadPool
+from PySide6.QtCore import QElapsedTimer, QEvent, QEventLoop, QThreadPool
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app import theme
@@ -416,6 +416,9 @@ def settle() -> None:
         if _Explorer.computes or (reads and whole.elapsed() < LIVE_PATIENCE):
             quiet.restart()
         time.sleep(0.005)
+    QApplication.sendPostedEvents(
+        None, QEvent.Type.LayoutRequest.value
+    )  # of what came in the last turn
 
 
 class _Explorer:
