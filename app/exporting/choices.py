@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from PySide6.QtWidgets import (
-    QComboBox,
     QFileDialog,
     QGridLayout,
     QHBoxLayout,
@@ -14,6 +13,7 @@ from PySide6.QtWidgets import (
 from app.exporting.state import ExportState
 from app.theme import SPACE
 from app.widgets import buttons
+from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import foot
 from app.widgets.screen import Fitting
 from app.widgets.text import OneLine, Text
@@ -28,12 +28,12 @@ class Choices(QWidget):
     def __init__(self, state: ExportState) -> None:
         super().__init__()
         self._state = state
-        self.form = QComboBox()
+        self.form = ComboBox()
         self.form.setAccessibleName(self.tr("Format"))
         for form, (name, _) in self._forms().items():
             self.form.addItem(name, form)
         self.form_help = Text("", "small")
-        self.precision = QComboBox()
+        self.precision = ComboBox()
         self.precision.setAccessibleName(self.tr("Precision"))
         self.precision_help = Text("", "small")
         self.target = OneLine()

@@ -10,6 +10,7 @@ from app.results.condition_forms import Operator, Subject, Typed, Value
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons
+from app.widgets.combo_box import ComboBox
 from app.widgets.number_field import NumberField
 from app.widgets.text import Text
 from app.widgets.wrapping import Wrapping
@@ -159,7 +160,7 @@ class ConditionEditor(QWidget):
 
 
 def _box(name: str) -> QComboBox:
-    box = QComboBox()
+    box = ComboBox()
     box.setAccessibleName(name)
     box.setMinimumContentsLength(BOX_CHARACTERS)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -170,7 +171,7 @@ def _prepare(field: QWidget, value: Value) -> None:
     """Name a field, and let it offer the choices of a value."""
     field.setAccessibleName(value.name)
     match field:
-        case QComboBox():
+        case ComboBox():
             before = field.currentData()
             field.clear()
             for key, shown in value.choices:
@@ -185,7 +186,7 @@ def _prepare(field: QWidget, value: Value) -> None:
 
 def _put(field: QWidget, value: Any) -> None:
     match field:
-        case QComboBox():
+        case ComboBox():
             field.setCurrentIndex(max(0, field.findData(value)))
         case NumberField():
             field.set_number(value)
@@ -195,7 +196,7 @@ def _put(field: QWidget, value: Any) -> None:
 
 def _get(field: QWidget) -> Any:
     match field:
-        case QComboBox():
+        case ComboBox():
             return field.currentData()
         case NumberField():
             return field.number()

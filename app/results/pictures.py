@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app import background
 from app.notices import Notices
@@ -14,6 +14,7 @@ from app.results.state import ResultsState
 from app.tasks import part_of
 from app.theme import SPACE
 from app.translation import in_language
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.page import Stack
 from app.widgets.results.picture import ResultPicture
@@ -40,7 +41,7 @@ class Pictures(QWidget):
         self._kinds: tuple[type[ResultPicture], ...] = ()
         self._measured: set[str] = set()  # keys of the pictures that show these predictions
         self.made: dict[str, ResultPicture] = {}
-        self.choice = QComboBox()
+        self.choice = ComboBox()
         self.choice.setAccessibleName(self.tr("Picture of the results"))
         self.keep = FigureButton(self._figure, notices)
         self.stack = Stack()

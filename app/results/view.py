@@ -7,7 +7,6 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QComboBox,
     QFileDialog,
     QFrame,
     QHBoxLayout,
@@ -32,6 +31,7 @@ from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, numbers
+from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import split_title
 from app.widgets.dialogs import Choice, ask
 from app.widgets.help import HelpButton, set_help
@@ -69,7 +69,7 @@ class ResultsView(QWidget):
         self.headline = Headline(self.state)
         self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
         self.rows = RowsView(self.state, studio.notices)
-        self.choice = QComboBox()
+        self.choice = ComboBox()
         self.choice.setAccessibleName(self.tr("Predictions of which rows"))
         self.baselines = BaselineLine(self.state, studio.notices, of.folder)
         self.comparison = ComparisonCard(studio, self.state, of.folder)

@@ -22,6 +22,7 @@ from app.translation import tr
 from app.using.applying_state import DATASET, ApplyingState
 from app.using.first_table import FirstTable
 from app.widgets import buttons, numbers
+from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import foot
 from app.widgets.screen import resize_within
 from app.widgets.spec_texts import title_of
@@ -106,7 +107,7 @@ class Choices(QWidget):
         self.threshold.setAccessibleName(self.tr("Unsure below a probability of"))
         self.threshold.setKeyboardTracking(False)
         self.threshold.valueChanged.connect(state.set_threshold)
-        self.form = QComboBox()
+        self.form = ComboBox()
         self.form.setAccessibleName(self.tr("Result as"))
         for form in state.forms:
             self.form.addItem(self._forms()[form], form)
@@ -130,7 +131,7 @@ class Choices(QWidget):
         column.addLayout(foot(self.leave, self.go))
 
     def _column_box(self, role: str) -> QComboBox:
-        box = QComboBox()
+        box = ComboBox()
         box.setAccessibleName(title_of(role, Mapping.model_fields[role]))
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(16)

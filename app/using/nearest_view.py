@@ -17,6 +17,7 @@ from app.theme import SPACE
 from app.translation import translated
 from app.using.nearest_state import NearestState
 from app.widgets import buttons, numbers
+from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import split_title
 from app.widgets.help import HelpButton
 from app.widgets.stages import WHOLE
@@ -33,7 +34,7 @@ class NearestView(QWidget):
     def __init__(self, state: NearestState) -> None:
         super().__init__()
         self.state = state
-        self.data, self.part = QComboBox(), QComboBox()
+        self.data, self.part = ComboBox(), ComboBox()
         self.data.setAccessibleName(self.tr("Data set"))
         self.data.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon

@@ -27,6 +27,7 @@ from app.library import ModelEntry
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import numbers
+from app.widgets.combo_box import ComboBox
 from app.widgets.model_texts import past_of, score_of
 from app.widgets.tables import Index
 from app.widgets.text import font, visible
@@ -137,7 +138,7 @@ class _Rows(QStyledItemDelegate):
         painter.restore()
 
 
-class CheckpointBox(QComboBox):
+class CheckpointBox(ComboBox):
     """A box with the checkpoints that there are.
 
     Signals:

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal, cast
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic.fields import FieldInfo
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app.widgets.buttons import Segments
+from app.widgets.combo_box import ComboBox
 from app.widgets.field import Field
 from app.widgets.number_field import NumberField, Stepping, written
 from app.widgets.spec_texts import value_text
@@ -145,7 +146,7 @@ class OneOf(Field):
     def __init__(self, values: Sequence[object], title: str) -> None:
         super().__init__()
         self._values = list(values)
-        self.combo = QComboBox()
+        self.combo = ComboBox()
         self.combo.setAccessibleName(title)
         self.combo.addItems([value_text(value) for value in values])
         self.combo.currentIndexChanged.connect(lambda _: self.changed.emit())

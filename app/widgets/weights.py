@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets import buttons
+from app.widgets.combo_box import ComboBox
 from app.widgets.field import Field
 from app.widgets.number_field import NumberField
 
@@ -87,7 +88,7 @@ class _Row(QWidget):
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(2 * SPACE)
-        self.name = QComboBox()
+        self.name = ComboBox()
         self.name.setEditable(True)
         self.name.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.name.setMinimumWidth(55 * SPACE)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
 from app.hub.consent import ask_first
@@ -13,6 +13,7 @@ from app.hub.work import HubWork
 from app.studio import Studio
 from app.translation import translated
 from app.widgets import dialogs
+from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice
 from app.widgets.text import Text
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
@@ -47,7 +48,7 @@ class GettingData(HubWork):
         name.setPlaceholderText(self.tr("owner/name"))
         name.setMaxLength(MAX_NAME)
         name.setAccessibleName(self.tr("Name on the hub"))
-        there = QComboBox()
+        there = ComboBox()
         there.setAccessibleName(self.tr("In the hub's cache"))
         there.addItem(self.tr("Already on this computer: none chosen"), None)
         for known, folder in cached.items():
@@ -99,7 +100,7 @@ class GettingData(HubWork):
             self._ask_subset(answer)
 
     def _ask_subset(self, plan: Planned) -> None:
-        subset = QComboBox()
+        subset = ComboBox()
         subset.setAccessibleName(self.tr("Subset"))
         subset.addItems(list(plan.subsets))
 

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QComboBox
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.study import Study
 from app.translation import tr, translated
+from app.widgets.combo_box import ComboBox
 from app.widgets.numbers import count
 from engine.home import Home
 from engine.messages.explore.text_set import AverageHeads, HeadsAveraged, Replacement, SetAnswer
@@ -71,7 +72,7 @@ class HeadMeans(QObject):
 
 def replacement_box() -> QComboBox:
     """What is in the place of a head that is off, as a choice."""
-    box = QComboBox()
+    box = ComboBox()
     box.setAccessibleName(tr("In place of a head that is off"))
     box.addItem(tr("zero instead"), "zero")
     box.addItem(tr("mean instead"), "mean")

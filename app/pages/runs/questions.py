@@ -5,7 +5,6 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
-    QComboBox,
     QCompleter,
     QFileDialog,
     QLineEdit,
@@ -16,6 +15,7 @@ from PySide6.QtWidgets import (
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
+from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice, ask, ask_for_name
 from app.widgets.saving import ask_where
 from engine.runs.curve_files import CurveFiles
@@ -85,7 +85,7 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
 
 def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask in which form runs are exported, and where to."""
-    kept = QComboBox()
+    kept = ComboBox()
     kept.setAccessibleName(tr("Checkpoints"))
     for title, key in (
         (tr("The best checkpoint of each run"), "best"),

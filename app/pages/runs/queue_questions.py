@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QComboBox, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
 from app.pages.runs.queue_order import in_order
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
+from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice, ask
 from app.widgets.text import visible
 
@@ -68,7 +69,7 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask after which run these runs start."""
     chosen = {row.id for row in rows}
     others = [row for row in runs.rows.values() if row.is_active and row.id not in chosen]
-    box = QComboBox()
+    box = ComboBox()
     box.setAccessibleName(tr("Start after"))
     box.addItem(tr("Any time (no other run)"), "")
     for row in others[:MOST_RUNS]:

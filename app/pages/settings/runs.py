@@ -3,9 +3,10 @@
 from functools import partial
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QComboBox, QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
 
 from app.studio import Studio
+from app.widgets.combo_box import ComboBox
 from app.widgets.number_field import pad
 from app.widgets.switch import Switch
 from engine.desktop.on_end import words_of
@@ -35,7 +36,7 @@ class RunSettings(QObject):
         self.sound.toggled.connect(partial(settings.set, "sound"))
         self.keep_awake = Switch(self.tr("Keep the system awake"), preferences.keep_awake)
         self.keep_awake.toggled.connect(partial(settings.set, "keep_awake"))
-        self.live = QComboBox()
+        self.live = ComboBox()
         for title, key in (
             (self.tr("Off"), "off"),
             (self.tr("TensorBoard files"), "tensorboard"),

@@ -15,6 +15,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.buttons import Segments
+from app.widgets.combo_box import ComboBox
 from app.widgets.number_field import pad
 from app.widgets.page import Card, Page
 from app.widgets.spec_texts import value_text
@@ -143,7 +144,7 @@ class SettingsPage(Page):
         return rows
 
     def _languages(self, title: str) -> QComboBox:
-        box = QComboBox()
+        box = ComboBox()
         box.setAccessibleName(title)
         box.setMinimumWidth(160)
         box.addItem(self.tr("System language"), "")
@@ -156,7 +157,7 @@ class SettingsPage(Page):
         return box
 
     def _devices(self, name: str, title: str) -> QComboBox:
-        box = QComboBox()
+        box = ComboBox()
         box.setAccessibleName(title)
         box.setMinimumWidth(160)
         box.addItems([value_text(device) for device in DEVICES])

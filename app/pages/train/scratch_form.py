@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
 
 from app.library import ModelEntry
 from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Scratch, Step
@@ -11,6 +11,7 @@ from app.pages.train.entries import model_of
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, numbers
+from app.widgets.combo_box import ComboBox
 from app.widgets.form import SpecForm
 from app.widgets.page import Card, labelled
 from app.widgets.several import ends_of
@@ -118,7 +119,7 @@ class ScratchForm(QWidget):
         row.addLayout(labelled(self.tr("Vocabulary size (tokens)"), self.vocab_size))
         row.addWidget(self.lowercase)
         row.addStretch()
-        self.models = QComboBox()
+        self.models = ComboBox()
         self.models.setAccessibleName(self.tr("Model whose vocabulary is used"))
         self.models.activated.connect(self._on_model)
         card.body.addWidget(self.source)

@@ -6,12 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtWidgets import QComboBox, QHBoxLayout
+from PySide6.QtWidgets import QHBoxLayout
 
 from app.theme import CHART, SPACE, Role
 from app.translation import marked
 from app.widgets import buttons, numbers
 from app.widgets.buttons import Segments
+from app.widgets.combo_box import ComboBox
 from app.widgets.results.chart import Chart, Series
 from app.widgets.results.chart_picture import ChartPicture
 from app.widgets.text import plain_menu_text
@@ -58,7 +59,7 @@ class ThresholdPicture(ChartPicture):
         super().__init__()
         self.measured: Thresholds | None = None
         self.threshold = HALF
-        self.label = QComboBox()
+        self.label = ComboBox()
         self.label.setAccessibleName(self.tr("Label"))
         self.form = Segments(
             [self.tr("Threshold"), self.tr("PR"), self.tr("ROC")], self.tr("Curve")

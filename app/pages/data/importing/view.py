@@ -2,7 +2,6 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QSplitter,
     QStackedLayout,
@@ -27,6 +26,7 @@ from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets.combo_box import ComboBox
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import dress
@@ -91,7 +91,7 @@ class ImportView(Page):
         above = QHBoxLayout()
         above.setSpacing(3 * SPACE)
         column.addLayout(above)
-        self.shown_file = QComboBox()
+        self.shown_file = ComboBox()
         self.shown_file.setAccessibleName(self.tr("File shown"))
         self.shown_file.setMinimumContentsLength(12)
         self.shown_file.activated.connect(self.state.show_file)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
-    QComboBox,
     QHBoxLayout,
     QLineEdit,
     QVBoxLayout,
@@ -21,6 +20,7 @@ from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, dialogs
 from app.widgets.card_list import ITEM
+from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice
 from app.widgets.entries import Entry, EntryList
 from app.widgets.facts import Facts
@@ -84,7 +84,7 @@ class GettingPage(Page):
         self.words.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
         self.words.textChanged.connect(self._on_words)
         self.words.returnPressed.connect(self._choose_first)
-        self.group = QComboBox()
+        self.group = ComboBox()
         self.group.setAccessibleName(self.tr("Group"))
         self.group.addItem(self.tr("All groups"), "")
         for key, title in GROUPS.items():

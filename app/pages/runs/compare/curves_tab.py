@@ -20,6 +20,7 @@ from app.pages.runs.rows import RunRow
 from app.theme import SPACE, colour
 from app.translation import tr
 from app.widgets import buttons, numbers, run_texts
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure import Figure
 from app.widgets.figure_menu import FigureButton
 from app.widgets.legend import Legend
@@ -290,7 +291,7 @@ def _missing_text(missing: int) -> str:
 
 
 def _choice(name: str) -> QComboBox:
-    box = QComboBox()
+    box = ComboBox()
     box.setAccessibleName(name)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
     box.setMaximumWidth(64 * SPACE)

@@ -19,6 +19,7 @@ from app.pages.runs.compare.state import (
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
 from app.translation import tr
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text, plain_menu_text, visible
@@ -130,7 +131,7 @@ class ScatterTab(QWidget):
     def __init__(self, state: CompareState) -> None:
         super().__init__()
         self._state = state
-        self.x_box, self.y_box, self.colour_box = QComboBox(), QComboBox(), QComboBox()
+        self.x_box, self.y_box, self.colour_box = ComboBox(), ComboBox(), ComboBox()
         self.view = ScatterView()
         self.view.opened.connect(self.opened)
         self.readout = OneLine("", "muted")

@@ -6,13 +6,14 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
 
 from app import background
 from app.pages.runs.compare.state import CompareState
 from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import buttons, numbers
+from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import split_title
 from app.widgets.progress import ProgressLine
 from app.widgets.results.intervals import ends_text
@@ -103,7 +104,7 @@ class ScoresTab(QWidget):
         super().__init__()
         self._state = state
         self._job: background.Job | None = None
-        self.part = QComboBox()
+        self.part = ComboBox()
         self.part.setAccessibleName(tr("Scores of which rows"))
         self.part.activated.connect(self.measure)
         self.model = ScoresTable(self)

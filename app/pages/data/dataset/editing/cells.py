@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme import SPACE
+from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import split_title
 from app.widgets.tables import Index
 from engine.spec.dataset import SPLITS
@@ -90,7 +91,7 @@ class SplitCells(QStyledItemDelegate):
     def createEditor(
         self, parent: QWidget, option: QStyleOptionViewItem, index: Index
     ) -> QComboBox:
-        editor = QComboBox(parent)
+        editor = ComboBox(parent)
         editor.setAccessibleName(self.tr("Split of the row"))
         for split in SPLITS:
             editor.addItem(split_title(split), split)

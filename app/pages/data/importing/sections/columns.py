@@ -9,6 +9,7 @@ from app.pages.data.cells import one_line
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.sections.section import Section, place_of
 from app.pages.data.importing.state import ImportState
+from app.widgets.combo_box import ComboBox
 from app.widgets.spec_texts import help_of, title_of
 from engine.spec.dataset import Mapping
 
@@ -35,7 +36,7 @@ class ColumnsSection(Section):
                 box = self.lists[role] = SeveralColumns()
                 box.changed.connect(self._on_changed)
             else:
-                box = self.boxes[role] = QComboBox()
+                box = self.boxes[role] = ComboBox()
                 box.setModel(self._model)
                 box.activated.connect(lambda _: self._on_changed())
             self.add(title_of(role, field), box, help_of(field))

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
 from app.translation import in_language
+from app.widgets.combo_box import ComboBox
 from app.widgets.spec_texts import help_of, title_of
 from engine.data.formats import FORMATS
 from engine.phrases import joined
@@ -24,14 +25,14 @@ class FormatSection(Section):
         super().__init__(parent)
         self._state = state
         self.heading.setText(self.tr("File format"))
-        self.format = QComboBox()
+        self.format = ComboBox()
         for name, one in FORMATS.items():
             self.format.addItem(in_language(one.title), name)
-        self.encoding = QComboBox()
+        self.encoding = ComboBox()
         self.encoding.setEditable(True)
         self.encoding.addItems(ENCODINGS)
         self.encoding.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self.delimiter = QComboBox()
+        self.delimiter = ComboBox()
         for text, sign in (
             (self.tr("Comma  ,"), ","),
             (self.tr("Tab"), "\t"),

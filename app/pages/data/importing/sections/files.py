@@ -6,6 +6,7 @@ from app.pages.data.cells import one_line
 from app.pages.data.importing.files import shown_names
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
+from app.widgets.combo_box import ComboBox
 from engine.spec.dataset import SPLITS
 
 
@@ -27,7 +28,7 @@ class FilesSection(Section):
             return
         named = zip(shown_names(files), self._state.splits, strict=True)
         for number, (name, split) in enumerate(named):
-            box = QComboBox()
+            box = ComboBox()
             for each in SPLITS:
                 box.addItem(self._explained(each), each)
             box.addItem(self.tr("Skip this file"), None)

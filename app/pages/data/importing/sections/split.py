@@ -1,11 +1,12 @@
 """How many rows go to validation and test, or which column says it."""
 
 from PySide6.QtCore import QStringListModel
-from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
 
 from app.pages.data.cells import one_line
 from app.pages.data.importing.sections.section import Section, place_of
 from app.pages.data.importing.state import ImportState
+from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import sizes_of_splits
 from app.widgets.number_field import pad
 from app.widgets.spec_texts import help_of, title_of
@@ -22,7 +23,7 @@ class SplitSection(Section):
         self.heading.setText(self.tr("Split"))
         self._columns: tuple[str, ...] = ()
         self._model = QStringListModel(self)
-        self.column = QComboBox()
+        self.column = ComboBox()
         self.column.setModel(self._model)
         self.validation, self.test, self.seed = QSpinBox(), QSpinBox(), QSpinBox()
         for share in (self.validation, self.test):

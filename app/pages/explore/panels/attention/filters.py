@@ -1,12 +1,13 @@
 """Which links are shown: the threshold, between which texts, with or without special tokens."""
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QSlider
+from PySide6.QtWidgets import QCheckBox, QSlider
 
 from app.pages.explore.panels.attention.state import AttentionState, Block
 from app.theme import SPACE
 from app.widgets import numbers
 from app.widgets.chips import painted
+from app.widgets.combo_box import ComboBox
 from app.widgets.text import OneLine, Text
 
 STEP = 5  # % of the attention, between two places of the slider
@@ -25,7 +26,7 @@ class LinkFilters(QObject):
         self.threshold.setFixedWidth(30 * SPACE)
         self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
         self.said, self.left_out = Text("", wraps=False), OneLine("", "small")
-        self.block = QComboBox()
+        self.block = ComboBox()
         self.block.setAccessibleName(self.tr("Filter links by text"))
         self.block.addItems(
             [

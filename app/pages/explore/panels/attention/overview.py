@@ -19,6 +19,7 @@ from app.pages.explore.panels.attention.wall import Wall
 from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import buttons
+from app.widgets.combo_box import ComboBox
 from app.widgets.help import HelpButton
 from app.widgets.text import OneLine, tooltip
 
@@ -81,7 +82,7 @@ class Overview(QWidget):
 
     def _measures(self) -> tuple[QComboBox, QStackedWidget]:
         """Which numbers, and the help about them."""
-        measure, pages = QComboBox(), QStackedWidget()
+        measure, pages = ComboBox(), QStackedWidget()
         measure.setAccessibleName(self.tr("Measure"))
         measure.addItems([in_language(one.name) for one in MEASURES])
         pages.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)

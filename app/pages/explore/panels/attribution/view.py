@@ -18,6 +18,7 @@ from app.pages.explore.panels.attribution.texts import BASELINES, METHODS, expla
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.translation import in_language
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count
 from app.widgets.page import scrolling
@@ -120,7 +121,7 @@ class Controls(Wrapping):
         self.show_state()
 
     def _box(self, name: str) -> QComboBox:
-        box = QComboBox()
+        box = ComboBox()
         box.setAccessibleName(name)
         box.setMaxVisibleItems(VISIBLE_LABELS)
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)

@@ -3,7 +3,7 @@
 from functools import partial
 
 from PySide6.QtCore import QModelIndex
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
@@ -22,6 +22,7 @@ from app.pages.explore.panels.difference.state import (
 )
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal
 from app.widgets.numbers_table import NumbersTable
@@ -44,7 +45,7 @@ class DifferenceView(Panel):
         self.bar = SetBar(
             state.work, state.study, self.tr("Compar&e"), state.compare, lambda: state.why_not
         )
-        self.column = QComboBox()
+        self.column = ComboBox()
         self.column.setAccessibleName(self.tr("Difference of"))
         self.keep = FigureButton(partial(figure_of, state), notices)
         for key in COLUMNS:

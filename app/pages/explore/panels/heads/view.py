@@ -25,6 +25,7 @@ from app.pages.explore.panels.heads.table import HeadRows
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
 from app.widgets import buttons
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal
 from app.widgets.tables import dress
@@ -48,7 +49,7 @@ class HeadsView(Panel):
         self._state, self._study = state, state.study
         self.bar = SetBar(state.work, state.study, self.tr("Co&unt"), state.count)
         self.keep = FigureButton(partial(figure_of, state), notices)
-        self.method = QComboBox()
+        self.method = ComboBox()
         self.method.setAccessibleName(self.tr("What is computed of each head"))
         self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         for method, text in (

@@ -13,6 +13,7 @@ from app.pages.explore.panels.map.state import MapState
 from app.pages.explore.panels.map.texts import axis_names
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, percent
 from app.widgets.numbers_table import NumbersTable
@@ -65,7 +66,7 @@ class MapView(Panel):
         self.show_state()
 
     def _box(self, name: str) -> QComboBox:
-        box = QComboBox()
+        box = ComboBox()
         box.setAccessibleName(name)
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         return box

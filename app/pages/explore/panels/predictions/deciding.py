@@ -1,7 +1,7 @@
 """The words that speak for a class, or against it, in the text under study."""
 
 from PySide6.QtCore import QObject, QSignalBlocker, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
@@ -9,6 +9,7 @@ from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from app.tasks import view_of
 from app.theme import SPACE
+from app.widgets.combo_box import ComboBox
 from app.widgets.text import Text, visible
 from app.widgets.word_effects import Words
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
@@ -93,7 +94,7 @@ class DecidingView(QWidget):
         super().__init__()
         self._state = state
         self._labels: tuple[str, ...] | None = None
-        self.choice = QComboBox()
+        self.choice = ComboBox()
         self.choice.setAccessibleName(self.tr("Class whose words are shown"))
         self.choice.setMaxVisibleItems(VISIBLE_LABELS)
         self.choice.activated.connect(lambda _: state.study.choose_label(self.choice.currentData()))

@@ -21,6 +21,7 @@ from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets.chips import painted
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal
 from app.widgets.numbers_table import NumbersTable
@@ -45,7 +46,7 @@ class TemplatesView(Panel):
         )
         self.fillers, self.targets = QLineEdit(joined(state.fillers)), QLineEdit()
         self.targets.setText(joined(state.targets))
-        self.template, self.measure = QComboBox(), QComboBox()
+        self.template, self.measure = ComboBox(), ComboBox()
         self.template.setAccessibleName(self.tr("Template that is shown"))
         self.template.setSizePolicy(self.measure.sizePolicy())
         self.template.setMinimumContentsLength(12)

@@ -31,6 +31,7 @@ from app.pages.explore.panels.texts.table import (
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal, percent
 from app.widgets.tables import dress
@@ -48,7 +49,7 @@ class TextsView(Panel):
     def __init__(self, state: TextsState, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
         self._state = state
-        self.source, self.part = QComboBox(), QComboBox()
+        self.source, self.part = ComboBox(), ComboBox()
         self.source.setAccessibleName(self.tr("Texts of"))
         self.part.setAccessibleName(self.tr("Part of the data set"))
         for box in (self.source, self.part):

@@ -22,6 +22,7 @@ from app.pages.explore.set_bar import SetBar
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.widgets.chips import painted
+from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal, size
 from app.widgets.numbers_table import NumbersTable
@@ -50,7 +51,7 @@ class VectorsView(Panel):
         self.matrix = NumbersTable(self.tr("Cosines"), 1)
         self.heights = NumbersTable(self.tr("Layers"), 1)
         self.keep.offer_on(self.matrix)
-        self.what = QComboBox()
+        self.what = ComboBox()
         self.what.setAccessibleName(self.tr("What is shown of the word"))
         self.what.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         names: tuple[tuple[Shown, str], ...] = (

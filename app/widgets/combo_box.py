@@ -1,0 +1,44 @@
+"""The combo box of this program."""
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QHelpEvent, QPaintEvent, QPalette
+from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QStylePainter, QToolTip
+
+
+class ComboBox(QComboBox):
+    """Its current text ends in “…” where there is too little room, and the tooltip has all of it.
+
+    Qt cuts it off in the middle of a letter, and names of the user may be of any length.
+    """
+
+    def shown_text(self) -> str:
+        """The current text, or the placeholder, as far as there is room for it."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return self._elided(option)
+
+    def _elided(self, option: QStyleOptionComboBox) -> str:
+        control, part = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(control, option, part, self).width() - 2
+        if not option.currentIcon.isNull():
+            room -= option.iconSize.width() + 4
+        text = option.currentText or self.placeholderText()
+        return option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        if self.currentIndex() < 0:
+            colour = option.palette.placeholderText()
+            option.palette.setBrush(QPalette.ColorRole.ButtonText, colour)
+        option.currentText = self._elided(option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def event(self, event: QEvent) -> bool:
+        text = self.currentText()
+        is_asked = isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip
+        if is_asked and not self.toolTip() and self.shown_text() != text:
+            QToolTip.showText(event.globalPos(), text, self)  # type: ignore[attr-defined]
+            return True
+        return super().event(event)

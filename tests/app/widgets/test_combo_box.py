@@ -1,0 +1,70 @@
+"""A combo box shows that its text goes on, and says all of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint
+from PySide6.QtGui import QHelpEvent, QIcon, QPixmap
+from PySide6.QtWidgets import QApplication, QToolTip
+from pytestqt.qtbot import QtBot
+
+from app.widgets.combo_box import ComboBox
+
+APP = Path(__file__).resolve().parents[3] / "app"
+LONG = "a data set of a user who likes names that say everything"
+
+
+@pytest.fixture
+def box(qtbot: QtBot) -> ComboBox:
+    made = ComboBox()
+    made.addItems([LONG, "short"])
+    qtbot.addWidget(made)
+    made.resize(160, 28)
+    made.show()
+    return made
+
+
+def test_a_text_without_room_ends_in_an_ellipsis(box: ComboBox) -> None:
+    shown = box.shown_text()
+    assert shown.endswith("…") and LONG.startswith(shown[:-1])
+    narrow = box.grab().toImage()
+    box.setItemText(0, shown)
+    assert box.grab().toImage() == narrow  # that is what is painted
+    box.resize(600, 28)
+    box.setItemText(0, LONG)
+    assert box.shown_text() == LONG
+
+
+def test_an_icon_takes_its_room_and_a_placeholder_is_cut_as_well(box: ComboBox) -> None:
+    before = box.shown_text()
+    pixmap = QPixmap(16, 16)
+    pixmap.fill("red")
+    box.setItemIcon(0, QIcon(pixmap))
+    assert len(box.shown_text()) < len(before)
+    box.setCurrentIndex(-1)
+    assert box.shown_text() == ""
+    box.setPlaceholderText(LONG)
+    assert box.shown_text() == before
+
+
+def test_the_tooltip_has_the_whole_of_a_cut_text_alone(box: ComboBox, qtbot: QtBot) -> None:
+    def asked() -> str:
+        QToolTip.hideText()
+        place = QPoint(5, 5)
+        event = QHelpEvent(QEvent.Type.ToolTip, place, box.mapToGlobal(place))
+        QApplication.sendEvent(box, event)
+        return QToolTip.text()
+
+    assert asked() == LONG
+    box.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: asked() == "")
+    box.setToolTip("Which data set")
+    box.setCurrentIndex(0)
+    assert asked() == "Which data set"
+
+
+def test_every_box_of_the_program_is_one() -> None:
+    made = re.compile(r"\bQComboBox\(|\(QComboBox\)")
+    others = {path.name for path in APP.rglob("*.py") if made.search(path.read_text("utf-8"))}
+    assert others == {"combo_box.py"}
