@@ -193,7 +193,7 @@ def _counted(
 COLUMNS = {
     Column.STATE: ColumnFacts(
         lambda: tr("State"),
-        116,
+        124,
         _state,
         lambda row: run_texts.state_order(row.state),
         _state_tooltip,
@@ -202,7 +202,7 @@ COLUMNS = {
     ),
     Column.NAME: ColumnFacts(
         lambda: tr("Name"),
-        156,
+        144,
         lambda row, _: row.name,
         lambda row: row.name.casefold(),
         _name_tooltip,
@@ -222,7 +222,7 @@ COLUMNS = {
     ),
     Column.BASE_MODEL: ColumnFacts(
         lambda: tr("Base model"),
-        100,
+        92,
         lambda row, _: row.base_model,
         lambda row: row.base_model.casefold() or None,
     ),
@@ -244,7 +244,7 @@ COLUMNS = {
     ),
     Column.LOSS: ColumnFacts(
         lambda: tr("Training loss"),
-        100,
+        92,
         lambda row, _: numbers.decimal(row.loss, 3) if row.loss is not None else "",
         lambda row: row.loss,
         value=lambda row: row.loss,
@@ -261,7 +261,7 @@ COLUMNS = {
     ),
     Column.TIME: ColumnFacts(
         lambda: tr("Time"),
-        84,
+        104,
         _time,
         lambda row: row.seconds or None,
         value=lambda row: row.seconds or None,

@@ -11,9 +11,11 @@ from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import DEFAULT, Column
+from app.pages.runs.delegate import ICON_SIDE
 from app.pages.runs.layouts import Layout, layout_from
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
+from app.theme import SPACE
 from engine.record.runs import run as find
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import HOSTILE, PATIENCE, names, question, row_of
@@ -283,6 +285,24 @@ def test_nothing_is_scrolled_sideways_at_first(
         shown.resize(width, 640)
         QApplication.processEvents()
         assert not shown.list.table.horizontalScrollBar().isVisible(), width
+
+
+def test_state_time_and_score_of_a_run_are_read_in_full_in_the_smallest_window(
+    page: Callable[[], RunsPage], make_run: MakeRun
+) -> None:
+    """1,100 px less the bar at the left."""
+    make_run("one")
+    shown = page()
+    shown.resize(1016, 640)
+    QApplication.processEvents()
+    table, model = shown.list.table, shown.list.model
+    metrics = table.fontMetrics()
+    said = {Column.STATE: "running 100 %", Column.TIME: "9 h 59 min left",
+            Column.BEST: "100.0 % acc"}  # fmt: skip
+    for column, text in said.items():
+        icon = ICON_SIDE + 1.5 * SPACE if column is Column.STATE else 0
+        needed = metrics.horizontalAdvance(text) + icon + 4 * SPACE
+        assert table.columnWidth(model.column(column)) >= needed, (column, needed)
 
 
 def test_columns_that_were_hidden_share_the_room_when_they_are_shown_again(
