@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from app import background
 from app.pages.runs.run.state import RunState
@@ -50,7 +50,7 @@ class RowsTab(QWidget):
         self.said = Text(
             self.tr("The best and the worst rows are shown after the first evaluation."), "muted"
         )
-        self.worst, self.best = QTableWidget(), QTableWidget()
+        self.worst, self.best = RowsTable(), RowsTable()
         self._worst_title = Text(self.tr("Worst rows"), "strong")
         self._best_title = Text(self.tr("Best rows"), "strong")
         dress(self.worst, self.tr("Worst rows"))
@@ -125,8 +125,8 @@ class RowsTab(QWidget):
                 "The best evaluation so far was at step {0}, of %Ln row(s).", "", ends.rows
             ).format(numbers.count(ends.step))
         )
-        _fill(self.worst, ends, ends.worst)
-        _fill(self.best, ends, ends.best)
+        self.worst.fill(ends, ends.worst)
+        self.best.fill(ends, ends.best)
         self._show_tables(True)
 
     def _show_tables(self, are_there: bool) -> None:
@@ -134,22 +134,40 @@ class RowsTab(QWidget):
             widget.setVisible(are_there)
 
 
-def _fill(table: QTableWidget, ends: Ends, rows: tuple[tuple[str, ...], ...]) -> None:
-    """Show these rows; the one that was selected stays so by its number."""
-    place = table.currentRow()
-    is_new = table.columnCount() != len(ends.titles)
-    table.setColumnCount(len(ends.titles))
-    table.setHorizontalHeaderLabels(list(ends.titles))
-    table.setRowCount(len(rows))
-    for number, row in enumerate(rows):
-        for column, text in enumerate(row):
-            item = QTableWidgetItem(text)
-            item.setToolTip(tooltip(text))
-            table.setItem(number, column, item)
-    if is_new:
-        table.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        table.resizeColumnsToContents()
-        for column in ends.texts:
-            table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-    if 0 <= place < len(rows):
-        table.selectRow(place)
+class RowsTable(QTableWidget):
+    """The rows at one end; columns get wider with what they have to show, and those whose width the
+    user has chosen keep it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._given: list[int] = []  # px of each column, as it was given here
+
+    def fill(self, ends: Ends, rows: tuple[tuple[str, ...], ...]) -> None:
+        """Show these rows; the one that was selected stays so by its number."""
+        place, header = self.currentRow(), self.horizontalHeader()
+        mode = header.ResizeMode
+        if self.columnCount() != len(ends.titles):
+            self.setColumnCount(len(ends.titles))
+            for column in range(len(ends.titles)):
+                is_text = column in ends.texts
+                header.setSectionResizeMode(column, mode.Stretch if is_text else mode.Interactive)
+            self._given = [0] * len(ends.titles)
+        self.setHorizontalHeaderLabels(list(ends.titles))
+        self.setRowCount(len(rows))
+        for number, row in enumerate(rows):
+            for column, text in enumerate(row):
+                item = QTableWidgetItem(text)
+                item.setToolTip(tooltip(text))
+                self.setItem(number, column, item)
+        self._widen(set(ends.texts))
+        if 0 <= place < len(rows):
+            self.selectRow(place)
+
+    def _widen(self, texts: set[int]) -> None:
+        header = self.horizontalHeader()
+        for column, given in enumerate(self._given):
+            if column in texts or given not in (0, header.sectionSize(column)):
+                continue
+            wanted = max(self.sizeHintForColumn(column), header.sectionSizeHint(column), given)
+            header.resizeSection(column, wanted)
+            self._given[column] = header.sectionSize(column)

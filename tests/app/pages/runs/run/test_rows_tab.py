@@ -7,6 +7,7 @@ import numpy as np
 from PySide6.QtWidgets import QTableWidget, QTableWidgetItem
 from pytestqt.qtbot import QtBot
 
+from app.pages.runs.run.rows_tab import Ends, RowsTable
 from app.pages.runs.run.view import RunView
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
@@ -92,3 +93,27 @@ def test_the_results_take_their_place_when_the_run_has_ended(
     view.state.row = replace(view.state.row, state="finished")
     view.state.changed.emit()
     assert not view.tabs.isTabVisible(place) and view.tabs.currentWidget() is view.results
+
+
+def test_columns_get_wider_with_what_comes_unless_the_user_chose_their_width(qtbot: QtBot) -> None:
+    table = RowsTable()
+    qtbot.addWidget(table)
+    table.resize(600, 200)
+    table.show()
+
+    def fill(loss: str) -> None:
+        rows = ((loss, "a text that gets what is left", "good"),)
+        table.fill(Ends(1, 1, ("Loss", "Text", "Gold"), (1,), rows, rows), rows)
+
+    fill("7.200")
+    narrow, gold = table.columnWidth(0), table.columnWidth(2)
+    fill("10.0123456")
+    wide = table.columnWidth(0)
+    assert wide > narrow and table.columnWidth(2) == gold
+    assert wide >= table.sizeHintForColumn(0)
+    fill("7.200")
+    assert table.columnWidth(0) == wide, "it does not go to and fro"
+    table.horizontalHeader().resizeSection(0, 45)
+    fill("10.0123456")
+    assert table.columnWidth(0) == 45 < wide
+    assert sum(table.columnWidth(n) for n in range(3)) <= table.viewport().width()
