@@ -32,7 +32,7 @@ from engine.cores import threads_worth_trying
 from engine.home import Home
 from engine.precision import MEASUREMENTS
 
-THREADS = int(os.environ["OMP_NUM_THREADS"])
+THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # more are for nested teams
 USERS_UMASK = os.umask(0)
 os.umask(USERS_UMASK)
 MEMORY = Path("/dev/shm")  # where a file that is made safe costs nothing; a run makes safe some 70

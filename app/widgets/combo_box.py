@@ -22,8 +22,10 @@ class ComboBox(QComboBox):
         room = self.style().subControlRect(control, option, part, self).width() - 2
         if not option.currentIcon.isNull():
             room -= option.iconSize.width() + 4
-        text = option.currentText or self.placeholderText()
-        return option.fontMetrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+        return option.fontMetrics.elidedText(self._text(), Qt.TextElideMode.ElideRight, room)
+
+    def _text(self) -> str:
+        return self.placeholderText() if self.currentIndex() < 0 else self.currentText()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, option = QStylePainter(self), QStyleOptionComboBox()
@@ -36,9 +38,9 @@ class ComboBox(QComboBox):
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
 
     def event(self, event: QEvent) -> bool:
-        text = self.currentText()
-        is_asked = isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip
-        if is_asked and not self.toolTip() and self.shown_text() != text:
-            QToolTip.showText(event.globalPos(), text, self)  # type: ignore[attr-defined]
-            return True
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            text = self._text()
+            if not self.toolTip() and self.shown_text() != text:
+                QToolTip.showText(event.globalPos(), text, self)
+                return True
         return super().event(event)
