@@ -228,7 +228,7 @@ COLUMNS = {
     ),
     Column.BEST: ColumnFacts(
         lambda: tr("Best score"),
-        112,
+        104,
         _best,
         _best_order,
         _best_tooltip,
@@ -244,7 +244,7 @@ COLUMNS = {
     ),
     Column.LOSS: ColumnFacts(
         lambda: tr("Training loss"),
-        92,
+        100,
         lambda row, _: numbers.decimal(row.loss, 3) if row.loss is not None else "",
         lambda row: row.loss,
         value=lambda row: row.loss,

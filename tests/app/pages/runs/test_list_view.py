@@ -303,6 +303,10 @@ def test_state_time_and_score_of_a_run_are_read_in_full_in_the_smallest_window(
         icon = ICON_SIDE + 1.5 * SPACE if column is Column.STATE else 0
         needed = metrics.horizontalAdvance(text) + icon + 4 * SPACE
         assert table.columnWidth(model.column(column)) >= needed, (column, needed)
+    header = table.horizontalHeader()
+    for place in (n for n in range(header.count()) if not table.isColumnHidden(n)):
+        title = str(model.headerData(place, Qt.Orientation.Horizontal))
+        assert header.sectionSize(place) >= metrics.horizontalAdvance(title) + 4 * SPACE, title
 
 
 def test_columns_that_were_hidden_share_the_room_when_they_are_shown_again(
