@@ -19,7 +19,7 @@ class ComboBox(QComboBox):
 
     def _elided(self, option: QStyleOptionComboBox) -> str:
         control, part = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
-        room = self.style().subControlRect(control, option, part, self).width() - 2
+        room = self.style().subControlRect(control, option, part, self).width() - 1
         if not option.currentIcon.isNull():
             room -= option.iconSize.width() + 4
         return option.fontMetrics.elidedText(self._text(), Qt.TextElideMode.ElideRight, room)

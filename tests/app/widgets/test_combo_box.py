@@ -1,6 +1,7 @@
 """A combo box shows that its text goes on, and says all of it."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from PySide6.QtGui import QHelpEvent, QIcon, QPixmap
 from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
+from app import theme
 from app.widgets.combo_box import ComboBox
 
 APP = Path(__file__).resolve().parents[3] / "app"
@@ -68,3 +70,17 @@ def test_every_box_of_the_program_is_one() -> None:
     made = re.compile(r"\bQComboBox\(|\(QComboBox\)")
     others = {path.name for path in APP.rglob("*.py") if made.search(path.read_text("utf-8"))}
     assert others == {"combo_box.py"}
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_a_box_of_its_own_size_shows_all_of_its_text(
+    look: theme.Choice, looks: Callable[[theme.Choice], None], qtbot: QtBot
+) -> None:
+    looks(look)
+    for length in range(1, len(LONG) + 1):
+        box = ComboBox()
+        qtbot.addWidget(box)
+        text = LONG[:length].rstrip()  # Qt gives a blank at the end no room
+        box.addItem(text)
+        box.resize(box.sizeHint())
+        assert box.shown_text() == text
