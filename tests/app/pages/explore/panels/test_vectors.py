@@ -116,7 +116,8 @@ def test_which_words_of_my_texts_are_nearest_to_a_word(page, explorer, workers, 
     assert workers.asked[-1].kind == "find_words" and view._state.found.vectors == 11
     rows = view.near_words.rows.rows
     assert len(rows) == 10, "the word itself is left out"
-    assert [row[2] for row in rows] == sorted((row[2] for row in rows), reverse=True)
+    cosines = [float(row[2]) for row in rows]
+    assert cosines == sorted(cosines, reverse=True)
     assert "Of 11 word(s) of" in view.note.text()
     made = figure_of(view._state)
     assert made.table().rows[0][1] == rows[0][0] and "Among the words of" in made.caption
