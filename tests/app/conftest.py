@@ -18,7 +18,7 @@ from engine.home import Home
 from engine.record.opening import open_record
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", autouse=True)
 def qapp(qapp: QApplication) -> QApplication:
     """The application with its own fonts, styles and the light theme."""
     resources.load(qapp)

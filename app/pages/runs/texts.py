@@ -3,6 +3,8 @@
 from pathlib import Path
 
 from app.translation import tr
+from app.widgets import numbers
+from engine.runs.folder import step_of
 from engine.shipped import included_name
 from engine.spec.job import BaseModelSource, FromScratch
 
@@ -18,6 +20,6 @@ def base_model_name(base_model: BaseModelSource) -> str:
 def checkpoint_name(path: Path) -> str:
     """A checkpoint of a run as run and step; any other by its folder."""
     if path.parent.name == "checkpoints" and path.name.startswith("step-"):
-        step = path.name.removeprefix("step-").lstrip("0") or "0"
+        step = numbers.count(step_of(path))
         return tr("{0}, step {1}").format(path.parent.parent.name, step)
     return path.name

@@ -94,7 +94,7 @@ def test_a_base_model_of_ours_keeps_its_name_where_the_program_was_moved(tmp_pat
         assert base_model_name(FromCheckpoint(path=moved)) == name
     assert base_model_name(FromCheckpoint(path=tmp_path / "minilm")) == "minilm"
     of_a_run = tmp_path / "mine" / "checkpoints" / tiny_model().name
-    assert base_model_name(FromCheckpoint(path=of_a_run)) == "mine, step 2000"
+    assert base_model_name(FromCheckpoint(path=of_a_run)) == "mine, step 2,000"
 
 
 def test_buttons_say_their_name_without_the_mnemonic(qtbot) -> None:

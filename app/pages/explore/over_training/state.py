@@ -11,6 +11,7 @@ from app.notices import Notices
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.over_training.moments import Moments, moments_of
 from app.pages.explore.study import Study
+from app.widgets import numbers
 
 LEAST_MS = 400  # that a moment is shown while it plays
 
@@ -66,7 +67,7 @@ class OverTraining(QObject):
         number = min(max(number, 0), len(moments.folders) - 1)
         folder, step = moments.folders[number], moments.steps[number]
         if folder != self._study.checkpoint:
-            name = self.tr("{0}, step {1}").format(moments.name, step)
+            name = self.tr("{0}, step {1}").format(moments.name, numbers.count(step))
             self._study.step_to(replace(model, name=name, path=folder, step=step, best=False))
             self.changed.emit()
 

@@ -416,4 +416,5 @@ def test_the_included_tiny_model_shows_how_it_learned(qtbot, workshop, settle_of
         ranked = {one.label: one.probability for one in answer.predictions[0].ranked}
         said.append(ranked.get("states", 0.0))
     assert said[0] < 0.5 < said[1]
+    assert page.study.model.name == f"{moments.name}, step 2,000"
     assert moments.loss_at(len(moments.steps) - 1) < moments.loss_at(0) - 1
