@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import shiboken6
-from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
 from app.settings import Settings
 from engine.messages.question import Answer, Question, Refused, Working, parse_answer
@@ -18,6 +18,8 @@ from engine.runs import launch
 
 MAX_TAIL = 4_000  # characters of what a worker printed that are kept for the details
 KILL_TIMEOUT_MS = 2_000  # for a killed process to be gone, at the end of the program
+CHOSEN_AT_START = ("threads", "explorer_device")  # settings that a worker cannot change
+STANDBY_MS = 120_000  # that a standby worker waits for a question
 OUT_OF_MEMORY_SIGNAL = 9  # the signal with which the system ends a process when memory runs out
 
 
@@ -58,7 +60,9 @@ class WorkerProcess(QObject):
         self._is_wanted = True
 
     def start(self) -> None:
-        self._process.start()
+        """Start it, unless it runs already."""
+        if self._process.state() == QProcess.ProcessState.NotRunning:
+            self._process.start()
 
     def send(self, question: Question) -> None:
         self._asked = question
@@ -258,7 +262,7 @@ class Explorer(QObject):
 
     def _on_setting(self, name: str) -> None:
         """Threads and device are chosen at the start of a worker, so a new one takes over."""
-        if name in ("threads", "explorer_device") and self._process is not None:
+        if name in CHOSEN_AT_START and self._process is not None:
             self._stop()
             if self._asked is not None:
                 self._put_first(self._asked)
@@ -276,6 +280,63 @@ def _place(question: Question) -> tuple[str, int]:
     return question.kind, question.side
 
 
+class Standby(QObject):
+    """A worker that has loaded torch before there is a question for it.
+
+    Loading takes seconds, half of what an import takes. Where nobody asks, it ends after a while.
+    """
+
+    def __init__(self, scratch: Path, settings: Settings, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._scratch, self._settings = scratch, settings
+        self._process: WorkerProcess | None = None
+        self._unused = QTimer(self)
+        self._unused.setSingleShot(True)
+        self._unused.setInterval(STANDBY_MS)
+        self._unused.timeout.connect(self.end)
+        settings.changed.connect(self._on_setting)
+
+    @property
+    def pid(self) -> int:
+        """The worker's process id, 0 where there is none."""
+        return self._process.pid if self._process else 0
+
+    def start(self) -> None:
+        """Let one load, or keep it for longer; none where the user does not like that."""
+        if not self._settings.preferences.stand_by:
+            return
+        self._unused.start()
+        if self._process is None:
+            self._process = WorkerProcess(self._scratch, self._settings, self)
+            self._process.ended.connect(self._on_ended)
+            self._process.start()
+
+    def take(self, worker: str) -> WorkerProcess:
+        """The one that waits, or a new one; `worker` is a program of `engine.worker`."""
+        if self._process is None or worker != Question.worker:
+            return WorkerProcess(self._scratch, self._settings, worker=worker)
+        process, self._process = self._process, None
+        self._unused.stop()
+        process.ended.disconnect(self._on_ended)
+        return process
+
+    def end(self) -> None:
+        """End the one that waits."""
+        self._unused.stop()
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def _on_ended(self) -> None:
+        assert self._process is not None
+        self._process.deleteLater()
+        self._process = None
+
+    def _on_setting(self, name: str) -> None:
+        if name in ("stand_by", *CHOSEN_AT_START):
+            self.end()
+
+
 class OneTimeWorker(QObject):
     """One question in a process of its own, which ends with the answer.
 
@@ -286,8 +347,7 @@ class OneTimeWorker(QObject):
     def __init__(
         self,
         question: Question,
-        scratch: Path,
-        settings: Settings,
+        process: WorkerProcess,
         done: Callable[[Answer], object],
         refused: Callable[[Refused], object],
         working: Callable[[Working], object] | None = None,
@@ -295,13 +355,12 @@ class OneTimeWorker(QObject):
         parent: QObject | None = None,
         partly: Callable[[Answer], object] = lambda _: None,
     ) -> None:
-        """`partly` is told of answers of which more is to come."""
+        """`process` may have begun; `partly` is told of answers of which more is to come."""
         super().__init__(parent)
         self._done, self._refused, self._working, self._owner = done, refused, working, owner
         self._partly = partly
-        self._process: WorkerProcess | None = WorkerProcess(
-            scratch, settings, self, question.worker
-        )
+        process.setParent(self)
+        self._process: WorkerProcess | None = process
         self._process.told.connect(self._on_told)
         self._process.ended.connect(self._on_ended)
         _one_time_workers.add(self)

@@ -37,7 +37,7 @@ class Preferences(RunPreferences):
     threads: int = Field(0, ge=0, le=1024)  # 0: what is quickest
     explorer_device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     exact_answers: bool = False  # in Explore: float32, also where shorter numbers agree
-    stand_by: bool = True  # a worker waits with torch loaded while a run is planned
+    stand_by: bool = True  # a worker waits with torch loaded while a run or an import is planned
     hub_allowed: bool = False  # the user has agreed that the Hugging Face Hub is contacted
     model_folder: str = Field("", max_length=1_000)  # whose models are used in place; empty: none
     ask_on_close: bool = True  # only while runs are not finished

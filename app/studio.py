@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background, library
 from app.dispatcher import Dispatcher
 from app.drive_warning import warn_of_drive
-from app.explorer import Explorer, OneTimeWorker
+from app.explorer import Explorer, OneTimeWorker, Standby
 from app.library import DataEntry, ModelEntry
 from app.notices import Notices
 from app.running import Running
@@ -62,6 +62,7 @@ class Studio(QObject):
         self.record = record
         self.dispatcher = dispatcher
         self.explorer = explorer
+        self.standby = Standby(explorer.scratch, settings, self)
         self.running = Running(record, dispatcher, self)
         self.running.saved.connect(self.models_changed)
         dispatcher.refused.connect(self._on_refused)
@@ -101,6 +102,7 @@ class Studio(QObject):
     def close(self) -> None:
         """End what belongs to the window; runs train on. Nothing may be asked afterwards."""
         self.closing.emit()
+        self.standby.end()
         self.explorer.close()
         self.running.close()
         self.dispatcher.close()
@@ -133,8 +135,7 @@ class Studio(QObject):
         """Ask one question in a process of its own, which ends with the answer."""
         return OneTimeWorker(
             question,
-            self.explorer.scratch,
-            self.settings,
+            self.standby.take(question.worker),
             done,
             refused,
             working,

@@ -324,6 +324,7 @@ class MainWindow(QMainWindow):
         if paths_of(event):
             event.acceptProposedAction()
             self._overlay.appear()
+            self.studio.standby.start()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self._overlay.hide()

@@ -44,11 +44,15 @@ def empty_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def studio(qtbot: Any, home: Home, empty_record: Path) -> Iterator[Studio]:
-    """A studio with a real record, dispatcher and explorer; neither has begun."""
+def studio(
+    qtbot: Any, home: Home, empty_record: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Studio]:
+    """A studio with a real record, dispatcher and explorer; neither has begun, and no worker is
+    started before it is needed."""
     if not home.record.exists():
         shutil.copy(empty_record, home.record)
     opened = Studio.open(home, Notices())
+    monkeypatch.setattr(opened.standby, "start", lambda: None)
     yield opened
     opened.close()
 

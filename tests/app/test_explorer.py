@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QObject
 
 from app import explorer as module
-from app.explorer import Explorer, OneTimeWorker
+from app.explorer import Explorer, OneTimeWorker, Standby, WorkerProcess
 from app.settings import Settings
 from engine.messages.explore.attention import Attend, Attended
 from engine.messages.explore.fill_mask import FillMask, MaskFilled
@@ -224,8 +224,11 @@ class Heard:
         self.working: list[Working] = []
 
     def run(self, question, scratch: Path, settings: Settings, owner: QObject | None = None):
+        return self.ask(question, WorkerProcess(scratch, settings), owner)
+
+    def ask(self, question, process: WorkerProcess, owner: QObject | None = None):
         calls = (self.done.append, self.refused.append, self.working.append)
-        return OneTimeWorker(question, scratch, settings, *calls, owner)
+        return OneTimeWorker(question, process, *calls, owner)
 
 
 def test_an_errand_has_a_process_of_its_own_that_ends_with_the_answer(
@@ -277,3 +280,60 @@ def test_an_errand_whose_owner_is_gone_calls_nobody(qtbot, tmp_path, settings, t
     qtbot.waitUntil(one_time_worker.is_over, timeout=PATIENCE)
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
     assert (heard.done, heard.refused) == ([], [])
+
+
+@pytest.fixture
+def standby(qtbot, tmp_path: Path, settings: Settings) -> Iterator[Standby]:
+    made = Standby(tmp_path, settings)
+    yield made
+    made.end()
+    qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
+
+
+def started(qtbot, standby: Standby) -> int:
+    """The id of the process that loads."""
+    standby.start()
+    qtbot.waitUntil(lambda: standby.pid > 0, timeout=PATIENCE)
+    return standby.pid
+
+
+def test_a_worker_that_stands_by_answers_one_question(qtbot, standby, tiny):
+    waiting = started(qtbot, standby)
+    standby.start()
+    assert standby.pid == waiting, "there is one at a time"
+    process = standby.take("explore")
+    assert process.pid == waiting and standby.pid == 0
+    heard = Heard()
+    heard.ask(Examine(folder=tiny), process)
+    qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
+    assert heard.done[0].info.layers == 2
+    assert started(qtbot, standby) != waiting
+
+
+def test_a_question_for_another_program_leaves_it_waiting(qtbot, standby):
+    waiting = started(qtbot, standby)
+    other = standby.take("hub")
+    assert other.pid == 0 and standby.pid == waiting
+    other.deleteLater()
+
+
+def test_a_worker_that_nobody_needs_ends(qtbot, standby, settings, monkeypatch):
+    started(qtbot, standby)
+    settings.set("threads", 1)
+    assert standby.pid == 0, "threads are chosen at its start"
+    started(qtbot, standby)
+    settings.set("stand_by", False)
+    assert standby.pid == 0
+    standby.start()
+    assert standby.pid == 0, "the user does not like it"
+    settings.set("stand_by", True)
+    standby._unused.setInterval(1)
+    started(qtbot, standby)
+    qtbot.waitUntil(lambda: standby.pid == 0, timeout=PATIENCE)
+
+
+def test_a_worker_that_died_while_it_waited_is_not_asked(qtbot, standby):
+    waiting = started(qtbot, standby)
+    os.kill(waiting, signal.SIGKILL)
+    qtbot.waitUntil(lambda: standby.pid == 0, timeout=PATIENCE)
+    assert started(qtbot, standby) != waiting

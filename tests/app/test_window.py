@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, QRect, Qt, QTimer, QUrl
-from PySide6.QtGui import QCursor, QDropEvent, QScreen
+from PySide6.QtGui import QCursor, QDragEnterEvent, QDropEvent, QScreen
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from app import window as frame
@@ -192,9 +192,23 @@ def test_what_nobody_takes_is_told(qtbot, window: MainWindow, tmp_path: Path) ->
     assert window.current == "home"
 
 
-def drop(window: MainWindow, paths: list[Path]) -> None:
+def test_a_worker_loads_while_something_is_dragged(window: MainWindow, tmp_path, monkeypatch):
+    started: list[bool] = []
+    monkeypatch.setattr(window.studio.standby, "start", lambda: started.append(True))
+    data = dragged([tmp_path])  # Qt does not keep it
+    pick = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    window.dragEnterEvent(QDragEnterEvent(QPoint(300, 300), Qt.DropAction.CopyAction, data, *pick))
+    assert started == [True] and window._overlay.isVisible()
+
+
+def dragged(paths: list[Path]) -> QMimeData:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    return data
+
+
+def drop(window: MainWindow, paths: list[Path]) -> None:
+    data = dragged(paths)
     event = QDropEvent(
         QPointF(300, 300),
         Qt.DropAction.CopyAction,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
 
 from app.exporting import view as exporting
@@ -78,7 +79,12 @@ class ModelsPage(QWidget):
         self.import_from(folder)
         return True
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._studio.standby.start()
+
     def choose_folder(self) -> None:
+        self._studio.standby.start()
         dialog = QFileDialog(self, self.tr("Import a model folder"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly, False)

@@ -50,7 +50,7 @@ class SettingsPage(Page):
         self.threads.valueChanged.connect(partial(studio.settings.set, "threads"))
         self.ask_on_close = Switch(self.tr("Ask before closing"), preferences.ask_on_close)
         self.ask_on_close.toggled.connect(partial(studio.settings.set, "ask_on_close"))
-        self.stand_by = Switch(self.tr("Preload the training process"), preferences.stand_by)
+        self.stand_by = Switch(self.tr("Preload processes"), preferences.stand_by)
         self.stand_by.toggled.connect(partial(studio.settings.set, "stand_by"))
         self.home = OneLine(str(studio.home.root), "mono")
         self.open_home = buttons.plain(
@@ -84,12 +84,12 @@ class SettingsPage(Page):
                     ),
                 ),
                 (
-                    self.tr("Preload the training process"),
+                    self.tr("Preload processes"),
                     self.stand_by,
                     self.tr(
-                        "Keeps a training process ready while you set up a run, so that it "
-                        "starts a few seconds earlier. Uses about 250 MB and ends ten "
-                        "minutes after you last used the Train page."
+                        "Keeps a process ready while you set up a run or use the Models page, so "
+                        "that a run or an import starts a few seconds earlier. Uses about 250 MB "
+                        "and ends some minutes after you last used the page."
                     ),
                 ),
             ],

@@ -402,6 +402,17 @@ def test_leaving_an_import_stops_it(qtbot, page, studio, tmp_path) -> None:
     assert left == ["little"]
 
 
+def test_a_worker_loads_while_a_model_is_chosen(page, studio, monkeypatch) -> None:
+    started: list[bool] = []
+    monkeypatch.setattr(studio.standby, "start", lambda: started.append(True))
+    page.hide()
+    page.show()
+    assert len(started) == 1
+    page.choose_folder()
+    assert len(started) == 2
+    page.findChild(QFileDialog).close()
+
+
 def test_the_dialog_for_a_folder_gives_what_was_chosen(qtbot, page, tmp_path) -> None:
     page.arrive({"import": True})
     dialog = page.findChild(QFileDialog)
