@@ -10,7 +10,7 @@ import typer
 from engine.errors import StudioError
 from engine.home import Home, free_folder
 from engine.hub import cost, shelf
-from engine.messages.hub import HubFile, Planned
+from engine.messages.hub import Cost, HubFile, Planned
 from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.precision import Pace, Speeds, last
@@ -73,8 +73,7 @@ def push(
 
 
 def _list() -> None:
-    home = Home().root
-    rate = cost.rate_of(last(Pace, home), last(Speeds, home))
+    rate = _rate(Home())
     for group, title in shelf.GROUPS.items():
         say("", title)
         for entry in shelf.OFFERED:
@@ -85,10 +84,20 @@ def _list() -> None:
                     f"      {entry.title}: {entry.good_for}",
                     f"      {entry.parameters / 1e6:.0f}M parameters, {entry.megabytes:.0f} MB, "
                     f"{', '.join(entry.languages)}, {entry.licence}, {entry.max_length} tokens; "
-                    f"fine-tuning {taken.training / 1e9:.1f} GB, exploring "
-                    f"{taken.exploring / 1e9:.1f} GB of memory, "
-                    f"{taken.seconds or 0:.0f} s for 1,000 short texts",
+                    f"{_said(taken)}",
                 )
+
+
+def _rate(home: Home) -> float:
+    return cost.rate_of(last(Pace, home.root), last(Speeds, home.root))
+
+
+def _said(taken: Cost) -> str:
+    return (
+        f"fine-tuning {taken.training / 1e9:.1f} GB, exploring "
+        f"{taken.exploring / 1e9:.1f} GB of memory, "
+        f"{taken.seconds or 0:.0f} s for 1,000 short texts"
+    )
 
 
 def _search(words: str) -> None:
@@ -109,11 +118,13 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
     if to is not None and to.exists():
         raise StudioError(phrase("{into} already exists.", into=to), phrase("Choose a new folder."))
     remark(f"Asking {client.host()} …")
-    planned = download.plan(name, revision, home.downloads)
+    planned = download.plan(name, revision, home.downloads, _rate(home))
     _files(planned.files)
     for note in planned.notes:
         remark(f"note: {note}")
     say(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
+    if planned.cost is not None:
+        say(_said(planned.cost))
     if dry_run:
         return
     into = to.absolute() if to is not None else free_folder(home.models, name.rpartition("/")[2])

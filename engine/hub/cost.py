@@ -5,12 +5,12 @@ measurements of this engine on a CPU in fp32 (docs/PERFORMANCE.md), which a test
 """
 
 import time
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from engine.checkpoints.outline import outline, parameters
+from engine.messages.hub import Cost
 from engine.precision import Pace, Speeds
 from engine.spec.model import EncoderSpec
 
@@ -28,15 +28,6 @@ SIDE = 768  # rows and columns of the matrices that are multiplied to measure
 TIGHT = 0.75  # of the memory that is free: what takes more may be too much
 
 Verdict = Literal["fits", "tight", "too large"]
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Bytes, and seconds; `seconds` is None where nothing was measured on this machine yet."""
-
-    training: int
-    exploring: int
-    seconds: float | None = None  # for 1,000 short texts
 
 
 def cost_of(spec: EncoderSpec, rate: float | None = None) -> Cost:

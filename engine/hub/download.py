@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import httpx2
 from huggingface_hub import get_session, hf_hub_url
@@ -18,17 +20,18 @@ from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoSibling
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
 from engine.atomic_write import check_room
-from engine.checkpoints.config import family_of
-from engine.checkpoints.needed import is_pickled, needed
+from engine.checkpoints.config import family_of, spec_of
+from engine.checkpoints.needed import CONFIGS, is_pickled, needed
 from engine.checkpoints.source import write_source
-from engine.errors import StudioError
+from engine.errors import BadCheckpoint, StudioError
 from engine.home import folder_name
 from engine.hub import client, token
+from engine.hub.cost import cost_of
 from engine.messages.hub import HubFile, HubKind, Planned, Source
 from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.regular_file import open_regular
-from engine.untrusted import shown
+from engine.untrusted import AGAIN, LARGEST_JSON, json_object, shown
 
 PART = ".part"  # the end of the name of what is not whole yet
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # s before each try that follows one without a new byte
@@ -40,8 +43,13 @@ BUSY = (408, 429, 500, 502, 503, 504)  # HTTP: the same may succeed a little lat
 Tell = Callable[[Working], object]
 
 
-def plan(model: str, revision: str, folder: Path) -> Planned:
+def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> Planned:
     """What would be fetched of `model` into a folder below `folder`.
+
+    Its config alone is fetched for that, which says what the model takes of this machine.
+
+    Args:
+        rate: of matrix products in fp32 here, operations per second; None: not known.
 
     Raises StudioError where the hub cannot be asked, or the model could not be loaded here.
     """
@@ -61,7 +69,21 @@ def plan(model: str, revision: str, folder: Path) -> Planned:
         for file in planned.files
         if is_pickled(file.name)
     ]
-    return planned.model_copy(update={"notes": tuple(notes[:1])})
+    cost = cost_of(spec_of(*_config(planned)), rate)
+    return planned.model_copy(update={"notes": tuple(notes[:1]), "cost": cost})
+
+
+def _config(planned: Planned) -> tuple[dict[str, Any], str]:
+    """What is in the config of a model, and the name of its file."""
+    file = next(file for file in planned.files if file.name in CONFIGS)
+    if file.bytes > LARGEST_JSON:
+        raise BadCheckpoint(
+            phrase("{name} is far too large for such a file.", name=file.name), AGAIN
+        )
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        _fetch(planned, file, place, _Progress(planned, place, lambda _: None), PAUSES[:2])
+        return json_object(place, file.name) or {}, file.name
 
 
 def plan_of(

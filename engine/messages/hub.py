@@ -53,6 +53,16 @@ class SearchHub(HubQuestion):
     words: str
 
 
+class Cost(Message):
+    """What a network takes of this machine."""
+
+    training: int = Field(description="Bytes of memory for fine-tuning all of it.")
+    exploring: int = Field(description="Bytes of memory for exploring it.")
+    seconds: float | None = Field(
+        None, description="For 1,000 short texts; None where the machine was not measured."
+    )
+
+
 class Planned(Answer):
     """What a download would fetch; nothing of it has been fetched yet but its list."""
 
@@ -66,6 +76,7 @@ class Planned(Answer):
     fetched: int = Field(0, description="Bytes of it that an earlier try has left on the disk.")
     disk_free: int = Field(0, description="Bytes that are free where the files go.")
     notes: tuple[PhraseField, ...] = ()
+    cost: Cost | None = Field(None, description="Of a model, by its config; None: a data set.")
     subset: str = Field("", description="Of a data set: which of its subsets; empty: the only one.")
     subsets: tuple[str, ...] = Field(
         (), description="Of a data set: all of them; without files, one must be chosen."
@@ -93,6 +104,9 @@ class PlanDownload(HubQuestion):
     model: str
     revision: str = Field("", description="A branch, a tag or a commit; empty: the newest.")
     folder: Path
+    rate: float | None = Field(
+        None, description="Matrix products in fp32 on this machine, operations per second."
+    )
 
 
 class PlanData(HubQuestion):

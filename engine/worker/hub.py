@@ -45,7 +45,7 @@ def _search(question: SearchHub, _: Tell) -> Answer:
 
 
 def _plan(question: PlanDownload, _: Tell) -> Answer:
-    return download.plan(question.model, question.revision, question.folder)
+    return download.plan(question.model, question.revision, question.folder, question.rate)
 
 
 def _plan_data(question: PlanData, _: Tell) -> Answer:

@@ -57,7 +57,9 @@ def test_a_dry_run_and_the_list_fetch_nothing(
 ) -> None:
     home.make()
     assert main(["get", NAME, "--dry-run"]) == 0
-    assert "model.safetensors" in capsys.readouterr().out and not home.downloads.exists()
+    listed = capsys.readouterr().out
+    assert "model.safetensors" in listed and not home.downloads.exists()
+    assert "GB of memory" in listed and "for 1,000 short texts" in listed
     hub.asked.clear()
     assert main(["get"]) == 0
     listed = capsys.readouterr().out

@@ -8,8 +8,9 @@ import pytest
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.source import source_of
-from engine.errors import DiskFull, StudioError
+from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.hub import client, token
+from engine.hub.cost import cost_of
 from engine.hub.download import download, plan
 from engine.messages.hub import Planned
 from engine.messages.question import Working
@@ -83,12 +84,31 @@ def test_only_what_is_needed_is_fetched_and_is_a_model(
     assert (source.model, source.revision, source.files) == (NAME, repo.sha, planned.files)
 
 
-def test_a_plan_fetches_nothing_and_says_what_it_would(
+def asked_for_a_plan(repo: Repo) -> list[str]:
+    return [f"/api/models/{NAME}", f"/{NAME}/resolve/{repo.sha}/config.json"]
+
+
+def test_a_plan_fetches_the_config_alone_and_says_what_it_would(
     hub: Hub, repo: Repo, tmp_path: Path
 ) -> None:
-    planned = plan(NAME, "", tmp_path)
+    planned = plan(NAME, "", tmp_path, rate=1e9)
     assert planned.host == hub.address.removeprefix("http://") and planned.disk_free > 0
-    assert [path for _, path, _ in hub.asked] == [f"/api/models/{NAME}"]
+    assert [path for _, path, _ in hub.asked] == asked_for_a_plan(repo)
+    assert not list(tmp_path.iterdir())
+    spec = small.SPEC.model_copy(update={"hidden_size": 64, "intermediate_size": 256})
+    assert planned.cost == cost_of(spec, 1e9)
+
+
+def test_a_network_that_cannot_be_loaded_is_refused_before_it_is_fetched(
+    repo: Repo, tmp_path: Path
+) -> None:
+    config = json.loads(repo.files["config.json"])
+    repo.files = {**repo.files, "config.json": json.dumps(config | {"hidden_size": 0}).encode()}
+    with pytest.raises(BadCheckpoint, match="hidden_size"):
+        plan(NAME, "", tmp_path)
+    repo.files["config.json"] = b"[1, 2"
+    with pytest.raises(BadCheckpoint, match=r"config\.json"):
+        plan(NAME, "", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -137,7 +157,7 @@ def test_a_second_download_asks_for_no_file(hub: Hub, repo: Repo, tmp_path: Path
     before = fetched(planned, tmp_path)
     hub.asked.clear()
     assert fetched(plan(NAME, "", tmp_path), tmp_path) == before
-    assert [path for _, path, _ in hub.asked] == [f"/api/models/{NAME}"]
+    assert [path for _, path, _ in hub.asked] == asked_for_a_plan(repo)
 
 
 def test_a_server_that_knows_no_ranges_sends_all_again(
@@ -177,8 +197,9 @@ def test_a_file_that_is_not_as_listed_is_refused(hub: Hub, repo: Repo, tmp_path:
 def test_a_busy_hub_is_asked_again(
     hub: Hub, repo: Repo, files: dict[str, bytes], tmp_path: Path, status: int
 ) -> None:
+    planned = plan(NAME, "", tmp_path)
     hub.refusals = [(status, {"Retry-After": "0"}), (status, {})]
-    assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
+    assert fetched(planned, tmp_path)[WEIGHTS] == files[WEIGHTS]
 
 
 REFUSED = {

@@ -14,9 +14,9 @@ from app.settings import Settings
 from app.studio import Studio
 from engine.desktop.load import GpuLoad, gpu_loads
 from engine.hub import cost
-from engine.hub.cost import Cost
 from engine.hub.shelf import OFFERED, ShelfEntry
 from engine.messages.hub import (
+    Cost,
     Download,
     Downloaded,
     Found,
@@ -98,7 +98,8 @@ class GettingState(QObject):
 
     def plan(self, model: str) -> None:
         """Ask for the list of a model's files."""
-        question = PlanDownload(model=model, folder=self.folder)
+        rate = self.machine.rate if self.machine else None
+        question = PlanDownload(model=model, folder=self.folder, rate=rate)
         self._ask(question, self._on_planned, self.tr("Listing the files"))
 
     def download(self, plan: Planned) -> None:

@@ -1,6 +1,6 @@
 """What is said of a model that is not here yet."""
 
-from app.pages.models.getting.state import GettingState
+from app.pages.models.getting.state import GettingState, MachineFacts
 from app.pages.models.texts import family_title
 from app.translation import tr, translated
 from app.widgets import numbers
@@ -8,7 +8,7 @@ from app.widgets.entries import Entry
 from app.widgets.text import TextStyle
 from engine.hub.cost import Verdict, verdict
 from engine.hub.shelf import LANGUAGES, MOST_NAMED, ShelfEntry
-from engine.messages.hub import HubModel
+from engine.messages.hub import Cost, HubModel
 
 ICONS = {
     "english": "book-open",
@@ -88,8 +88,7 @@ def languages_of(codes: tuple[str, ...]) -> str:
 
 def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:
     """All that is known of a model before it is fetched."""
-    cost, machine = state.cost_of(entry), state.machine
-    facts: list[Fact] = [
+    return [
         (tr("Good for"), translated(entry.good_for)),
         (tr("Languages"), languages_of(entry.languages)),
         (tr("Family"), family_title(entry.family)),
@@ -97,7 +96,14 @@ def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:
         (tr("Download"), tr("about {0}").format(numbers.size(entry.bytes))),
         (tr("Max. length"), tr("%Ln token(s)", entry.max_length)),
         (tr("Licence"), entry.licence),
+        *cost_facts(state.machine, state.cost_of(entry)),
     ]
+
+
+def cost_facts(machine: MachineFacts | None, cost: Cost) -> list[Fact]:
+    """What a model takes of this machine, and whether that is there; nothing where it was not
+    looked at yet."""
+    facts: list[Fact] = []
     if machine is None:
         return facts
     on_gpu = tr("about {0} of memory, {1} free on {2}")

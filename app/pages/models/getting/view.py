@@ -227,6 +227,9 @@ class GettingPage(Page):
             if key == "download":
                 self.state.download(plan)
 
+        cost = Facts(self.tr("On this machine"))
+        if plan.cost is not None:
+            cost.show_facts(texts.cost_facts(self.state.machine, plan.cost))
         room = plan.needed <= plan.disk_free
         choices = [Choice("download", self.tr("&Download"), "primary")] if room else []
         dialogs.ask(
@@ -236,6 +239,7 @@ class GettingPage(Page):
             [*choices, Choice("cancel", self.tr("Cancel"))],
             answered,
             [
+                cost,
                 list_of(plan.files, self.tr("Files to download")),
                 *(Text(translated(note), "warn") for note in plan.notes),
             ],

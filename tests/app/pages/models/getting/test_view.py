@@ -14,6 +14,7 @@ from app.pages.models.state import model_folder
 from app.pages.models.view import ModelsPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
+from app.widgets.facts import Facts
 from app.widgets.stages import WHOLE
 from app.widgets.text import Text
 from engine.checkpoints.source import source_of
@@ -98,6 +99,9 @@ def test_a_model_is_searched_fetched_and_imported(
                     if isinstance(w, Question) and w.isVisible()),
         timeout=PATIENCE,
     )  # fmt: skip
+    cost = question().findChild(Facts)
+    assert list(cost.values) == ["Fine-tuning", "Exploring", "1,000 short texts"]
+    assert "free" in cost.values["Fine-tuning"].text()
     question().buttons["download"].click()
     qtbot.waitUntil(lambda: page.state.imported is not None, timeout=PATIENCE)
     assert page.state.imported is not None
