@@ -16,6 +16,7 @@ from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 from engine.spec.tasks import head_of
 
 VISIBLE_LABELS = 20  # of the list that the box opens
+CHARACTERS = 22  # of a label that the box has room for
 
 
 class DecidingState(QObject):
@@ -97,6 +98,10 @@ class DecidingView(QWidget):
         self.choice = ComboBox()
         self.choice.setAccessibleName(self.tr("Class whose words are shown"))
         self.choice.setMaxVisibleItems(VISIBLE_LABELS)
+        self.choice.setMinimumContentsLength(CHARACTERS)
+        self.choice.setSizeAdjustPolicy(
+            ComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
         self.choice.activated.connect(lambda _: state.study.choose_label(self.choice.currentData()))
         self.words = Words(self.tr("Words and their effects"))
         self.note = Text("", "muted")

@@ -290,6 +290,7 @@ def test_the_words_of_a_chosen_class_are_shown(page, home, explorer, wait, scree
     QTest.keyClick(shown.choice, Qt.Key.Key_Down)
     wait(lambda: explorer.of_kind("occlude")[-1].label == "label 2")
     QTest.keyClick(shown.choice, Qt.Key.Key_Home)
+    assert shown.choice.shown_text() == "Nothing (not computed)"
     assert page.study.label is None
     assert shown.words.shown == ()
     count = len(explorer.of_kind("occlude"))
