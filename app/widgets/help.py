@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt, QUrl
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -75,6 +75,9 @@ class HelpView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._key = ""
+        self._reveal = QTimer(self)  # once the list is laid out
+        self._reveal.setSingleShot(True)
+        self._reveal.timeout.connect(self._on_reveal)
         self.search = QLineEdit()
         self.search.setPlaceholderText(self.tr("Search the help"))
         self.search.setAccessibleName(self.tr("Search the help"))
@@ -128,6 +131,7 @@ class HelpView(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.titles.doItemsLayout()  # the style sheet that makes its rows higher holds from here on
+        self._reveal.start()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -157,11 +161,18 @@ class HelpView(QWidget):
 
     def _show(self, shown: Concept) -> None:
         self._key = shown.key
+        self._reveal.start()
         palette = self.page.palette()
         palette.setColor(QPalette.ColorRole.Link, theme.colour(Role.ACCENT))
         self.page.setPalette(palette)
         title, line = escaped(shown.title), escaped(shown.line)
         self.page.setMarkdown(f"# {title}\n\n*{line}*\n\n{shown.text}")
+
+    def _on_reveal(self) -> None:
+        """The title of the page is among those in sight."""
+        item = self.titles.currentItem()
+        if item is not None:
+            self.titles.scrollToItem(item)
 
     def _on_link(self, link: QUrl) -> None:
         """To another page here, or to a paper in the browser."""

@@ -102,6 +102,25 @@ def test_the_page_follows_the_theme(qtbot, owner, looks):
     assert concept("attention").title in window.view.page.toPlainText()
 
 
+def test_the_title_of_the_page_is_in_sight(qtbot, looks):
+    view = HelpView()
+    qtbot.addWidget(view)
+    view.resize(800, 400)
+    view.show_page("settings")
+
+    def is_seen() -> bool:
+        titles = view.titles
+        place = titles.visualItemRect(titles.currentItem())
+        return titles.viewport().rect().contains(place)
+
+    view.show()
+    qtbot.waitUntil(is_seen)
+    looks("dark")
+    view.titles.scrollToTop()
+    view.show_page("settings")
+    qtbot.waitUntil(is_seen)
+
+
 @pytest.mark.parametrize("spec, name", SETTINGS)
 def test_every_setting_has_a_page_with_the_text_of_its_tooltip(spec, name):
     info, page = settings_of(spec)[name], concept(setting_key(spec, name))
