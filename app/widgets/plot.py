@@ -1,5 +1,7 @@
 """The drawing in a curve: axes with their names, crosshair, zoom."""
 
+import re
+
 import numpy as np
 import pyqtgraph
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
@@ -11,6 +13,7 @@ from app.widgets import numbers
 from app.widgets.text import font
 
 LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: numbers, and the name of the axis
+THOUSANDS = re.compile(r"-?\d{4,}")
 
 
 class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
@@ -110,11 +113,15 @@ class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
 
 
 class _Values(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
-    """Numbers as short as they can be told apart."""
+    """Numbers as short as they can be told apart; from 1,000 on with marks of thousands."""
 
     def __init__(self, **options: object) -> None:
         super().__init__(**options)
         self.enableAutoSIPrefix(False)
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        told: list[str] = super().tickStrings(values, scale, spacing)
+        return [numbers.count(int(text)) if THOUSANDS.fullmatch(text) else text for text in told]
 
 
 class _Steps(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types

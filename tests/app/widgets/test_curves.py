@@ -112,6 +112,14 @@ def test_an_empty_curve_says_why_and_its_axes_have_names(curve: Curve) -> None:
     assert names == ["Loss", "Step"]
 
 
+def test_both_axes_have_marks_of_thousands(curve: Curve) -> None:
+    for axis in (curve.plot.getAxis(side) for side in ("left", "bottom")):
+        assert axis.tickStrings([0.0, 5_000.0, 25_000.0], 1.0, 5_000.0) == ["0", "5,000", "25,000"]
+    left = curve.plot.getAxis("left")
+    assert left.tickStrings([0.25, 0.3], 1.0, 0.05) == ["0.25", "0.30"]
+    assert left.tickStrings([2e-5], 1.0, 1e-5) == ["2e-05"]
+
+
 def test_arrow_keys_move_the_crosshair(qtbot, curve: Curve) -> None:
     curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
     curve.setFocus()
