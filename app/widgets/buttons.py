@@ -6,8 +6,8 @@ through `text.plain_menu_text` first.
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QMargins, QSize, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QToolButton, QWidget
 
 from app import resources
@@ -20,6 +20,13 @@ BESIDE_TEXT = QSize(22, 16)  # of an icon, with 6 px between it and the text
 
 def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -> QPushButton:
     button = QPushButton(text)
+    _dress(button, text, kind, icon, act)
+    return button
+
+
+def _dress(
+    button: QPushButton, text: str, kind: str, icon: str, act: Callable[[], object] | None
+) -> None:
     button.setProperty("kind", kind)
     button.setAccessibleName(_without_key(text))
     button.setAutoDefault(False)
@@ -31,7 +38,6 @@ def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -
         button.setIconSize(BESIDE_TEXT)
     if act is not None:
         button.clicked.connect(lambda _=False: act())
-    return button
 
 
 def set_text(button: QPushButton, text: str) -> None:
@@ -85,6 +91,18 @@ def dress_icon_button(button: QToolButton, name: str, text: str) -> None:
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
 
+class _Segment(QPushButton):
+    """As wide as its text is once it is chosen, when the style sheet makes it bolder."""
+
+    def sizeHint(self) -> QSize:
+        hint, bold, text = super().sizeHint(), self.font(), _without_key(self.text())
+        bold.setWeight(QFont.Weight.DemiBold)
+        more = QFontMetrics(bold).horizontalAdvance(text) - self.fontMetrics().horizontalAdvance(
+            text
+        )
+        return hint.grownBy(QMargins(0, 0, max(more, 0), 0))
+
+
 class Segments(QWidget):
     """A row of joined buttons of which one is chosen; arrow keys move the choice.
 
@@ -102,7 +120,8 @@ class Segments(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         for number, text in enumerate(texts):
-            button = _button(text, "plain", "", None)
+            button = _Segment(text)
+            _dress(button, text, "plain", "", None)
             button.setCheckable(True)
             button.setAccessibleName(f"{name}: {button.accessibleName()}")
             button.setProperty("segment", True)

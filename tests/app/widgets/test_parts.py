@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QAbstractTableModel, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QTableView, QVBoxLayout, QWidget
+from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication
+from PySide6.QtWidgets import QStyle, QStyleOptionButton, QTableView, QVBoxLayout, QWidget
 
 import app
 from app.library import ModelEntry
@@ -104,6 +104,21 @@ def test_buttons_say_their_name_without_the_mnemonic(qtbot) -> None:
     assert button.accessibleName() == "Add R&D"
     button.click()
     assert done == [1]
+
+
+def test_the_bold_text_of_a_chosen_segment_is_whole(qtbot) -> None:
+    segments = Segments(["Predictions", "&Pseudo-perplexity"], "View")
+    qtbot.addWidget(segments)
+    segments.show()
+    for number, button in enumerate(segments.group.buttons()):
+        segments.choose(number)
+        option, bold = QStyleOptionButton(), button.font()
+        button.initStyleOption(option)
+        bold.setWeight(QFont.Weight.DemiBold)
+        contents = QStyle.SubElement.SE_PushButtonContents
+        room = button.style().subElementRect(contents, option, button).width()
+        text = button.text().replace("&", "")
+        assert room >= QFontMetrics(bold).horizontalAdvance(text), text
 
 
 def test_segments_are_chosen_by_click_and_code(qtbot) -> None:
