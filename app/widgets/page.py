@@ -103,6 +103,7 @@ class LateArea(QScrollArea):
     def showEvent(self, event: QShowEvent) -> None:
         if self._held is not None and self.widget() is None:
             self.setWidget(self._held)
+            self._held.setAutoFillBackground(False)
         super().showEvent(event)
 
 

@@ -17,7 +17,7 @@ from app.translation import translated
 from app.widgets import buttons, numbers, run_texts
 from app.widgets.curves import Curve
 from app.widgets.help import set_help
-from app.widgets.page import Card
+from app.widgets.page import Card, LateArea
 from app.widgets.series import Floats
 from app.widgets.text import Text
 from engine.record.metrics import Points
@@ -71,7 +71,7 @@ class Charts(QWidget):
         column.addWidget(self.alerts)
         self.machine = MachineLine(state, notices)
         column.addWidget(self.machine)
-        column.addLayout(self._grid(), 1)
+        column.addWidget(self._grid(), 1)
         state.curves_read.connect(self._on_read)
         state.measured.connect(self._on_measured)
         state.changed.connect(self._say_why_empty)
@@ -88,8 +88,11 @@ class Charts(QWidget):
         row.addWidget(self.open_options)
         return row
 
-    def _grid(self) -> QGridLayout:
-        grid = QGridLayout()
+    def _grid(self) -> QWidget:
+        """The curves as high as there is room for; where that is too little, they scroll."""
+        inner, area = QWidget(), LateArea()
+        grid = QGridLayout(inner)
+        grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(3 * SPACE)
         places = {
             self.loss: (0, 0, 1, 6),
@@ -107,7 +110,8 @@ class Charts(QWidget):
             grid.setColumnStretch(column, 1)
         grid.setRowStretch(0, 3)
         grid.setRowStretch(1, 2)
-        return grid
+        area.hold(inner)
+        return area
 
     def _say_why_empty(self) -> None:
         """What each curve says as long as nothing of it was measured."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QScrollArea
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.view import RunsPage
@@ -24,6 +25,23 @@ def test_a_loss_that_is_no_number_is_a_gap_with_a_mark(
     assert [n + 1 for n, value in enumerate(values) if math.isnan(value)] == [4, 5]
     assert view.charts.not_finite.text() == "The loss was not a number (NaN) at step 4, 5."
     assert [mark.value() for mark in view.charts.marks] == [4, 5]
+
+
+def test_no_curve_is_cut_in_a_low_window(
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+) -> None:
+    """Advice, alerts and the state of the machine above them take their room."""
+    shown = page()
+    view = open_run(shown, make_run("live", upto=10, outcome=None), qtbot)
+    view.tabs.setCurrentWidget(view.charts)
+    shown.resize(1000, 420)
+    for curve in view.charts.curves():
+        qtbot.waitUntil(lambda c=curve: c.height() >= c.minimumHeight() > 100)
+        card = curve.parentWidget()
+        assert card is not None and card.rect().contains(curve.geometry())
+    shown.resize(1000, 1200)
+    (area,) = view.charts.findChildren(QScrollArea)
+    qtbot.waitUntil(lambda: area.verticalScrollBar().maximum() == 0)
 
 
 def test_new_points_are_drawn_as_they_come(
