@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QFontInfo, QPalette
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabBar, QToolButton, QVBoxLayout, QWidget
 
 from app import resources, theme
 from app.theme import CHART, DARK, LIGHT, Role, chart_pen
@@ -167,3 +167,26 @@ def test_only_icons_that_are_used_are_shipped() -> None:
     sources = "".join(file.read_text(encoding="utf-8") for file in files)
     names = {file.stem for file in (folder / "icons").glob("*.svg")} - {"bert-studio"}
     assert {name for name in names if f'"{name}"' not in sources} == set()
+
+
+@pytest.mark.parametrize("choice", ["light", "dark"])
+def test_tabs_that_have_no_room_are_scrolled_by_arrows_that_are_seen(qtbot, looks, choice) -> None:
+    looks(choice)
+    bar = QTabBar()
+    qtbot.addWidget(bar)
+    bar.setUsesScrollButtons(True)
+    for number in range(20):
+        bar.addTab(f"Panel {number}")
+    bar.resize(300, 40)
+    bar.show()
+    arrows = [button for button in bar.findChildren(QToolButton) if button.isVisible()]
+    assert len(arrows) == 2
+    for button in arrows:
+        picture = button.grab().toImage()
+        ground = picture.pixelColor(0, 0)
+        inked = sum(
+            abs(picture.pixelColor(x, y).lightness() - ground.lightness()) > 60
+            for x in range(picture.width())
+            for y in range(picture.height())
+        )
+        assert button.width() >= 20 and inked >= 10
