@@ -8,7 +8,7 @@ from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.home import Home, folder_name
 from engine.phrases import phrase
-from engine.shipped import sample_data
+from engine.shipped import SAMPLE_TEST, sample_data
 from engine.spec.dataset import Split
 
 NAME = "topics"
@@ -42,6 +42,11 @@ def _entry(home: Home) -> DataEntry:
             phrase("The sample data set cannot be read."), phrase("Install BERT Studio again.")
         )
     import_dataset(
-        NAME, {"all": file}, recognised.reading, recognised.mapping, Split(test=0.1), parent / "1"
+        NAME,
+        {"all": file},
+        recognised.reading,
+        recognised.mapping,
+        Split(test=SAMPLE_TEST),
+        parent / "1",
     )
     return next(entry for entry in datasets(home) if entry.folder == parent / "1")

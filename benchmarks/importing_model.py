@@ -77,6 +77,7 @@ def main() -> None:
     window.show()
     window.begin()
     QTest.qWait(SETTLING)
+    window.go("models")
     page = window.pages["models"]
     assert isinstance(page, ModelsPage)
     pauses = Pauses()

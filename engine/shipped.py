@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+SAMPLE_TEST = 0.1  # of the rows of the sample that no training sees
 FIRST_TRAINING: dict[str, Any] = {"epochs": 3.0, "batch_size": 16}
 """What the first training has instead of the recommended settings: so MiniLM learns the sample in
 about a minute on two cores."""

@@ -17,8 +17,8 @@ from engine.messages.events import Ended, Event, Measured, Saved
 from engine.messages.explore.fill_mask import FillMask
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.shipped import FIRST_TRAINING, sample_data, starter_model, usual_base_model
-from engine.spec.dataset import FileData
+from engine.shipped import FIRST_TRAINING, SAMPLE_TEST, sample_data, starter_model, usual_base_model
+from engine.spec.dataset import FileData, Split
 from engine.spec.job import FromCheckpoint, JobSpec
 from engine.spec.tasks.text_classification import TextClassification
 from engine.spec.training import TrainingSpec
@@ -85,7 +85,12 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
         name="Tour: topics of passages",
         task=TextClassification(),
         base_model=FromCheckpoint(path=usual_base_model(pretrains=False)),
-        data=FileData(path=sample_data(), reading=found.reading, mapping=found.mapping),
+        data=FileData(
+            path=sample_data(),
+            reading=found.reading,
+            mapping=found.mapping,
+            split=Split(test=SAMPLE_TEST),
+        ),
         training=TrainingSpec.model_validate(FIRST_TRAINING),
     )
     run = RunFolder.create(folder, take_recommended(job, given=FIRST_TRAINING))
