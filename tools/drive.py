@@ -195,6 +195,19 @@ def find_node(wanted: str) -> tuple[Any, Place] | None:
     return hits[int(count) - 1][1:] if len(hits) >= int(count) else None
 
 
+def is_point(where: str) -> bool:
+    """Whether a step names a place, as 120,80, and no widget."""
+    return "," in where and where.replace(",", "").replace("-", "").isdigit()
+
+
+def is_enabled(node: Any) -> bool:
+    """Whether a click would do something."""
+    try:
+        return bool(node.getState().contains(pyatspi.STATE_ENABLED))
+    except Exception:  # noqa: BLE001 - it went away while it was being read
+        return False
+
+
 def hidden_behind(node: Any) -> Place | None:
     """The part of the page that must be scrolled before the middle of a widget is in sight."""
     place = shown_at(node)
@@ -340,7 +353,7 @@ class Person:
         subprocess.run(["import", "-window", window, str(self._out / file)], check=True)
 
     def _point(self, where: str) -> None:
-        if where.replace(",", "").replace("-", "").isdigit() and "," in where:
+        if is_point(where):
             self._x("mousemove", "--window", self._window, *where.split(","))
         else:
             what = f"something shown named {where!r}"
@@ -399,6 +412,13 @@ class Person:
         self._click(where, "--repeat", "2", "--delay", "60", "1")
 
     def _click(self, where: str, *how: str) -> None:
+        if not is_point(where):
+
+            def can_be_pressed() -> bool:
+                found = find_node(where)
+                return found is not None and is_enabled(found[0])
+
+            self._until(can_be_pressed, float(PATIENCE), f"something enabled named {where!r}")
         self._point(where)
         self._x("click", *how)
         time.sleep(0.25)
