@@ -64,7 +64,8 @@ class Cost(Message):
 
 
 class Planned(Answer):
-    """What a download would fetch; nothing of it has been fetched yet but its list."""
+    """What a download would fetch; nothing of it is there yet but its list, and of a model what its
+    config says."""
 
     kind: Literal["planned"] = "planned"
     model: str = Field(description="The name of the model, or of the data set.")
