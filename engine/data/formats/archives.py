@@ -26,7 +26,7 @@ import pyarrow as pa
 from engine.atomic_write import check_room, disk_errors_for
 from engine.errors import BadFile
 from engine.phrases import joined, phrase
-from engine.regular_file import open_regular
+from engine.regular_file import open_regular, regular
 
 LARGEST_UNPACKED = 16 * 1024**3  # bytes, as many as a plain file may have
 SUSPICIOUS, MOST_TIMES = 256 * 1024**2, 500  # bytes, from which on so many times is no text
@@ -296,12 +296,37 @@ def seekable(path: Path) -> Iterator[BinaryIO]:
             with open_regular(source.place.file) as raw:
                 yield raw
             return
-        place = Path(tempfile.gettempdir()) / path.name
-        check_room(place, source.stated)
         with tempfile.TemporaryFile(buffering=0) as unpacked:
-            with disk_errors_for(place):
-                while chunk := memoryview(stream.read(CHUNK)):
-                    while chunk:
-                        chunk = chunk[unpacked.write(chunk) :]
+            _copy(stream, source, unpacked)
             unpacked.seek(0)
             yield cast(BinaryIO, io.BufferedReader(unpacked))
+
+
+@contextmanager
+def native(path: Path) -> Iterator[pa.NativeFile]:
+    """The same as a file of Arrow's own, for Arrow to read.
+
+    Its threads may let go of what was read as late as while the process ends, and what a file of
+    Python has read belongs to Python: such a process is aborted.
+    """
+    stream, source = open_source(path)
+    with stream:
+        if not source.is_packed:
+            with pa.OSFile(str(regular(source.place.file)), "rb") as raw:
+                yield raw
+            return
+        with tempfile.TemporaryDirectory(prefix="bert-studio-") as aside:
+            place = Path(aside) / "unpacked"
+            with open(place, "xb", buffering=0) as unpacked:
+                _copy(stream, source, unpacked)
+            with pa.OSFile(str(place), "rb") as file:
+                yield file
+
+
+def _copy(stream: io.BufferedReader, source: Source, unpacked: Any) -> None:
+    place = Path(tempfile.gettempdir()) / source.path.name
+    check_room(place, source.stated)
+    with disk_errors_for(place):
+        while chunk := memoryview(stream.read(CHUNK)):
+            while chunk:
+                chunk = chunk[unpacked.write(chunk) :]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.data.formats.archives import seekable
+from engine.data.formats.archives import native
 from engine.data.formats.batches import Batch
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, unique_names
@@ -83,7 +83,7 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 @contextmanager
 def _read(path: Path) -> Iterator[Any]:
     """The open file, and what the library says of it as BadFile."""
-    with seekable(path) as file:
+    with native(path) as file:
         try:
             yield file
         except BROKEN as error:
