@@ -16,7 +16,7 @@ from engine.data.packing.packed import key
 from engine.regular_file import regular
 from engine.tokenizers.tokenizer import Tokenizer
 
-BATCH = 2_000  # rows
+BATCH = 500  # rows
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """What is read of one data set: its rows, those that match a search, their lengths. No widgets."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from engine.spec.dataset import DatasetSpec, SplitName
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE_ROWS = 200  # that are read at a time
+WAITING_PAGES = 2  # as many as are in sight at most
 CELL_CHARACTERS = 2_000  # of a cell that are kept for the table
 SHOWN_COLUMNS = 200
 SORTED_COLUMNS = 3  # the last ones that were clicked; each breaks the ties of the one before
@@ -90,8 +93,9 @@ class DatasetState(QObject):
         self._ranks: dict[str, Ranks] = {}
         self._seeking: background.Job | None = None
         self._measuring: background.Job | None = None
-        self._reading: set[int] = set()
-        self._generation = 0  # of `numbers`
+        self._reading: tuple[int, background.Job] | None = None  # a page
+        self._waiting: deque[int] = deque(maxlen=WAITING_PAGES)  # pages; the one to be read is last
+        self._unreadable: set[int] = set()
 
     @property
     def spec(self) -> DatasetSpec:
@@ -117,6 +121,7 @@ class DatasetState(QObject):
 
     def close(self) -> None:
         """Stop whatever is under way."""
+        self._forget_pages()
         for job in (self._seeking, self._measuring):
             if job is not None:
                 job.cancel()
@@ -177,20 +182,49 @@ class DatasetState(QObject):
         self.found.emit()
 
     def read_page(self, page: int) -> None:
-        """Read one page of the rows that were found; `page_read` brings it."""
-        dataset = self.dataset
-        if dataset is None or page in self._reading:
+        """Read one page of the rows that were found; `page_read` brings it.
+
+        One is read at a time, first the one that was wanted last: a hand that drags the scroll bar
+        asks for more than can be read, and threads that read them all would hold up the window.
+        What it has passed by is asked for again where it comes into sight.
+        """
+        is_read = self._reading is not None and self._reading[0] == page
+        if is_read or page in self._unreadable:
             return
-        self._reading.add(page)
+        if page in self._waiting:
+            self._waiting.remove(page)
+        self._waiting.append(page)
+        self._read_next()
+
+    def _read_next(self) -> None:
+        dataset = self.dataset
+        if dataset is None or self._reading is not None or not self._waiting:
+            return
+        page, columns = self._waiting.pop(), self.columns
         numbers = self.numbers[page * PAGE_ROWS : (page + 1) * PAGE_ROWS]
-        columns, generation = self.columns, self._generation
 
         def done(rows: list[tuple[str, ...]]) -> None:
-            if generation == self._generation:
-                self._reading.discard(page)
-                self.page_read.emit(page, rows)
+            self._reading = None
+            self.page_read.emit(page, rows)
+            self._read_next()
 
-        background.run(self, lambda: _cells(dataset, numbers, columns), done, self._on_not_read)
+        def failed(error: BaseException) -> None:
+            """The rows stay as “…”, and what was wrong is said once."""
+            self._reading = None
+            self._unreadable.add(page)
+            self._studio.notices.show(error)
+            self._read_next()
+
+        work = partial(_cells, dataset, numbers, columns)
+        self._reading = page, background.run(self, work, done, failed)
+
+    def _forget_pages(self) -> None:
+        """Other rows are shown: what is being read of those before is of no use."""
+        if self._reading is not None:
+            self._reading[1].cancel()
+        self._reading = None
+        self._waiting.clear()
+        self._unreadable.clear()
 
     def _on_opened(self, dataset: Dataset) -> None:
         self.dataset = dataset
@@ -209,8 +243,7 @@ class DatasetState(QObject):
         self.opened.emit()
 
     def _take(self, found: Found) -> None:
-        self._generation += 1
-        self._reading = set()
+        self._forget_pages()
         self.numbers, self._unsorted, self._ranks = found.rows, found.unsorted, found.ranks
         self._sorted_by = self.orders
 
@@ -225,9 +258,6 @@ class DatasetState(QObject):
         self._seeking, self.orders = None, self._sorted_by
         self._studio.notices.show(error)
         self.found.emit()
-
-    def _on_not_read(self, error: BaseException) -> None:
-        self._studio.notices.show(error)
 
     # ── lengths ──────────────────────────────────────────────────────────────────────────────
 

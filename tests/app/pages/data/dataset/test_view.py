@@ -1,13 +1,16 @@
 """One data set's page: rows, search, labels, lengths, deleting."""
 
 import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from app.pages.data.dataset import state
 from app.pages.data.dataset.checks.card import ChecksCard
 from app.pages.data.dataset.editing.keys import LabelKeys
 from app.pages.data.dataset.labels import LabelsModel
@@ -16,8 +19,9 @@ from app.pages.data.dataset.view import DatasetView
 from app.pages.data.texts import line_of
 from app.pages.data.view import DataPage
 from app.widgets.dialogs import Question
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.store import Dataset, import_dataset
 from engine.data.formats.reading import recognise
+from engine.errors import StudioError
 from engine.spec.dataset import Split
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
@@ -230,6 +234,57 @@ def test_many_rows_scroll(qtbot, page, tmp_path, count) -> None:
         view.table.scrollTo(view.model.index(row, 0))
         QApplication.processEvents()
     qtbot.waitUntil(lambda: len(view.model._pages) <= 30)
+
+
+def test_what_is_scrolled_past_is_not_read(qtbot, page, write, monkeypatch) -> None:
+    """A page at a time, first the one that was wanted last; who comes back gets the others."""
+    rows = [f"film number {n},{n % 2}" for n in range(10 * state.PAGE_ROWS)]
+    view = opened(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
+    read: list[int] = []
+    under_way, most = 0, 0
+    may_read, cells = threading.Event(), state._cells
+
+    def slow(dataset: Dataset, numbers: state.Rows, columns: tuple[str, ...]) -> list[Any]:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        read.append(int(numbers[0]) // state.PAGE_ROWS)
+        assert may_read.wait(PATIENCE / 1000)
+        under_way -= 1
+        return cells(dataset, numbers, columns)
+
+    monkeypatch.setattr(state, "_cells", slow)
+
+    def text_in(page: int) -> str:
+        return view.model.index(page * state.PAGE_ROWS, 2).data()
+
+    for number in range(1, 10):
+        assert text_in(number) == "…"
+    may_read.set()
+    qtbot.waitUntil(lambda: len(read) == 3, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: text_in(8) != "…", timeout=PATIENCE)
+    assert (read, most) == ([1, 9, 8], 1)
+    qtbot.waitUntil(lambda: text_in(4) == f"film number {4 * state.PAGE_ROWS}", timeout=PATIENCE)
+
+
+def test_a_page_that_cannot_be_read_says_so_once(qtbot, page, studio, write, monkeypatch) -> None:
+    rows = [f"film number {n},{n % 2}" for n in range(3 * state.PAGE_ROWS)]
+    view = opened(qtbot, page, write("many.csv", "\n".join(["text,label", *rows])))
+    cells = state._cells
+
+    def broken(dataset: Dataset, numbers: state.Rows, columns: tuple[str, ...]) -> list[Any]:
+        if numbers[0] == state.PAGE_ROWS:
+            raise StudioError("It is damaged.", "Import it again.")
+        return cells(dataset, numbers, columns)
+
+    monkeypatch.setattr(state, "_cells", broken)
+    asked = [view.model.index(number * state.PAGE_ROWS, 2) for number in (2, 1)]
+    qtbot.waitUntil(lambda: asked[1].data() == "…" and bool(studio.notices.shown), timeout=PATIENCE)
+    qtbot.waitUntil(lambda: asked[0].data() != "…", timeout=PATIENCE)
+    for _ in range(3):
+        assert asked[1].data() == "…"
+        QApplication.processEvents()
+    assert [one.problem for one in studio.notices.shown] == ["It is damaged."]
 
 
 @pytest.mark.parametrize("look", ["light", "dark"])
