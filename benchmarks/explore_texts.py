@@ -22,6 +22,7 @@ pca(vectors)
 print(time.perf_counter() - began)
 """
 WORDS = 23  # of a text: 25 tokens with the special ones
+LOOKING = 3.0  # s between the texts and the button, in which a worker loads torch
 
 
 def over_texts(bench: Any) -> None:
@@ -98,7 +99,7 @@ def made_sentences(count: int) -> list[str]:
 
 
 def choose(bench: Any, sentences: list[str]) -> None:
-    """Type these texts."""
+    """Type these texts, and look at them for a moment."""
     bench.page.panels["texts"].typed.setPlainText("\n".join(sentences))
     study = bench.page.study
     bench.until(
@@ -106,6 +107,8 @@ def choose(bench: Any, sentences: list[str]) -> None:
             study.chosen is not None and [one.text for one in study.chosen.texts.typed] == sentences
         )
     )
+    began = time.perf_counter()
+    bench.until(lambda: time.perf_counter() - began > LOOKING)
 
 
 def timed(bench: Any, state: Any, start: Any) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QObject, Qt
 from app.results.state import ResultsState
 from app.theme import Role, colour
 from app.widgets import numbers
-from app.widgets.tables import NOWHERE, Index
+from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import tooltip, visible
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
@@ -102,7 +102,7 @@ class RowsModel(QAbstractTableModel):
             case Qt.ItemDataRole.ToolTipRole if not column.is_number:
                 return tooltip(str(self._value(index) or ""))
             case Qt.ItemDataRole.TextAlignmentRole if column.is_number or column.is_measure:
-                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                return AT_RIGHT
             case Qt.ItemDataRole.ForegroundRole if column.key == "score":
                 value = self._value(index)
                 return None if value is None else colour(Role.GOOD if value >= 1 else Role.BAD)
@@ -120,7 +120,7 @@ class RowsModel(QAbstractTableModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return tooltip(column.title)
             case Qt.ItemDataRole.TextAlignmentRole if column.is_number or column.is_measure:
-                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                return AT_RIGHT
         return None
 
     def place(self, row: int) -> int:

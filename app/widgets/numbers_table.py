@@ -7,7 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
 
 from app.resources import mono_font
-from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, dress
 
 
 class Rows(QAbstractTableModel):
@@ -52,11 +52,8 @@ class Rows(QAbstractTableModel):
             return self._side(section)
         return super().headerData(section, orientation, role)
 
-    def _side(self, column: int) -> Qt.AlignmentFlag:
-        side = Qt.AlignmentFlag.AlignLeft
-        if column >= self.first_numeric:
-            side = Qt.AlignmentFlag.AlignRight
-        return side | Qt.AlignmentFlag.AlignVCenter
+    def _side(self, column: int) -> int:
+        return AT_RIGHT if column >= self.first_numeric else AT_LEFT
 
 
 class NumbersTable(QTableView):

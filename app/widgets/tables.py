@@ -13,6 +13,9 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QTableView
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()  # the parent of all rows of a flat model
+# How a model says where its cells stand: as numbers, for a flag takes Qt five times as long.
+AT_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+AT_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 MEASURED_ROWS = 30  # beside those in sight, for the width of a column; Qt's 1,000 hold the window
 
 

@@ -23,7 +23,7 @@ from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
-from engine.tasks.inputs import Inputs, typed
+from engine.tasks.inputs import Inputs, stacked, typed
 
 REACH = 16  # offsets to each side that are counted
 FAR = 10  # words to each side of a word in which its head is looked for at a fixed offset
@@ -112,18 +112,10 @@ def of_texts(
         rulers.append(_Ruler(checkpoint, typed(checkpoint, text, pair)))
         if words:
             rulers[-1].by_words = _WordRuler(rulers[-1], words[number], tags)
-    device = next(checkpoint.network.parameters()).device
     for numbers in batches([one.count for one in rulers]):
         batch = [rulers[number] for number in numbers]
-        longest = batch[-1].count
-        tokens = torch.full((len(batch), longest), checkpoint.tokenizer.pad, device=device)
-        segments, mask = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
-        for row, one in enumerate(batch):
-            inside = row, slice(one.count)
-            tokens[inside], segments[inside] = one.given.tokens[0], one.given.segments[0]
-            mask[inside] = True
-        padded = None if mask.all() else mask
-        for layer in passes(checkpoint.network, tokens, segments, padded):
+        given = stacked(checkpoint, [one.given for one in batch])
+        for layer in passes(checkpoint.network, *given):
             weights = layer.weights.float().cpu().numpy()
             for row, one in enumerate(batch):
                 one.measure(weights[row, :, : one.count, : one.count])
@@ -295,18 +287,21 @@ def _ends(draws: np.ndarray, sums: np.ndarray, divisors: np.ndarray) -> np.ndarr
 def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
     """The words of each row with their tags and heads; none where nobody says either.
 
-    A row whose columns do not fit its words has neither.
+    A row whose columns do not fit its words has neither. Without tags the text is read as it
+    stands, so its words must have single spaces between them.
     """
-    if rows.tags is None:
+    if rows.tags is None and heads is None:
         return []
     found = []
     for number, cell in enumerate(rows.texts):
-        words, tags = words_of(cell), words_of(rows.tags[number])
+        words = words_of(cell)
+        tags = words_of(rows.tags[number]) if rows.tags is not None else []
         ends = np.cumsum([len(word) + 1 for word in words]).tolist()
         spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
         governors = words_of(heads[number]) if heads is not None else []
         numbers = [int(one) - 1 if one.isdecimal() else -1 for one in governors]
-        fits = len(numbers) == len(words)
+        is_apart = rows.tags is not None or cell == " ".join(words)
+        fits = len(numbers) == len(words) and is_apart
         found.append(
             Words(
                 spans,

@@ -227,6 +227,10 @@ def _each_off(
                 repeated = encoder.padded(x, None if mask is None else mask.repeat(len(some), 1))
                 for layer in islice(encoder.passes(), first, None):
                     x, _ = layer(x, repeated)
+            if isinstance(loss, MaskedLoss):
+                with _made(network, x, batch):
+                    off[number, list(some)] = loss.each(network, batch).tolist()
+                continue
             for head, one in zip(some, x.split(rows), strict=True):
                 with _made(network, one, batch):
                     off[number, head] = float(loss(network, batch))
@@ -274,6 +278,24 @@ class _Made(nn.Module):
         return layout.wanted(made), None
 
 
+class MaskedLoss:
+    """−log P of what stood at the masked places of a text, the mean."""
+
+    def __call__(self, network: Network, batch: Batch) -> Tensor:
+        return self.each(network, batch)[0]
+
+    def each(self, network: Network, batch: Batch) -> Tensor:
+        """Of each of the V outcomes that the layers are made to have, float32 [V]: the matrix of
+        the vocabulary is read once for all of them."""
+        assert network.mlm is not None and batch.positions is not None
+        last: Tensor = network.encoder(batch.tokens, batch.segments).last  # [V, T, D]
+        if not len(batch.positions):  # a text without any token
+            return last.sum((1, 2)) * 0
+        logits = network.mlm(last[:, batch.positions].flatten(0, 1)).float()
+        targets = batch.targets.repeat(len(last))
+        return F.cross_entropy(logits, targets, reduction="none").view(len(last), -1).mean(1)
+
+
 def prepared(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> tuple[Batch, Loss]:
     """One text as a batch, and its loss: that of the task, or of masked tokens."""
     if learner is None:
@@ -302,15 +324,7 @@ def _masked(checkpoint: Checkpoint, row: Rows) -> tuple[Batch, Loss]:
     targets = tokens[0, places]
     tokens[0, places] = checkpoint.tokenizer.mask
     batch = Batch(tokens, given.segments, None, targets, places)
-
-    def loss(network: Network, one: Batch) -> Tensor:
-        assert network.mlm is not None
-        last: Tensor = network.encoder(one.tokens, one.segments).last
-        if not len(places):  # a text without any token
-            return last.sum() * 0
-        return F.cross_entropy(network.mlm(last[0, places]).float(), one.targets)
-
-    return batch, loss
+    return batch, MaskedLoss()
 
 
 # ── all texts ────────────────────────────────────────────────────────────────────────────────

@@ -15,7 +15,7 @@ import torch
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
-from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.explore.over_texts import Arrays, Kept, batches, over_texts, together
 from engine.explore.text_scores import by_task, learner_of_rows
 from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
 from engine.messages.question import Answer
@@ -23,7 +23,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.serving.serving import Serving
 from engine.tasks.finite import finite
-from engine.tasks.inputs import typed
+from engine.tasks.inputs import Inputs, stacked, typed
 
 MAX_TSNE = 1_000  # texts that it places itself
 MAX_EXACT = 300  # texts of which all pairs count; of more the far ones are summed up (Barnes-Hut)
@@ -92,7 +92,8 @@ def place(
         if 3 <= done < len(rows):
             tell(answer({n: np.concatenate([k[n] for k in known]) for n in arrays}, done))
 
-    arrays = over_texts(Kept(question), len(rows), compute, on_part)
+    step = together(typed_pairs(rows))
+    arrays = over_texts(Kept(question), len(rows), compute, on_part, step)
     return answer(arrays, len(rows))
 
 
@@ -104,9 +105,18 @@ def labels_of(rows: Rows) -> list[str]:
 @torch.inference_mode()
 def vectors_of(serving: Serving, rows: Rows) -> Arrays:
     """cls, mean: float16 [N, heights, D], of [CLS] and of the tokens that are not special; pooled:
-    float16 [N, D], zeros where there is no pooler; prediction, label: [N], in the model's names."""
+    float16 [N, D], zeros where there is no pooler; prediction, label: [N], in the model's names.
+
+    Texts of about equal length go through the layers together, for reading the weights takes most
+    of the time.
+    """
     checkpoint, learner = serving.exact, learner_of_rows(serving.exact, rows)
-    every = [_of_text(checkpoint, *pair) for pair in typed_pairs(rows)]
+    given = [typed(checkpoint, *pair) for pair in typed_pairs(rows)]
+    every: list[Arrays] = [{} for _ in given]
+    for numbers in batches([len(one.described) for one in given]):
+        batch = _of_batch(checkpoint, [given[number] for number in numbers])
+        for number, arrays in zip(numbers, batch, strict=True):
+            every[number] = arrays
     found = {name: np.stack([one[name] for one in every]) for name in every[0]}
     if learner is None:
         return found | {"prediction": np.full(len(rows), ""), "label": np.full(len(rows), "")}
@@ -117,19 +127,19 @@ def vectors_of(serving: Serving, rows: Rows) -> Arrays:
     return found | {"prediction": said["prediction"], "label": said["label"]}
 
 
-def _of_text(checkpoint: Checkpoint, text: str, pair: str | None) -> Arrays:
-    given = typed(checkpoint, text, pair)
-    encoder = checkpoint.network.encoder
-    encoded = encoder(given.tokens, given.segments, keep_hidden=True)
-    hidden = finite(torch.cat(encoded.hidden))  # [heights, T, D]
-    inside = [n for n, token in enumerate(given.described) if not token.special]
-    mean = hidden[:, inside or [0]].mean(1)
-    pooled = encoded.pooled[0].float() if encoded.pooled is not None else torch.zeros_like(mean[0])
-    return {
-        "cls": hidden[:, 0].cpu().numpy().astype(np.float16),
-        "mean": mean.cpu().numpy().astype(np.float16),
-        "pooled": pooled.cpu().numpy().astype(np.float16),
-    }
+def _of_batch(checkpoint: Checkpoint, given: Sequence[Inputs]) -> list[Arrays]:
+    encoded = checkpoint.network.encoder(*stacked(checkpoint, given), keep_hidden=True)
+    hidden = torch.stack(encoded.hidden, 1)  # [B, heights, T, D]
+    found = []
+    for row, one in enumerate(given):
+        own = finite(hidden[row, :, : len(one.described)])
+        inside = [n for n, token in enumerate(one.described) if not token.special]
+        mean = own[:, inside or [0]].mean(1)
+        pooled = encoded.pooled
+        pooled = torch.zeros_like(mean[0]) if pooled is None else pooled[row].float()
+        arrays = {"cls": own[:, 0], "mean": mean, "pooled": pooled}
+        found.append({name: one.cpu().numpy().astype(np.float16) for name, one in arrays.items()})
+    return found
 
 
 def at_height(arrays: Arrays, pooling: Pooling, height: int) -> np.ndarray:
@@ -149,14 +159,19 @@ def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
     The sign is fixed: of each axis the loading with the largest absolute value is positive.
     """
     centred = vectors - vectors.mean(0)
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    axes = axes[:2]
+    if centred.shape[0] < centred.shape[1]:  # the smaller of both products has the same axes
+        squares, sides = np.linalg.eigh(centred @ centred.T)
+        axes = sides[:, :-3:-1].T @ centred
+        axes /= np.maximum(np.linalg.norm(axes, axis=1, keepdims=True), np.finfo(float).tiny)
+    else:
+        squares, sides = np.linalg.eigh(centred.T @ centred)
+        axes = sides[:, :-3:-1].T
     if len(axes) < 2:
-        axes, sizes = np.vstack([axes, np.zeros_like(axes)]), np.append(sizes, 0.0)
+        axes, squares = np.vstack([axes, np.zeros_like(axes)]), np.append(0.0, squares)
     signs = np.sign(axes[np.arange(2), np.abs(axes).argmax(1)])
     axes = axes * np.where(signs == 0, 1, signs)[:, None]
-    total = float((sizes**2).sum()) or 1.0
-    shares = sizes[:2] ** 2 / total
+    squares = np.maximum(squares[::-1], 0)  # the largest first; nothing is less than zero
+    shares = squares[:2] / (float(squares.sum()) or 1.0)
     return centred @ axes.T, (float(shares[0]), float(shares[1]))
 
 

@@ -1,8 +1,9 @@
 """From a question to what the network takes.
 
-Shapes: T tokens; the batch is always of one.
+Shapes: B texts, T tokens; the batch is of one, but that of `stacked`.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import torch
@@ -34,6 +35,26 @@ class Inputs(NamedTuple):
     segments: Tensor  # int64 [1, T]
     masked: tuple[int, ...]  # token numbers that show the mask token, rising
     cut: bool
+
+
+class Stacked(NamedTuple):
+    """Several of them as a batch."""
+
+    tokens: Tensor  # int64 [B, T]
+    segments: Tensor  # int64 [B, T]
+    attention_mask: Tensor | None  # bool [B, T]; None where all are of equal length
+
+
+def stacked(checkpoint: Checkpoint, given: Sequence[Inputs]) -> Stacked:
+    """These inputs with padding behind the shorter ones, on the model's device."""
+    device = next(checkpoint.network.parameters()).device
+    shape = len(given), max(one.tokens.size(1) for one in given)
+    tokens = torch.full(shape, checkpoint.tokenizer.pad, device=device)
+    segments, mask = torch.zeros_like(tokens), torch.zeros_like(tokens, dtype=torch.bool)
+    for row, one in enumerate(given):
+        inside = row, slice(one.tokens.size(1))
+        tokens[inside], segments[inside], mask[inside] = one.tokens[0], one.segments[0], True
+    return Stacked(tokens, segments, None if mask.all() else mask)
 
 
 def max_tokens(checkpoint: Checkpoint) -> int:

@@ -177,10 +177,22 @@ class ExplorePage(Page):
         study.model_wanted.connect(self.choose)
         study.input_wanted.connect(self.show_input)
         studio.models_changed.connect(self.read_models)
+        study.chosen_changed.connect(self._stand_by)
+        for dock in self.bench.docks.values():
+            if dock.described.works_on_texts:
+                dock.visibilityChanged.connect(self._stand_by)
         self._problem = ""
         self._offered = {EXAMPLE}  # texts that the page has put into the editor
         self.validation_row = ValidationRow(study)
         self.validation_row.found.connect(self._on_validation_row)
+
+    def _stand_by(self) -> None:
+        """Whoever looks at a panel over many texts, and has chosen some, may ask about them next;
+        half of the time until the first numbers is that of loading torch.
+        """
+        seen = (key for key, dock in self.bench.docks.items() if dock.described.works_on_texts)
+        if self.study.chosen is not None and any(self.bench.is_seen(key) for key in seen):
+            self._studio.standby.start()
 
     # ── navigation ───────────────────────────────────────────────────────────────────────────
 

@@ -26,7 +26,7 @@ from app.pages.runs.queue_order import dropped, in_order
 from app.pages.runs.rows import RunRow
 from app.theme import Role
 from app.translation import tr
-from app.widgets.tables import NOWHERE, Index
+from app.widgets.tables import AT_LEFT, NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
@@ -269,7 +269,7 @@ class RunsTable(QAbstractTableModel):
         if role == KEY_ROLE:
             return self.keys[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            return AT_LEFT
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:

@@ -21,7 +21,7 @@ from app.widgets import numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.intervals import per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
-from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.tables import AT_RIGHT, NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
 from engine.results.conditions import CellBetween, Conditions, LabelIs, mask, sentence
 from engine.results.groups import (
@@ -212,7 +212,7 @@ class GroupModel(QAbstractTableModel):
             case Qt.ItemDataRole.ToolTipRole if column == NAME:
                 return tooltip(translated(line.name))
             case Qt.ItemDataRole.TextAlignmentRole if column in (SCORE, LOSS):
-                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                return AT_RIGHT
             case _ if role == SHARE:
                 most = max(one.count for one in self.measured.lines)
                 return line.count / most if most else 0.0

@@ -14,7 +14,7 @@ from app.widgets import numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.intervals import ENDS, VALUE, IntervalCells, ends_text, per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
-from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.tables import AT_RIGHT, NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
 from engine.results.classes import LabelFigures, label_figures
 from engine.results.conditions import Conditions, HasSpan
@@ -182,7 +182,7 @@ class LabelModel(QAbstractTableModel):
             case Qt.ItemDataRole.ToolTipRole if column == LABEL:
                 return tooltip(one.label)
             case Qt.ItemDataRole.TextAlignmentRole if column != LABEL:
-                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                return AT_RIGHT
         return None
 
 

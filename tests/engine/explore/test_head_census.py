@@ -169,7 +169,9 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
     assert np.flatnonzero(found["fixed"]).tolist() == [9, 11]  # −1 twice, +1 once
 
 
-def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path) -> None:
+@pytest.mark.parametrize("tags", ["upos", None])
+def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags) -> None:
+    """The heads count without a column of tags as well; only the lift needs one."""
     file = tmp_path / "some.conllu"
     row = "{}\t{}\t_\t{}\t_\t_\t{}\tdep\t_\t_"
     sentences = [
@@ -181,13 +183,14 @@ def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path) -> None:
     from engine.data.formats.reading import recognise
 
     found = recognise(file)
-    mapping = Mapping(text="text", tags="upos")
+    mapping = Mapping(text="text", tags=tags)
     import_dataset("some", {"all": file}, found.reading or Reading(), mapping,
                    Split(validation=0, test=0), folder_)  # fmt: skip
     texts = TextSet(data=StoredData(folder=folder_), part="train")
     question = CountHeads(checkpoint=Path("any"), texts=texts)
     answer, columns = counted(tiny, question, tmp_path)
-    assert {"tag DET", "tag NOUN", "head dependent", "head governor"} <= set(columns)
+    assert {"head dependent", "head governor"} <= set(columns)
+    assert ({"tag DET", "tag NOUN"} <= set(columns)) == (tags is not None)
     assert answer.fixed == (1, pytest.approx(2 / 3))
     assert ((columns["head dependent"][0] >= 0) & (columns["head dependent"][0] <= 1)).all()
     assert head_census.REACH >= 8
@@ -198,3 +201,10 @@ def test_no_word_is_lost_where_columns_do_not_fit() -> None:
     first, second = words_in(rows, ["1", "0"])
     assert (first.tags, first.heads) == ([], [-1, -1])
     assert (second.tags, second.heads) == (["X"], [-1])
+
+
+def test_without_tags_the_text_must_have_its_words_apart_as_it_stands() -> None:
+    apart, wide = words_in(Rows(texts=["a b", "a  b"]), ["2 0", "2 0"])
+    assert (apart.spans, apart.heads) == ([(0, 1), (2, 3)], [1, -1])
+    assert wide.heads == [-1, -1]
+    assert words_in(Rows(texts=["a b"]), None) == []

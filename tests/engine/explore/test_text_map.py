@@ -54,8 +54,21 @@ def test_vectors_are_those_of_transformers(classifier) -> None:
         assert found["pooled"][number] == pytest.approx(out.pooler_output[0].numpy(), abs=2e-3)
 
 
-def test_pca_is_that_of_scikit_learn_with_a_fixed_sign() -> None:
-    x = np.random.default_rng(0).normal(size=(30, 6)) * np.arange(1, 7)
+def test_what_a_text_goes_with_changes_no_vector(classifier, monkeypatch) -> None:
+    """Texts of several lengths in a batch, with padding, and each by itself."""
+    serving, rows = Serving(load(classifier)), Rows(texts=list(TEXTS), labels=list(LABELS))
+    found = vectors_of(serving, rows)
+    monkeypatch.setattr(text_map, "batches", lambda tokens: [[n] for n in range(len(tokens))])
+    alone = vectors_of(serving, rows)
+    assert alone["mean"].std() > 0.1
+    for name in ("cls", "mean", "pooled"):
+        assert found[name].astype(float) == pytest.approx(alone[name].astype(float), abs=5e-3), name
+    assert found["prediction"].tolist() == alone["prediction"].tolist()
+
+
+@pytest.mark.parametrize("shape", [(30, 6), (6, 30)])
+def test_pca_is_that_of_scikit_learn_with_a_fixed_sign(shape) -> None:
+    x = np.random.default_rng(0).normal(size=shape) * np.arange(1, shape[1] + 1)
     points, shares = pca(x)
     theirs = PCA(2)
     expected = theirs.fit_transform(x)
@@ -63,7 +76,14 @@ def test_pca_is_that_of_scikit_learn_with_a_fixed_sign() -> None:
     assert shares == pytest.approx(theirs.explained_variance_ratio_.tolist())
     axes = np.linalg.lstsq(x - x.mean(0), points, rcond=None)[0].T
     assert (axes[np.arange(2), np.abs(axes).argmax(1)] > 0).all()
-    assert np.isfinite(pca(np.ones((5, 3)))[0]).all()
+    assert np.isfinite(pca(np.ones(shape))[0]).all()
+
+
+def test_what_differs_in_one_number_lies_on_a_line() -> None:
+    line = np.array([[1.0], [2.0], [4.0]])
+    points, shares = pca(line)
+    assert points == pytest.approx(np.hstack([line - line.mean(), np.zeros((3, 1))]))
+    assert shares == (1, 0)
 
 
 def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:

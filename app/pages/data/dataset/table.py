@@ -14,7 +14,7 @@ from app.resources import mono_font
 from app.theme import Role, colour
 from app.widgets import numbers
 from app.widgets.data_texts import split_title
-from app.widgets.tables import NOWHERE, Index
+from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import font, tooltip, visible
 from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit
@@ -81,7 +81,7 @@ class RowsModel(QAbstractTableModel):
             case Qt.ItemDataRole.FontRole if index.column() == 0:
                 return mono_font()
             case Qt.ItemDataRole.TextAlignmentRole if index.column() == 0:
-                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                return AT_RIGHT
         return None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
@@ -145,7 +145,7 @@ class RowsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("Line"), self.tr("Split"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            return AT_RIGHT
         return None
 
     def order_key(self, section: int) -> str:

@@ -14,7 +14,7 @@ from PySide6.QtCore import (
 from app.resources import mono_font
 from app.translation import translated
 from app.widgets import numbers
-from app.widgets.tables import NOWHERE, Index
+from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import visible
 from engine.checkpoints.outline import Block, parameters
 from engine.tokenizers.vocabulary import Vocabulary
@@ -65,7 +65,7 @@ class PartsModel(QAbstractItemModel):
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("Module"), self.tr("Shape"), self.tr("Parameters"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 2:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            return AT_RIGHT
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -82,7 +82,7 @@ class PartsModel(QAbstractItemModel):
                     return self.tr("shared, counted above")
                 return numbers.count(node.block.parameters)
             case Qt.ItemDataRole.TextAlignmentRole, 2:
-                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                return AT_RIGHT
             case Qt.ItemDataRole.FontRole, 1:
                 return mono_font()
             case _ if role == SHARE:
@@ -141,7 +141,7 @@ class VocabularyModel(QAbstractTableModel):
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return (self.tr("ID"), self.tr("Token"), self.tr("Kind"))[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
-            return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            return AT_RIGHT
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -157,7 +157,7 @@ class VocabularyModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole, 2:
                 return self._kind(token)
             case Qt.ItemDataRole.TextAlignmentRole, 0:
-                return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                return AT_RIGHT
             case Qt.ItemDataRole.FontRole, 0 | 1:
                 return mono_font()
         return None

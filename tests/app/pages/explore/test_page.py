@@ -297,3 +297,25 @@ def test_ctrl_and_a_click_pick_the_target(qtbot, ready):
     qtbot.keyClick(strip, Qt.Key.Key_Right)
     assert (ready.study.picked, ready.study.target) == (2, 2)
     assert not strip.grab().isNull()
+
+
+def test_who_looks_at_chosen_texts_finds_a_worker_that_has_loaded(
+    ready, workshop, wait, monkeypatch
+):
+    """Half of the time until the first numbers over many texts is that of loading torch."""
+    begun = []
+    monkeypatch.setattr(workshop.standby, "start", lambda: begun.append(1))
+    ready.bench.show_panel("heads")
+    wait(lambda: ready.bench.is_seen("heads"))
+    assert not begun, "no texts are chosen"
+    ready.panels["texts"].typed.setPlainText("the cat sat\na dog")
+    wait(lambda: ready.study.chosen is not None)
+    assert begun
+    ready.bench.show_panel("words")
+    wait(lambda: ready.bench.is_seen("words"))
+    begun.clear()
+    ready.panels["texts"].typed.setPlainText("the cat sat\na dog\na mat")
+    wait(lambda: ready.study.chosen.count == 3)
+    assert not begun, "no panel over texts is seen"
+    ready.bench.show_panel("heads")
+    wait(lambda: begun)

@@ -22,7 +22,7 @@ from app.theme import SPACE
 from app.translation import in_language
 from app.widgets.chips import painted
 from app.widgets.numbers import percent
-from app.widgets.tables import NOWHERE, Index, dress
+from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip
 from engine.head_measures import KEYS, HeadFigures, head_figures, pair_values
 
@@ -277,21 +277,19 @@ class HeadRows(QAbstractTableModel):
         return 0 if parent.isValid() else FIRST + len(self._keys)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        layer, head = self.order[index.row()]
-        column = index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
-            if column == HEAD:
-                return f"{layer + 1}.{head + 1}"
-            if column == PATTERN:
-                return self._state.pattern(layer, head)
-            return f"{self._values[self._keys[column - FIRST]][layer, head]:.{DIGITS}f}"
         if role == Qt.ItemDataRole.FontRole:
             return mono_font()
+        column = index.column()
         if role == Qt.ItemDataRole.TextAlignmentRole and column >= FIRST:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        return None
+            return AT_RIGHT
+        if role != Qt.ItemDataRole.DisplayRole or not index.isValid():
+            return None
+        layer, head = self.order[index.row()]
+        if column == HEAD:
+            return f"{layer + 1}.{head + 1}"
+        if column == PATTERN:
+            return self._state.pattern(layer, head)
+        return f"{self._values[self._keys[column - FIRST]][layer, head]:.{DIGITS}f}"
 
     def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
@@ -316,8 +314,7 @@ class HeadRows(QAbstractTableModel):
                 )
             return tooltip(self._state.meaning(self._keys[section - FIRST]))
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if section >= FIRST else Qt.AlignmentFlag.AlignLeft
-            return side | Qt.AlignmentFlag.AlignVCenter
+            return AT_RIGHT if section >= FIRST else AT_LEFT
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

@@ -9,7 +9,7 @@ from app.pages.explore.panels.attention.description import link_rows, value_name
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.widgets.numbers import decimal
-from app.widgets.tables import NOWHERE, Index
+from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 
 
 class LinkTableRows(QAbstractTableModel):
@@ -39,7 +39,7 @@ class LinkTableRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.FontRole:
             return mono_font()
         if role == Qt.ItemDataRole.TextAlignmentRole and self._is_value(index.column()):
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            return AT_RIGHT
         return None
 
     def headerData(
@@ -49,7 +49,7 @@ class LinkTableRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole and is_across and section < len(self._header):
             return self._header[section]
         if role == Qt.ItemDataRole.TextAlignmentRole and self._is_value(section):
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            return AT_RIGHT
         return super().headerData(section, orientation, role)
 
     def _is_value(self, column: int) -> bool:

@@ -7,7 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, Qt
 
 from app.pages.explore.panels.heads.state import SHARE, HeadsState
 from app.resources import mono_font
-from app.widgets.tables import NOWHERE, Index
+from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index
 from app.widgets.text import tooltip
 
 HEAD, PATTERN, FIRST = 0, 1, 2  # columns
@@ -69,7 +69,7 @@ class HeadRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.FontRole:
             return mono_font()
         if role == Qt.ItemDataRole.TextAlignmentRole and key:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            return AT_RIGHT
         return None
 
     def headerData(
@@ -88,8 +88,7 @@ class HeadRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole and key:
             return tooltip(self._state.meaning(key))
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if key else Qt.AlignmentFlag.AlignLeft
-            return side | Qt.AlignmentFlag.AlignVCenter
+            return AT_RIGHT if key else AT_LEFT
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:

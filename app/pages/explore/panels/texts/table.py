@@ -10,7 +10,7 @@ from app.resources import mono_font
 from app.translation import in_language, marked
 from app.widgets.bars import chance
 from app.widgets.numbers import count, decimal
-from app.widgets.tables import NOWHERE, Index
+from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
 MAX_CELL = 300  # characters that are shown
@@ -75,10 +75,7 @@ class TextRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole and column in (LABEL, PREDICTION):
             return tooltip(self.cell(row, column))
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignLeft
-            if column >= PROBABILITY:
-                side = Qt.AlignmentFlag.AlignRight
-            return side | Qt.AlignmentFlag.AlignVCenter
+            return AT_RIGHT if column >= PROBABILITY else AT_LEFT
         return None
 
     def headerData(
@@ -95,10 +92,7 @@ class TextRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole and section in MEANINGS:
             return tooltip(in_language(MEANINGS[section]))
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignLeft
-            if section >= PROBABILITY:
-                side = Qt.AlignmentFlag.AlignRight
-            return side | Qt.AlignmentFlag.AlignVCenter
+            return AT_RIGHT if section >= PROBABILITY else AT_LEFT
         return None
 
     def name(self, column: int) -> str:

@@ -22,7 +22,7 @@ from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.resources import mono_font
 from app.theme import CHART, SEGMENTS, SPACE, Role, colour
 from app.widgets.chips import AS_STORED, painted
-from app.widgets.tables import Index
+from app.widgets.tables import AT_LEFT, AT_RIGHT, Index
 from app.widgets.text import tooltip
 from engine.messages.explore.embeddings import Table
 
@@ -103,7 +103,7 @@ class TokenRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return tooltip(meaning)
         if role == Qt.ItemDataRole.TextAlignmentRole and section == TOKEN:
-            return Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            return AT_LEFT
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -113,7 +113,7 @@ class TokenRows(QAbstractTableModel):
         if role == Qt.ItemDataRole.UserRole:
             return row
         if role == Qt.ItemDataRole.TextAlignmentRole and column != TOKEN:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            return AT_RIGHT
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return None
         match column:
