@@ -27,6 +27,7 @@ from engine.models.attention import Attention, Layout
 from engine.models.checkpoint import Checkpoint
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.network import Network, Plan
+from engine.models.probe import chosen
 from engine.phrases import phrase
 from engine.tasks.inputs import typed
 from engine.tasks.learner import Batch, Learner, total
@@ -184,13 +185,16 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
         with gathered_by(network, gate):
             x = encoder.embeddings(tokens, segments)
             layout = encoder.padded(x, None if real.all() else real)
+            hidden = [x]
             for layer in encoder.passes():
                 x, _ = layer(x, layout)
-        made = x.split([rows for rows, _ in inputs])
+                hidden.append(x)
         losses = list[Tensor]()
-        for (batch, loss), one, (_, count) in zip(texts, made, inputs, strict=True):
-            with _made(network, one[:, :count], batch):
-                losses.append(loss(network, batch))
+        first = 0
+        for (batch, loss), (rows, count) in zip(texts, inputs, strict=True):
+            own = [one[first : first + rows, :count] for one in hidden]
+            losses.append(_loss_of(network, own, batch, loss))
+            first += rows
         (gradient,) = torch.autograd.grad(torch.stack(losses).sum(), gates)
     return [
         {"importance": one.abs().double().numpy(), "loss": np.array(float(value.detach()))}
@@ -222,19 +226,33 @@ def _each_off(
             with gathered_by(network, _without(number, some, instead)):
                 if is_shared:
                     encoder.embeddings(batch.tokens, batch.segments)  # the count begins
-                x = given[first].repeat(len(some), 1, 1)
+                hidden = [one.repeat(len(some), 1, 1) for one in given[: first + 1]]
                 mask = batch.attention_mask
                 repeated = encoder.padded(x, None if mask is None else mask.repeat(len(some), 1))
                 for layer in islice(encoder.passes(), first, None):
-                    x, _ = layer(x, repeated)
+                    x, _ = layer(hidden[-1], repeated)
+                    hidden.append(x)
             if isinstance(loss, MaskedLoss):
-                with _made(network, x, batch):
+                with _made(network, hidden[-1], batch):
                     off[number, list(some)] = loss.each(network, batch).tolist()
                 continue
-            for head, one in zip(some, x.split(rows), strict=True):
-                with _made(network, one, batch):
-                    off[number, head] = float(loss(network, batch))
+            for place, head in enumerate(some):
+                own = [one[place * rows : (place + 1) * rows] for one in hidden]
+                off[number, head] = float(_loss_of(network, own, batch, loss))
     return off
+
+
+def _loss_of(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: Loss) -> Tensor:
+    """The loss where the embeddings and the layers make these of the batch, float [B, T, D] each.
+
+    A probe reads the vectors at its heights; it would compute them without a gradient.
+    """
+    if network.probe is not None:
+        every = (*hidden[:-1], network.encoder.norm(hidden[-1]))
+        vectors = chosen(every, network.probe.heights)
+        return loss(network, batch._replace(tokens=vectors))
+    with _made(network, hidden[-1], batch):
+        return loss(network, batch)
 
 
 def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change:

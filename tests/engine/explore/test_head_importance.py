@@ -14,10 +14,12 @@ from engine.explore.ablation import heads_off
 from engine.explore.head_importance import _each_off, of_texts, prepared, weigh, weighed
 from engine.explore.head_means import means
 from engine.explore.over_texts import batches, together
+from engine.explore.text_scores import learner_of_rows
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.serving.serving import Serving
+from engine.spec.features import Features
 from engine.tasks.learner import Batch
 from tests.engine.models.small import LABELS, folder
 
@@ -94,6 +96,46 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
                     expected = float(loss(network, batch))
                 assert found["off"][(number, *head)] == pytest.approx(expected, abs=1e-6)
         assert list(network.encoder.passes()) == list(type(network.encoder).passes(network.encoder))
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        Features(vectors="one layer", layer=1, probe="linear"),
+        Features(vectors="learned mix", probe="bilstm", probe_size=8),
+    ],
+    ids=["one layer", "learned mix"],
+)
+def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_path) -> None:
+    """Importance beside differences of losses, the loss without a head beside whole passes."""
+    checkpoint = load(folder(tmp_path / "probe", Heads(outputs=3, features=features)))
+    question = asked(tmp_path / "probe", each_head=True)
+    found = weighed(checkpoint, question, lambda *_: None)
+    network, rows = checkpoint.network, rows_of(question.texts)
+    learner, step = learner_of_rows(checkpoint, rows), 0.02
+    size = network.spec.hidden_size // network.spec.heads
+    for number in range(len(TEXTS)):
+        batch, loss = prepared(checkpoint, learner, rows.take([number]))
+        for layer, head in np.ndindex(2, 2):
+            scaled = []
+            for factor in (1 + step, 1 - step, 0):
+                wide = torch.ones(network.spec.hidden_size)
+                wide[head * size : (head + 1) * size] = factor
+
+                def scale(_, given, wide=wide):
+                    return (given[0] * wide,)
+
+                output = network.encoder.layers[layer].attention.output
+                hook = output.register_forward_pre_hook(scale)
+                with torch.inference_mode():
+                    scaled.append(float(loss(network, batch)))
+                hook.remove()
+            slope = abs(scaled[0] - scaled[1]) / (2 * step)
+            assert found["importance"][number, layer, head] == pytest.approx(slope, 0.05, 1e-4)
+            assert found["off"][number, layer, head] == pytest.approx(scaled[2], abs=1e-6)
+    if features.vectors == "one layer":
+        assert not found["importance"][:, 1].any(), "nothing that it reads comes from there"
+    assert found["importance"].any()
 
 
 def test_inputs_that_belong_together_are_computed_without_a_head_together(classifier) -> None:
