@@ -66,8 +66,8 @@ def cells_of(value: object) -> str:
 def test_arrow_is_given_no_file_of_python(
     name: str, packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its threads let go of what they read after the interpreter has ended: “half.arrow”, read by
-    a file of Python as the last thing of a process, aborted one process in a hundred."""
+    """Its threads may let go of what they read while the process ends, which is aborted then if
+    that belongs to Python."""
     path = tmp_path / name
     WRITERS[name](pa.table(VALUES), path)
     if packed:
