@@ -4,8 +4,10 @@ Either in rectangles of sequences of about the same length, or by the library's 
 lengths (`engine.models.fast.nested_attention`). A processor has no such kernels.
 """
 
+import statistics
 import time
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,15 +16,16 @@ from engine import precision
 from engine.errors import DiskFull, is_out_of_memory
 from engine.models.attention import Attention
 from engine.models.encoder import Encoder
+from engine.models.fast.encoding import attention_shape
 from engine.models.fast.rectangles import AttentionShape
-from engine.models.fast.unpadded import Unpadded, unpad
+from engine.models.fast.unpadded import unpad
 from engine.precision import WAYS, AttentionTimes
 from engine.training.devices import DTYPES, Machine
 from engine.training.environment import device_name
 
 MEASURED_ON = ("cuda",)
 LENGTHS = np.linspace(8, 128, 32).astype(np.int64)  # of the batch that is measured
-SECONDS = 0.2  # for each way, at least
+WARM, COUNTED = 3, 12  # passes of each way; every one has other lengths, as the steps of a run have
 
 
 def choose_attention(encoder: Encoder, machine: Machine, before: str = "") -> str:
@@ -52,32 +55,34 @@ def attention_times(encoder: Encoder, machine: Machine) -> AttentionTimes:
     known = precision.kept(AttentionTimes, of)
     if known is not None:
         return known
-    seconds = {}
-    for way in WAYS:
-        shape = AttentionShape(encoder.heads, encoder.causal, nested=way == "nested")
-        plan = unpad(LENGTHS, int(LENGTHS.max()), shape).moved(lambda x: x.to(machine.device))
-        seconds[way] = _seconds(plan.layers, machine, encoder.heads, size, share)
+    shape = replace(attention_shape(encoder, machine.device), windows=(None,), multiple=1)
+    seconds = {
+        way: _seconds(replace(shape, nested=way == "nested"), machine, size, share) for way in WAYS
+    }
     found = AttentionTimes(of, seconds)
     with suppress(DiskFull, OSError):  # then it is measured again the next time
         precision.keep(found)
     return found
 
 
-def _seconds(layout: Unpadded, machine: Machine, heads: int, size: int, share: float) -> float:
-    """The shortest time there and back; 0 where no kernel of the device takes such heads."""
-    dtype = DTYPES[machine.precision_name]
-    given = torch.ones(int(LENGTHS.sum()), size, device=machine.device, dtype=dtype)
-    x = given.requires_grad_()
-    best, end = float("inf"), time.perf_counter() + SECONDS
-    while best == float("inf") or time.perf_counter() < end:
+def _seconds(shape: AttentionShape, machine: Machine, size: int, share: float) -> float:
+    """The median time there and back; 0 where no kernel of the device takes such heads."""
+    dtype, found = DTYPES[machine.precision_name], list[float]()
+    for number in range(WARM + COUNTED):
+        lengths = LENGTHS + number
+        layout = unpad(lengths, int(lengths.max()), shape).layers
+        layout = layout.moved(lambda tensor: tensor.to(machine.device))
+        given = torch.ones(int(lengths.sum()), size, device=machine.device, dtype=dtype)
+        x = given.requires_grad_()
+        float(x.detach()[0, 0])  # waits for the device
         began = time.perf_counter()
         try:
-            layout.gathered(x, x, x, heads, share).sum().backward()
+            layout.gathered(x, x, x, shape.heads, share).sum().backward()
         except RuntimeError as error:
             if layout.spans is None or is_out_of_memory(error):
                 raise
             return 0.0
         assert x.grad is not None
-        float(x.grad[0, 0])  # waits for the device
-        best = min(best, time.perf_counter() - began)
-    return best
+        float(x.grad[0, 0])
+        found.append(time.perf_counter() - began)
+    return statistics.median(found[WARM:])

@@ -123,6 +123,7 @@ def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
     )  # the tokenizer's, before its first use
     device = torch.device(name, local) if name == "cuda" and beside > 1 else torch.device(name)
     torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32: fp32 is what it says
+    torch.backends.cuda.enable_cudnn_sdp(False)  # it takes 7 ms to plan each new shape of attention
     asked = hardware.precision
     chosen = speeds(device, threads).fastest if asked == "auto" else asked
     return Machine(device, chosen, threads)

@@ -141,4 +141,7 @@ def load_state(
         state = optimiser.state[parameter]
         for key in ("step", "exp_avg", "exp_avg_sq"):
             if (value := tensors.get(f"{name}|{key}")) is not None:
-                state[key] = value.clone() if key == "step" else like(value, parameter)
+                if key == "step":  # a number, which the fused kernel reads where the weights are
+                    state[key] = value.to(parameter.device, copy=True)
+                else:
+                    state[key] = like(value, parameter)

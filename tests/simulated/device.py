@@ -126,11 +126,13 @@ class _Mixed:
 
     def __init__(self, operation: str) -> None:
         self.operation = operation
+        self.takes_lists = "_foreach_" in operation or "_fused_" in operation
 
     def inside(self, value: Any) -> Any:
         if isinstance(value, OnDevice):
             return value.numbers
-        if isinstance(value, Tensor) and value.dim():  # numbers of the host travel with a launch
+        # numbers of the host travel with a launch, but in none that goes over lists of tensors
+        if isinstance(value, Tensor) and (value.dim() or self.takes_lists):
             raise RuntimeError(
                 f"{self.operation}: a tensor of the processor, {tuple(value.shape)}, among those "
                 "of the device"

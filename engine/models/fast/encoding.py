@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.encoder import Encoded, Encoder
-from engine.models.fast.rectangles import CACHED, AttentionShape, Ints
+from engine.models.fast.rectangles import CACHED, COST, COST_ON_GPU, AttentionShape, Ints
 from engine.models.fast.unpadded import UnpaddedBatch, unpad
 
 
@@ -95,13 +95,22 @@ def plan(
     `query_positions` as for `encode`; on the host they cost no wait.
     """
     wanted_positions = None if query_positions is None else query_positions.cpu().numpy()
-    on_processor = encoder.embeddings.token.weight.device.type == "cpu"
-    largest = CACHED if on_processor else 0
-    nested = encoder.nested and encoder.relative is None
-    shape = AttentionShape(
-        encoder.heads, encoder.causal, encoder.windows, largest, nested, encoder.token_multiple
-    )
+    shape = attention_shape(encoder, encoder.embeddings.token.weight.device)
     return unpad(lengths, width, shape, wanted_positions, encoder.pooler is not None)
+
+
+def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
+    """What the rectangles of a network depend on, where it computes on that device."""
+    on_processor = device.type == "cpu"
+    return AttentionShape(
+        encoder.heads,
+        encoder.causal,
+        encoder.windows,
+        cost=COST if on_processor else COST_ON_GPU,
+        largest=CACHED if on_processor else 0,
+        nested=encoder.nested and encoder.relative is None,
+        multiple=encoder.token_multiple,
+    )
 
 
 def leaves_out(encoder: Encoder, attention_mask: Tensor | None) -> bool:

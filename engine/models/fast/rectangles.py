@@ -22,6 +22,7 @@ Groups = list[tuple[int, int]]  # first sequence of each rectangle, and the one 
 
 STEP = 8  # widths of rectangles are multiples of it: few shapes
 COST = 6_000  # weights of attention that take as long as what every further rectangle costs
+COST_ON_GPU = 2**21  # there it costs the host some 15 launches
 CACHED = 2**19  # weights in a rectangle on a processor at the most, so that they stay in its cache
 
 
@@ -75,6 +76,7 @@ class AttentionShape:
     heads: int
     causal: bool = False
     windows: tuple[int | None, ...] = (None,)  # of the attention of its layers
+    cost: int = COST  # of a further rectangle, in weights of attention
     largest: int = 0  # weights of attention in a rectangle; 0: any number
     nested: bool = False  # by the library's kernels for any lengths, where they can
     multiple: int = 1  # what works on each token by itself sees a multiple of so many
@@ -90,7 +92,7 @@ def rectangles(
         positions: int64 [N], of each token in its sequence.
         rows: int64 [M], rising: which of the N tokens are wanted; None: all.
     """
-    groups = grouped(lengths, shape.heads, shape.largest)
+    groups = grouped(lengths, shape.heads, shape.largest, shape.cost)
     keys = queries = _cells(lengths, groups, shape.heads)
     counts = lengths
     if rows is not None:
@@ -105,10 +107,10 @@ def rectangles(
     return Rectangles(shape.heads, queries, keys, biases)
 
 
-def grouped(lengths: Ints, heads: int, largest: int = 0) -> Groups:
+def grouped(lengths: Ints, heads: int, largest: int = 0, each: int = COST) -> Groups:
     """The rectangles that take the least time together: where each begins and ends.
 
-    A rectangle costs its weights of attention, and `COST`.
+    A rectangle costs its weights of attention, and `each`.
 
     Args:
         lengths: tokens of each sequence, rising.
@@ -120,7 +122,7 @@ def grouped(lengths: Ints, heads: int, largest: int = 0) -> Groups:
     for end in ends:
         weights = heads * int(widths[end - 1]) ** 2  # of each sequence
         best[end] = min(
-            (cost + (end - first) * weights + COST, first) for first, (cost, _) in best.items()
+            (cost + (end - first) * weights + each, first) for first, (cost, _) in best.items()
         )
     found, end = list[tuple[int, int]](), len(widths)
     while end:

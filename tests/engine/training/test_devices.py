@@ -266,3 +266,9 @@ def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Pa
     (plan,) = (event for event in told if isinstance(event, Prepared))
     assert plan.environment["precision"] == plan.versions["precision"]
     assert plan.environment["precision"] in ("fp32", "bf16")
+
+
+def test_attention_on_a_gpu_goes_by_no_kernel_that_is_planned_anew_for_each_shape() -> None:
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    choose(HardwareSpec(device="cpu"))
+    assert not torch.backends.cuda.cudnn_sdp_enabled()

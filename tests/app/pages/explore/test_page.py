@@ -315,7 +315,7 @@ def test_who_looks_at_chosen_texts_finds_a_worker_that_has_loaded(
     wait(lambda: ready.bench.is_seen("words"))
     begun.clear()
     ready.panels["texts"].typed.setPlainText("the cat sat\na dog\na mat")
-    wait(lambda: ready.study.chosen.count == 3)
+    wait(lambda: ready.study.chosen is not None and ready.study.chosen.count == 3)
     assert not begun, "no panel over texts is seen"
     ready.bench.show_panel("heads")
     wait(lambda: begun)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.fast.rectangles import COST, STEP, grouped
+from engine.models.fast.rectangles import COST, COST_ON_GPU, STEP, grouped
 from tests.often import tries
 
 
@@ -31,3 +31,9 @@ def test_rectangles_leave_nobody_out_and_are_no_larger_than_asked(rising, most):
     parts = grouped(lengths, 2, most)
     assert [n for a, b in parts for n in range(a, b)] == list(range(len(lengths)))
     assert all(b - a == 1 or (b - a) * 2 * lengths[b - 1] ** 2 <= most for a, b in parts)
+
+
+def test_a_gpu_gets_fewer_rectangles() -> None:
+    lengths = np.arange(4, 56)
+    parts = [len(grouped(lengths, 12, each=each)) for each in (COST, COST_ON_GPU)]
+    assert parts[0] > 2 and parts[1] == 1
