@@ -27,6 +27,8 @@ def help_of(info: FieldInfo) -> str:
 
 NAMES: dict[str, Callable[[], str]] = {
     "auto": lambda: tr("Automatic"),
+    "on": lambda: tr("On"),
+    "off": lambda: tr("Off"),
     "cpu": lambda: tr("CPU"),
     "cuda": lambda: tr("GPU (CUDA)"),
     "mps": lambda: tr("GPU (Apple Metal)"),

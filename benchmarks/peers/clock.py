@@ -38,6 +38,28 @@ class Clock:
         print(json.dumps(found), flush=True)
 
 
+class Profiled(Clock):
+    """Tells on standard error what torch's profiler saw of a GPU in the counted steps."""
+
+    def tick(self) -> bool:
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+
+        is_last = super().tick()
+        if len(self.marks) == self.warm:
+            self._profile = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+            self._profile.start()
+        if is_last:
+            self._profile.stop()
+            found = self._profile.key_averages()
+            on_gpu = [one for one in found if one.device_type == torch.autograd.DeviceType.CUDA]
+            kernels = sum(one.self_device_time_total for one in on_gpu) / 1000 / self.steps
+            launches = sum(one.count for one in found if "LaunchKernel" in one.key) / self.steps
+            print(f"a step: {kernels:.1f} ms of kernels, {launches:.0f} launches", file=sys.stderr)
+            print(found.table(sort_by="self_cpu_time_total", row_limit=40), file=sys.stderr)
+        return is_last
+
+
 def _memory() -> int:
     """Bytes at the most: of the GPU where one was used, else of the process."""
     if gpu := _gpu():

@@ -1,6 +1,9 @@
 """Our side: the very loop that a run of the studio goes through, with its events and its clipping.
 
 python benchmarks/peers/studio.py finetuning --synthetic FOLDER --layers 4 --width 256 --threads 1
+
+With `--profile` on a GPU: how long its kernels take in a step, how many are launched, and torch's
+table of both.
 """
 
 import argparse
@@ -23,7 +26,7 @@ def main() -> None:
     from engine.worker import share_the_machine
 
     share_the_machine()  # before torch is loaded, as a worker does
-    from clock import Clock
+    from clock import Clock, Profiled
     from engine.messages.events import Event, Measured
     from engine.runs.folder import RunFolder
     from engine.training import loop, start
@@ -32,7 +35,7 @@ def main() -> None:
 
     job = _job(given)
     run = RunFolder.create(Path(os.environ["BERT_STUDIO_HOME"]) / "run", job)
-    clock = Clock(given.warm, given.steps)
+    clock = (Profiled if given.profile else Clock)(given.warm, given.steps)
     made = list[TrainingSetup]()
     set_up = start.set_up
 
@@ -112,7 +115,10 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
         data=data,
         training=training,
         hardware=HardwareSpec(
-            device=given.device, precision=given.precision, threads=given.threads
+            device=given.device,
+            precision=given.precision,
+            threads=given.threads,
+            cuda_graphs=given.graphs,
         ),
     )
 
@@ -139,6 +145,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--graphs", default="auto", help="CUDA graphs: auto, on or off")
+    parser.add_argument("--profile", action="store_true", help="kernels and launches, on a GPU")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--frozen", type=int, default=0, help="of the lowest layers")
     parser.add_argument("--lora", type=int, default=0, help="rank of adapters")

@@ -34,8 +34,13 @@ class Bench:
         return f"{device_name(self.machine.device)}, {self.machine.threads} threads"
 
     def hardware(self, precision: Precision = "fp32") -> HardwareSpec:
-        """The device, in a precision."""
-        return HardwareSpec(device=self.device, precision=precision, threads=self.machine.threads)
+        """The device, in a precision, without CUDA graphs."""
+        return HardwareSpec(
+            device=self.device,
+            precision=precision,
+            threads=self.machine.threads,
+            cuda_graphs="off",
+        )
 
     def run(
         self, kind: str, hardware: HardwareSpec = PROCESSOR, base: Path | None = None, **given: Any

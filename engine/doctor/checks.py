@@ -33,6 +33,7 @@ from engine.serving.serving import Serving
 from engine.spec.dataset import Mapping, Reading, Split
 from engine.spec.families import FAMILIES
 from engine.spec.tasks import TASKS, heads
+from engine.spec.training import HardwareSpec
 from engine.system_errors import explained
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
@@ -40,6 +41,7 @@ from engine.tasks.sending import sent_together
 from engine.tasks.vector_files import save_vectors
 from engine.training import loop
 from engine.training.attention_way import MEASURED_ON, attention_times
+from engine.training.cuda_graphs import USED_ON
 from engine.training.devices import DTYPES, speeds
 from engine.training.estimate import estimate
 from engine.training.memory import peak_memory
@@ -113,9 +115,10 @@ def tasks(bench: Bench) -> Steps:
 def _task(bench: Bench, kind: str) -> Iterator[Figure]:
     ours = curves(bench.run(kind))
     for precision in dict.fromkeys(("fp32", bench.machine.precision_name)):
-        theirs = curves(bench.run(kind, bench.hardware(precision)))
-        name = f"{TASKS[kind].facts.title}, losses in {precision}"
-        yield held(name, apart(ours, theirs, _is_loss), SHORT[precision])
+        for graphs, hardware in _by_graphs(bench, precision):
+            theirs = curves(bench.run(kind, hardware))
+            name = f"{TASKS[kind].facts.title}, losses in {precision}{graphs}"
+            yield held(name, apart(ours, theirs, _is_loss), SHORT[precision])
 
 
 def ways(bench: Bench) -> Steps:
@@ -247,14 +250,28 @@ def resuming(bench: Bench) -> Steps:
 
 
 def _resumed(bench: Bench) -> Iterator[Figure]:
-    kind, hardware = "text_classification", bench.hardware()
-    calm = curves(bench.run(kind, hardware))
-    stopped = bench.new_run(kind, hardware)
-    outcome, step = loop.train(stopped.job(), stopped, stopped.append, lambda: _seen(stopped, 2))
-    yield held("steps before the stop, off by", abs(step - 2) if outcome == "stopped" else 99)
-    loop.train(stopped.job(), stopped, stopped.append)
-    yield held("losses after a resume", apart(calm, curves(stopped), _is_loss), LEARNED)
-    yield told("the same bit for bit (1: yes)", float(calm == curves(stopped)), "")
+    for name, hardware in _by_graphs(bench):
+        kind = "text_classification"
+        calm = curves(bench.run(kind, hardware))
+        stopped = bench.new_run(kind, hardware)
+        outcome, step = loop.train(
+            stopped.job(), stopped, stopped.append, partial(_seen, stopped, 2)
+        )
+        yield held(
+            f"steps before the stop{name}, off by", abs(step - 2) if outcome == "stopped" else 99
+        )
+        loop.train(stopped.job(), stopped, stopped.append)
+        found = curves(stopped)
+        yield held(f"losses after a resume{name}", apart(calm, found, _is_loss), LEARNED)
+        yield told(f"the same bit for bit{name} (1: yes)", float(calm == found), "")
+
+
+def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[str, HardwareSpec]]:
+    """The device without CUDA graphs, then with them if it has some; each with an end of names."""
+    plain = bench.hardware(precision)
+    yield "", plain
+    if bench.machine.device.type in USED_ON:
+        yield " by CUDA graphs", plain.model_copy(update={"cuda_graphs": "on"})
 
 
 def memory(bench: Bench) -> Steps:

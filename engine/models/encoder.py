@@ -74,6 +74,7 @@ class Encoder(nn.Module):
         self.activation_checkpointing = False  # compute the inside of layers again on the way back
         self.nested = False  # attend without rectangles where there is no padding
         self.token_multiple = 1  # see `engine.models.fast.unpadded`
+        self.computes_padding = False  # as it is given a batch, whatever that costs
 
     def forward(
         self,

@@ -122,7 +122,7 @@ class MlmHead(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         return F.linear(self._turned(hidden), self.decoder, self.bias)
 
-    def loss(self, hidden: Tensor, targets: Tensor, count: float) -> Tensor:
+    def loss(self, hidden: Tensor, targets: Tensor, count: float | Tensor) -> Tensor:
         """Cross-entropy of hidden [N, D] with targets int64 [N], summed and divided by `count`.
 
         Equal to that of the logits, which it never holds all at once: float32 scalar.

@@ -310,6 +310,16 @@ class HardwareSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
+    cuda_graphs: Literal["auto", "on", "off"] = Field(
+        "auto",
+        title="CUDA graphs",
+        description=(
+            "Launch all kernels of a forward and backward pass at once, on NVIDIA GPUs: faster "
+            "where a step is small. Batches are padded to a few lengths. Automatic measures which "
+            "is faster. Not with gradient checkpointing, probes or several processes."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
     threads: int = Field(
         0,
         ge=0,

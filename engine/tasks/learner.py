@@ -5,7 +5,7 @@ Shapes: B sequences, T tokens in each, N tokens that are predicted.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -23,6 +23,7 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.fast.rectangles import Move
+from engine.models.fast.vocabulary_loss import NONE
 from engine.models.heads import Heads
 from engine.models.network import Network, Plan
 from engine.progress import ProgressCallback
@@ -37,6 +38,7 @@ from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 
 USUAL_PREDICTION = PredictionSettings()
+Counts = Mapping[str, float | Tensor]  # by the terms of a loss; tensors are float32 scalars
 
 
 class Vectors(Protocol):
@@ -80,15 +82,24 @@ class Batch(NamedTuple):
         """On a device, with its plan; see `sent_together`."""
         if self.tokens.device == device:
             return self
-        on_host = list[Tensor]()
+        return self.with_tensors(sent_together(self.tensors, device))
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that a network reads, always in the same order."""
+        found = list[Tensor]()
 
         def noted(tensor: Tensor) -> Tensor:
-            on_host.append(tensor)
+            found.append(tensor)
             return tensor
 
         self._moved(noted)
-        there = iter(sent_together(on_host, device))
-        return self._moved(lambda _: next(there))
+        return found
+
+    def with_tensors(self, tensors: Iterable[Tensor]) -> "Batch":
+        """With others in the place of `tensors`."""
+        others = iter(tensors)
+        return self._moved(lambda _: next(others))
 
     def _moved(self, move: Move) -> "Batch":
         """With every tensor moved that a network reads, always in the same order."""
@@ -294,6 +305,7 @@ class Learner(ABC):
     """
 
     prediction = USUAL_PREDICTION
+    no_target = NONE  # at a position that counts for nothing
 
     def __init__(self, task: TaskSpec) -> None:
         """`task` is what a checkpoint keeps; `fit_labels` may fill in what it leaves open."""
@@ -422,13 +434,17 @@ class Learner(ABC):
 
     @abstractmethod
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
         """The terms of a batch's loss by name, each a float32 scalar; their sum is trained on.
 
-        Each is a mean over the batch. Where the batch is a part of `whole`, it is the share that
-        this part has in the mean over the whole.
+        Each is a mean over the batch. Where the batch is a part of a larger one, `counts` are
+        those of the larger one, and each is the share that this part has in the mean over it.
         """
+
+    @abstractmethod
+    def counts(self, batch: Batch) -> Mapping[str, float]:
+        """By what each term of the loss is divided to be a mean over the batch; never 0."""
 
     @abstractmethod
     def metrics(self, examples: Examples) -> Metrics:
@@ -466,7 +482,7 @@ def random_tokens(
 def share_of_mean(
     logits: Tensor,
     targets: Tensor,
-    count: float,
+    count: float | Tensor,
     weights: Tensor | None = None,
     smoothing: float = 0.0,
     ignored: int = -100,
@@ -486,7 +502,7 @@ def share_of_mean(
         label_smoothing=smoothing,
         ignore_index=ignored,
     )
-    return summed / (count or 1)
+    return summed / count
 
 
 def total(losses: dict[str, Tensor]) -> Tensor:

@@ -27,7 +27,14 @@ from engine.spec.prediction import PredictionSettings
 from engine.spec.tasks.multi_label import MultiLabel
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
-from engine.tasks.learner import USUAL_PREDICTION, Batch, Examples, LogitsCollector, ranked_labels
+from engine.tasks.learner import (
+    USUAL_PREDICTION,
+    Batch,
+    Counts,
+    Examples,
+    LogitsCollector,
+    ranked_labels,
+)
 from engine.tasks.outcomes import Outcomes
 from engine.tasks.text_classification import same_labels
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
@@ -111,14 +118,18 @@ class MultiLabelLearner(WholeTextLearner):
         return [", ".join(labels) or phrase("no label") for labels in sets]
 
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
+        counts = counts or self.counts(batch)
         logits = network.logits(*batch.inputs)  # [B, C]
         weights = self.weights_on(logits.device)
         summed = F.binary_cross_entropy_with_logits(
             logits, batch.targets, reduction="sum", pos_weight=weights
         )
-        return {"labels": summed / (whole or batch).targets.numel()}
+        return {"labels": summed / counts["labels"]}
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        return {"labels": batch.targets.numel() or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """All labels, each with a probability of its own, most likely first."""

@@ -30,6 +30,7 @@ from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
     USUAL_PREDICTION,
     Batch,
+    Counts,
     Examples,
     Learner,
     LogitsCollector,
@@ -135,11 +136,15 @@ class MultipleChoiceLearner(Learner):
         return Batch(tokens, segments, None, targets, None, inputs_per_example=self._endings)
 
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
+        counts = counts or self.counts(batch)
         scores = network.logits(*batch.inputs)  # [B * E, 1]
         scores = scores.reshape(batch.size, batch.inputs_per_example)  # [B, E]
-        return {"choices": share_of_mean(scores, batch.targets, (whole or batch).size)}
+        return {"choices": share_of_mean(scores, batch.targets, counts["choices"])}
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        return {"choices": batch.size or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """The choices, the best one first; the second text is what each of them begins with."""

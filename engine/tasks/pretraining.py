@@ -24,6 +24,7 @@ from engine.spec.dataset import SplitName
 from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import (
     Batch,
+    Counts,
     Examples,
     Learner,
     Metrics,
@@ -183,21 +184,31 @@ class PretrainingLearner(Learner):
         )
 
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
         assert network.mlm is not None and batch.positions is not None
+        counts = counts or self.counts(batch)
         encoded = network.encode(
             batch.tokens, batch.segments, batch.attention_mask, batch.positions, batch.unpadded
         )
         follows = _follows(network, batch, encoded)
-        whole = whole or batch
-        name = "clm" if self.causal else "mlm"
-        count = len(whole.targets)
-        found = {name: network.mlm.loss(encoded.last, batch.targets, count)}
+        words = self._words
+        found = {words: network.mlm.loss(encoded.last, batch.targets, counts[words])}
         if follows is not None:
             assert batch.follows is not None
-            found["nsp"] = share_of_mean(follows, batch.follows, len(whole.tokens))
+            found["nsp"] = share_of_mean(follows, batch.follows, counts["nsp"])
         return found
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        found: dict[str, float] = {self._words: len(batch.targets) or 1}
+        if batch.follows is not None:
+            found["nsp"] = len(batch.follows) or 1
+        return found
+
+    @property
+    def _words(self) -> str:
+        """The name of the loss over words."""
+        return "clm" if self.causal else "mlm"
 
     def metrics(self, examples: Examples) -> "PretrainingMetrics":
         rows = None if self.causal else TokenRows(examples, self.task.mlm_probability)

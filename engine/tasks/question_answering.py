@@ -38,6 +38,7 @@ from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
     Batch,
+    Counts,
     Examples,
     Learner,
     PredictionCollector,
@@ -175,11 +176,15 @@ class QuestionAnsweringLearner(Learner):
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
+        counts = counts or self.counts(batch)
         logits = span_logits(network, batch)
         ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2
-        return {"answers": ends / max((whole or batch).size, 1)}
+        return {"answers": ends / counts["answers"]}
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        return {"answers": batch.size or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """The best spans of the second text, read in windows; none where no answer is preferred."""

@@ -23,7 +23,7 @@ from engine.phrases import phrase
 from engine.spec.tasks.regression import Regression
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
-from engine.tasks.learner import Batch, Examples, LogitsCollector
+from engine.tasks.learner import Batch, Counts, Examples, LogitsCollector
 from engine.tasks.outcomes import Outcomes
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer
@@ -68,11 +68,15 @@ class RegressionLearner(WholeTextLearner):
         network.task.dense.bias.fill_(float(examples.targets.mean(dtype=np.float64)))
 
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
+        counts = counts or self.counts(batch)
         numbers = network.logits(*batch.inputs)[:, 0]  # [B]
         summed = F.mse_loss(numbers, batch.targets, reduction="sum")
-        return {"number": summed / len((whole or batch).targets)}
+        return {"number": summed / counts["number"]}
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        return {"number": len(batch.targets) or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """The number, and between which the training rows had theirs, where that is known."""

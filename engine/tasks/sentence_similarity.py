@@ -39,7 +39,15 @@ from engine.spec.sentence import SentenceSpec
 from engine.spec.tasks.sentence_similarity import Objective, SentenceSimilarity
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, max_tokens
-from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, input_rows, pad
+from engine.tasks.learner import (
+    Batch,
+    Counts,
+    Examples,
+    Learner,
+    PredictionCollector,
+    input_rows,
+    pad,
+)
 from engine.tasks.learner import random_tokens as random_ids
 from engine.tasks.outcomes import Outcomes
 from engine.tokenizers.tokenizer import Tokenizer
@@ -186,12 +194,16 @@ class SentenceSimilarityLearner(Learner):
         return Batch(tokens, segments, None, targets, None, inputs_per_example=inputs)
 
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
+        counts = counts or self.counts(batch)
         vectors = network.logits(*batch.inputs)  # [B * E, D]
         texts = vectors.view(batch.size, batch.inputs_per_example, -1).unbind(1)  # E of [B, D]
         summed = self._each(texts, batch.targets).sum()
-        return {self._objective: summed / (whole or batch).size}
+        return {self._objective: summed / counts[self._objective]}
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        return {self._objective: batch.size or 1}
 
     def _each(self, texts: Sequence[Tensor], targets: Tensor) -> Tensor:
         """The loss of each row, float32 [B]."""

@@ -29,6 +29,7 @@ from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
     USUAL_PREDICTION,
     Batch,
+    Counts,
     Examples,
     LogitsCollector,
     counted,
@@ -101,15 +102,18 @@ class TextClassificationLearner(WholeTextLearner):
         return [self._labels[number] for number in batch.targets.tolist()]
 
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
-        targets = (whole or batch).targets
+        counts = counts or self.counts(batch)
         logits = network.logits(*batch.inputs)  # [B, C]
-        count, weights = float(len(targets)), self.weights_on(logits.device)
-        if self._weights is not None:
-            count = float(self._weights[targets.cpu()].sum())
-        smoothing = self.task.label_smoothing
-        return {"classes": share_of_mean(logits, batch.targets, count, weights, smoothing)}
+        weights, smoothing = self.weights_on(logits.device), self.task.label_smoothing
+        loss = share_of_mean(logits, batch.targets, counts["classes"], weights, smoothing)
+        return {"classes": loss}
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        targets, known = batch.targets, self._weights
+        count = len(targets) if known is None else float(known[targets.cpu()].sum())
+        return {"classes": count or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """All classes, most likely first."""

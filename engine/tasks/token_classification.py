@@ -29,6 +29,7 @@ from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
     Batch,
+    Counts,
     Examples,
     Learner,
     counted,
@@ -54,6 +55,7 @@ class TokenClassificationLearner(Learner):
     """A linear layer on the vector of each word's first token, and cross-entropy."""
 
     task: TokenClassification
+    no_target = UNKNOWN
 
     def __init__(self, task: TokenClassification) -> None:
         super().__init__(task)
@@ -199,18 +201,18 @@ class TokenClassificationLearner(Learner):
         return Batch(tokens, torch.zeros_like(tokens), None, targets, torch.arange(tokens.numel()))
 
     def losses(
-        self, network: Network, batch: Batch, whole: Batch | None = None
+        self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, torch.Tensor]:
-        wanted = (whole or batch).targets
-        wanted = wanted[wanted != UNKNOWN]
-        count = float(len(wanted))
+        counts = counts or self.counts(batch)
         logits = word_logits(network, batch)  # [N, C]
-        if self._weights is not None:
-            count = float(self._weights[wanted.cpu()].sum())
-        weights = self.weights_on(logits.device)
-        smoothing = self.task.label_smoothing
-        loss = share_of_mean(logits, batch.targets, count, weights, smoothing, UNKNOWN)
-        return {"tags": loss}
+        weights, smoothing = self.weights_on(logits.device), self.task.label_smoothing
+        tags = share_of_mean(logits, batch.targets, counts["tags"], weights, smoothing, UNKNOWN)
+        return {"tags": tags}
+
+    def counts(self, batch: Batch) -> dict[str, float]:
+        wanted = batch.targets[batch.targets != UNKNOWN].cpu()
+        known = self._weights
+        return {"tags": (len(wanted) if known is None else float(known[wanted].sum())) or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """The spans of the first text, or a tag for each of its words, as far as it is read.

@@ -14,12 +14,18 @@ from engine.training.training_data import TrainingData
 
 
 def environment(
-    machine: Machine, data: TrainingData, attention: str, start: str, processes: str
+    machine: Machine,
+    data: TrainingData,
+    attention: str,
+    start: str,
+    processes: str,
+    graphs: str = "",
 ) -> dict[str, str]:
     """The environment by name, in words.
 
     `attention` is the way it goes, of `engine.precision.WAYS`, or nothing; `start` is the SHA-256
-    of the weights that the run began with; see `weights_sha256`.
+    of the weights that the run began with; see `weights_sha256`. `graphs` says whether its passes
+    go by CUDA graphs, “on” or “off”, or nothing where there are none.
     """
     return {
         "processor": cores.processor_and_cores(),
@@ -29,6 +35,7 @@ def environment(
         "processes": processes,
         "precision": machine.precision_name,
         **({"attention": attention} if attention else {}),
+        **({"CUDA graphs": graphs} if graphs else {}),
         "torch": torch.__version__,
         "tokenizers": version_of("tokenizers"),
         "numpy": version_of("numpy"),

@@ -37,6 +37,7 @@ from engine.training.attention_way import choose_attention
 from engine.training.auto_precision import choose_precision
 from engine.training.batch_order import BatchOrder
 from engine.training.checkpoints import checkpoint_size
+from engine.training.cuda_graphs import choose_graphs
 from engine.training.devices import Machine, choose
 from engine.training.gradients import GradientAccumulator
 from engine.training.memory import peak_memory
@@ -205,10 +206,17 @@ class _Bench:
         if read.job.hardware.processes == 1:
             self.network.keep_token_gradient()
         self._optimiser = adamw(self.network, self.settings)
-        self._gradients = GradientAccumulator(self.network, self.learner, machine)
         limit = self.network.spec.max_positions
         self._length = min(self.settings.max_length, limit)
         self._long_length = min(self.learner.long_inputs[0], limit)
+        self._gradients = choose_graphs(
+            self.network,
+            self.learner,
+            self.machine,
+            read.job,
+            tokenizer.pad,
+            lambda: self._dummy(plan.share, min(width, self._length), rng_for(0, SHARE)),
+        ) or GradientAccumulator(self.network, self.learner, self.machine)
 
     @property
     def has_long_inputs(self) -> bool:
@@ -237,8 +245,9 @@ class _Bench:
             shape = (*batch.tokens.shape, len(probe.heights), self.network.spec.hidden_size)
             batch = batch._replace(tokens=torch.zeros(shape))
         began = time.perf_counter()
+        counts = self.learner.counts(batch)
         for part in batch.parts(self.settings.micro_batch_size):
-            self._gradients.add(part, batch)
+            self._gradients.add(part, counts)
         self._optimiser.step()
         self._optimiser.zero_grad(set_to_none=True)
         if self.machine.device.type == "cuda":

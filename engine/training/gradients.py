@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.models.fast.dropout import dropout_seed
 from engine.models.network import Network
-from engine.tasks.learner import Batch, Learner, total
+from engine.tasks.learner import Batch, Counts, Learner, total
 from engine.training.devices import Machine
 from engine.training.ranks import balanced
 from engine.training.sharding import is_sharded
@@ -32,23 +32,24 @@ class GradientAccumulator:
     machine: Machine
 
     def add(
-        self, part: Batch, batch: Batch, weight: float = 1.0, scale: float = 1.0
+        self, part: Batch, counts: Counts, weight: float = 1.0, scale: float = 1.0
     ) -> dict[str, Tensor]:
         """Add the gradients of a part of a batch; returns what it adds to the loss, by term.
 
         The terms are float64 and stay on the device, so that nothing waits for it here.
 
         Args:
-            part: some examples of `batch`, whose loss is a mean over all of it.
+            part: some examples of a batch.
+            counts: of the whole batch; the loss is a mean over all of it.
             weight: what the loss is multiplied by.
             scale: by what the gradients are multiplied besides; see loss_scaling.py.
         """
         if self._gains_by_two_threads(part):
-            return self._add_halves(part, batch, weight, scale)
-        return self._add(part, batch, weight, scale)
+            return self._add_halves(part, counts, weight, scale)
+        return self._add(part, counts, weight, scale)
 
     def _add_halves(
-        self, part: Batch, batch: Batch, weight: float, scale: float
+        self, part: Batch, counts: Counts, weight: float, scale: float
     ) -> dict[str, Tensor]:
         halves = [part.taken(numbers) for numbers in balanced(part.lengths, 2)]
         seeds = torch.randint(2**62, (2,)).tolist()
@@ -56,7 +57,7 @@ class GradientAccumulator:
         def one(half: Batch, seed: int) -> dict[str, Tensor]:
             torch.set_num_threads(max(1, self.machine.threads // 2))  # of this thread
             with dropout_seed(seed):
-                return self._add(half, batch, weight, scale)
+                return self._add(half, counts, weight, scale)
 
         try:
             # autograd adds to a gradient under a lock, and a + b is b + a, whoever comes first
@@ -80,10 +81,10 @@ class GradientAccumulator:
         times = 1 if self.machine.precision_name == "fp32" else IN_SHORT_NUMBERS
         return work >= times * WORTH_TWO_THREADS
 
-    def _add(self, part: Batch, batch: Batch, weight: float, scale: float) -> dict[str, Tensor]:
+    def _add(self, part: Batch, counts: Counts, weight: float, scale: float) -> dict[str, Tensor]:
         with self.machine.precision():
             terms = self.network(
-                self.learner.losses, part.planned(self.network).to(self.machine.device), batch
+                self.learner.losses, part.planned(self.network).to(self.machine.device), counts
             )
             loss = total(terms) * (weight * scale)
         loss.backward()

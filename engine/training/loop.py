@@ -59,8 +59,9 @@ def train(
 def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
     """Take the steps that remain; `saved_step` is that of the last checkpoint, -1 without one."""
     progress, speed = run.progress, Speed()
-    on_processor = run.machine.device.type == "cpu"
-    coming = batches(run.setup.data, progress.step, None if on_processor else run.network)
+    ahead = run.machine.device.type != "cpu"
+    plans_for = run.network if ahead and run.graphs is None else None
+    coming = batches(run.setup.data, progress.step, ahead, plans_for)
     while not run.is_over:
         if stop_agreed(run):
             if saved_step != progress.step:

@@ -28,6 +28,10 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
             if run.ranks.shards:
                 raise _cannot_retry_alone(error) from error
             run.network.zero_grad(set_to_none=True)
+            if run.graphs is not None and is_out_of_memory(error):
+                run.graphs = None  # which keep the memory of every shape
+                run.context.note(_without_graphs(run.progress), exact=False)
+                continue
             size = sum(part.size for part, _ in shares)
             run.progress.micro_batch_size = _half(error, min(run.micro_batch_size or size, size))
             run.context.note(out_of_memory_note(run.progress), exact=False)
@@ -43,6 +47,12 @@ def out_of_memory_note(progress: TrainingProgress) -> str:
     )
 
 
+def _without_graphs(progress: TrainingProgress) -> str:
+    return phrase(
+        "Out of memory at step {step}: continuing without CUDA graphs.", step=progress.step + 1
+    )
+
+
 def _seed_dropout(run: TrainingRun) -> None:
     """Dropout follows from the seed, the step and the rank, however often a step is tried."""
     ranks = run.ranks
@@ -55,10 +65,15 @@ def _accumulate(
     run: TrainingRun, shares: list[tuple[Batch, float]], batch: Batch, scale: float
 ) -> dict[str, Tensor]:
     """`shares` as `Ranks.parts` has them."""
-    accumulator = GradientAccumulator(run.network, run.setup.data.learner, run.machine)
+    learner, graphs = run.setup.data.learner, run.graphs
+    accumulator = GradientAccumulator(run.network, learner, run.machine)
+    counts = learner.counts(batch)
     losses: dict[str, Tensor] = {}
     for part, weight in shares:
-        terms = accumulator.add(part, batch, weight, scale)
+        if graphs is None:
+            terms = accumulator.add(part, counts, weight, scale)
+        else:
+            terms = graphs.add(part, counts, scale)  # alone, each part counts as it is
         for name, term in terms.items():
             losses[name] = losses[name] + term if name in losses else term
     return losses

@@ -78,11 +78,12 @@ def _causes(run: TrainingRun, step: FailedStep) -> list[int]:
     """Which examples alone give a loss or a gradient that is not finite; without dropout."""
     network, machine, found = run.network, run.machine, []
     network.eval()
+    counts = run.setup.data.learner.counts(step.batch)
     for number, one in zip(step.chosen, step.batch.parts(1), strict=True):
         network.zero_grad(set_to_none=True)
         with machine.precision():
             losses = run.setup.data.learner.losses
-            loss = total(network(losses, one.to(machine.device), step.batch))
+            loss = total(network(losses, one.to(machine.device), counts))
         loss.backward()
         if not (math.isfinite(float(loss.detach())) and math.isfinite(gradient_norm(network))):
             found.append(int(number))

@@ -23,23 +23,23 @@ class StepInput(NamedTuple):
 
 
 def batches(
-    data: TrainingData, first: int, prefetch_for: Network | None = None
+    data: TrainingData, first: int, ahead: bool = False, plans_for: Network | None = None
 ) -> Iterator[StepInput]:
     """What each step from `first` on is given.
 
-    With `prefetch_for`, threads make the next batches meanwhile, and the plans with which that
-    network goes through them without padding. That pays where the steps run on a device of their
-    own; on processors the threads would only take their time.
+    With `ahead`, threads make the next batches meanwhile, and the plans with which the network
+    `plans_for` goes through them without padding. That pays where the steps run on a device of
+    their own; on processors the threads would only take their time.
     """
 
     def one(step: int, examples: Examples, numbers: np.ndarray) -> StepInput:
         batch = examples.read(data.batch_of(step, examples, numbers), numbers)
-        if prefetch_for is not None:
-            batch = batch.planned(prefetch_for)
+        if plans_for is not None:
+            batch = batch.planned(plans_for)
         return StepInput(examples, numbers, batch)
 
     steps = range(first, data.steps)
-    if prefetch_for is None:
+    if not ahead:
         for step in steps:
             yield one(step, *data.examples_at(step))
         return

@@ -14,6 +14,7 @@ from engine.training.attention_way import choose_attention
 from engine.training.auto_precision import choose_precision
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext
+from engine.training.cuda_graphs import CudaGraphs, choose_graphs, graphs_state
 from engine.training.devices import Machine
 from engine.training.environment import differences, environment, threads_to_keep, weights_sha256
 from engine.training.features import attach_features
@@ -39,13 +40,15 @@ def start(
     setup.network.encoder.token_multiple = machine.token_multiple
     attention = choose_attention(setup.network.encoder, machine, before.get("attention", ""))
     initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
-    now = environment(machine, setup.data, attention, initial, ranks.description)
+    graphs = _graphs(context.job, setup, machine, before)
+    state = graphs_state(graphs, machine)
+    now = environment(machine, setup.data, attention, initial, ranks.description, state)
     ranks.shard(setup.network)
     if ranks.world == 1:
         setup.network.keep_token_gradient()
     optimiser = adamw(setup.network, context.job.training)
     average = WeightAverage(setup.network, context.job.training.ema_decay)
-    run = TrainingRun(context, setup, machine, ranks, optimiser, average, progress)
+    run = TrainingRun(context, setup, machine, ranks, optimiser, average, progress, graphs)
     changed = differences(before, now)
     if resume is not None:
         _resume(run, resume, changed)
@@ -66,6 +69,21 @@ def _machine(
     for remark in machine.remarks(hardware):
         context.note(remark)
     return machine
+
+
+def _graphs(
+    job: JobSpec, setup: TrainingSetup, machine: Machine, before: dict[str, str]
+) -> CudaGraphs | None:
+    data = setup.data
+    return choose_graphs(
+        setup.network.train(),
+        data.learner,
+        machine,
+        job,
+        data.tokenizer.pad,
+        lambda: data.batch(0),
+        before.get("CUDA graphs", ""),
+    )
 
 
 def _set_up(

@@ -8,6 +8,7 @@ from engine.models.network import Network
 from engine.spec.job import JobSpec
 from engine.spec.training import TrainingSpec
 from engine.training.context import RunContext
+from engine.training.cuda_graphs import CudaGraphs
 from engine.training.devices import Machine
 from engine.training.progress import TrainingProgress
 from engine.training.ranks import Ranks
@@ -26,6 +27,7 @@ class TrainingRun:
     optimiser: torch.optim.Optimizer
     average: WeightAverage
     progress: TrainingProgress
+    graphs: CudaGraphs | None = None  # by which its passes go
 
     @property
     def job(self) -> JobSpec:

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.messages.events import Prepared
+from engine.models.fast.unpadded import Unpadded
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.precision import AttentionTimes
@@ -138,7 +139,7 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
 def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention_way, "COUNTED", 1)
     refuse = RuntimeError("no kernel for heads of this size")
-    monkeypatch.setattr(attention_way.Unpadded, "gathered", refused(refuse))
+    monkeypatch.setattr(Unpadded, "gathered", refused(refuse))
     encoder = Network(FAMILIES["roberta"], Heads(outputs=2)).encoder
     found = attention_times(encoder, replace(MACHINE, device=device()))
     assert found.seconds["nested"] == 0 < found.seconds["rectangles"]
@@ -146,7 +147,7 @@ def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch: pytest.MonkeyPa
 
 
 def refused(error: RuntimeError):  # type: ignore[no-untyped-def]
-    gathered = attention_way.Unpadded.gathered
+    gathered = Unpadded.gathered
 
     def one(self, *given):  # type: ignore[no-untyped-def]
         if self.spans is not None:

@@ -115,7 +115,7 @@ def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
 
 def leaves_out(encoder: Encoder, attention_mask: Tensor | None) -> bool:
     """Whether padding is left out. Alone and without gradients a sentence is quicker as it is."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or encoder.computes_padding:
         return False
     return encoder.training or attention_mask is not None
 

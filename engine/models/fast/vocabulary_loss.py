@@ -14,24 +14,25 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 ROWS = 256  # at a time
+NONE = -100  # a target that there is not, as torch has it
 MULTIPLE = 64  # of rows, in short numbers on a processor
 
 
 def cross_entropy(
-    rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor, count: float
+    rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor, count: float | Tensor
 ) -> Tensor:
     """The cross-entropy of `rows @ decoderᵀ + bias`, summed and divided by `count`: float32 scalar.
 
     Args:
         rows: float [N, D]. Under autocast products are made in its type, as by `F.linear`.
         decoder: float [V, D]; bias: float [V].
-        targets: int64 [N].
+        targets: int64 [N]; on a GPU some may be `NONE`, whose rows count for nothing.
     """
     device = rows.device.type
     if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16:
-        return _by_torch(rows, decoder, bias, targets) / (count or 1)
+        return _by_torch(rows, decoder, bias, targets) / count
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
-    found: Tensor = _Shared.apply(rows, decoder, bias, targets, 1 / (count or 1), dtype)  # type: ignore[no-untyped-call]
+    found: Tensor = _Shared.apply(rows, decoder, bias, targets, 1 / count, dtype)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -64,7 +65,7 @@ class _Shared(torch.autograd.Function):
         decoder: Tensor,
         bias: Tensor,
         targets: Tensor,
-        share: float,
+        share: float | Tensor,
         dtype: torch.dtype,
     ) -> Tensor:
         with torch.autocast(rows.device.type, enabled=False):
@@ -106,10 +107,15 @@ class _Shared(torch.autograd.Function):
 
 def _with_gradient(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """The summed loss of logits float32 [n, V], and its gradient, in the room of the logits."""
+    there = None if logits.device.type == "cpu" else targets >= 0  # a processor has no others
+    targets = targets if there is None else targets.clamp(min=0)
     wanted = logits.gather(1, targets[:, None])[:, 0]
     highest = logits.amax(1)
     shares = torch.softmax(logits, 1)
     # the highest share is never too small for its logarithm: it is 1 / V at least
     log_sums = highest - shares.amax(1).log()
     shares.scatter_add_(1, targets[:, None], shares.new_full((len(targets), 1), -1))
-    return (log_sums - wanted).sum(), shares
+    losses = log_sums - wanted
+    if there is not None:
+        losses, shares = losses * there, shares.mul_(there[:, None])
+    return losses.sum(), shares

@@ -131,7 +131,8 @@ def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(
         ready.network.zero_grad()
         value = 0.0
         for part in parts:
-            loss = total(ready.learner.losses(ready.network, part, ready.batch))
+            counts = ready.learner.counts(ready.batch)
+            loss = total(ready.learner.losses(ready.network, part, counts))
             loss.backward()
             value += float(loss.detach())
         return value, [p.grad.clone() for p in ready.network.parameters() if p.grad is not None]

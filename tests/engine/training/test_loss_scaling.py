@@ -211,6 +211,6 @@ def test_a_batch_without_words_to_guess_still_gives_gradients() -> None:
 
     decoder, bias = torch.randn(20, 8, requires_grad=True), torch.zeros(20, requires_grad=True)
     with torch.autocast("cpu", torch.float16):
-        loss = cross_entropy(torch.empty(0, 8), decoder, bias, torch.empty(0).long(), 0)
+        loss = cross_entropy(torch.empty(0, 8), decoder, bias, torch.empty(0).long(), 1)
     loss.backward()
     assert loss == 0 and not decoder.grad.any() and not bias.grad.any()  # type: ignore[union-attr]

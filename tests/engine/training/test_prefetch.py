@@ -17,7 +17,9 @@ def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
     job = small.pretraining(tmp_path)
     setup = set_up(RunContext(job, small.new_run(tmp_path / "run", job)))
     data = setup.data
-    plain, early = (list(batches(data, 3, network)) for network in (None, setup.network))
+    plain, early = (
+        list(batches(data, 3, network is not None, network)) for network in (None, setup.network)
+    )
     assert len(plain) == len(early) == data.steps - 3
     for one, other in zip(plain, early, strict=True):
         assert one.examples is other.examples
@@ -32,9 +34,11 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.M
     plain, early = (small.new_run(tmp_path / name, job) for name in ("plain", "early"))
     assert work(plain.path) == 0
     setup = set_up(RunContext(job, small.new_run(tmp_path / "other", job)))
-    network, steps = setup.network, list(batches(setup.data, 0, None))
+    network, steps = setup.network, list(batches(setup.data, 0))
     tokens = [int(step.examples.lengths[step.numbers].sum()) for step in steps]
-    monkeypatch.setattr(loop, "batches", lambda data, first, _: batches(data, first, network))
+    monkeypatch.setattr(
+        loop, "batches", lambda data, first, *_: batches(data, first, True, network)
+    )
     stopped = False
 
     def stop_once(event: object) -> None:

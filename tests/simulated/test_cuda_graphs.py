@@ -1,0 +1,264 @@
+"""Passes that are captured and replayed: the numbers of the processor for every task and family, by
+a stand-in for the graphs of a GPU, which goes through the captured passes again."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.messages.events import Noted, Prepared
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.tasks.learner import Batch
+from engine.training import cuda_graphs, estimate, loop
+from engine.training.cuda_graphs import Captured, Terms, rounded, size_of
+from tests.engine.models.family_folders import OWN_NETWORKS
+from tests.engine.training import small
+from tests.engine.training.test_families import from_family
+from tests.engine.training.test_loop import final, metrics
+from tests.engine.training.test_loss_scaling import halves
+from tests.engine.training.test_ranks import adapted
+from tests.often import tries
+from tests.simulated.device import device, parameters_keep_their_identity
+from tests.simulated.test_training import CLOSE, FEW, NEAR, RANKS, Train, on_device
+from tests.tasks.test_table import JOBS
+
+__all__ = ["on_device"]
+WAYS: dict[str, dict[str, object]] = {
+    "averaged weights": {"ema_decay": 0.9},
+    "frozen layers": {"frozen_layers": 1},
+    "parts of batches": {"micro_batch_size": 3},
+    "rates by layer": {"layer_lr_decay": 0.8},
+}
+made = list[int]()  # how often passes were captured; one entry each, of how often it was replayed
+
+
+@pytest.fixture(autouse=True)
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    made.clear()
+    monkeypatch.setattr(cuda_graphs, "USED_ON", ("sim",))
+    monkeypatch.setattr(cuda_graphs, "new_pool", lambda: None)
+    monkeypatch.setattr(cuda_graphs, "captured", captured)
+
+
+def captured(passes: Callable[[], Terms], pool: Any) -> Captured:
+    passes()  # in which libraries take their memory
+    terms = passes()
+    number = len(made)
+    made.append(0)
+
+    def replay() -> None:
+        made[number] += 1
+        for name, term in passes().items():
+            terms[name].copy_(term)
+
+    return replay, terms
+
+
+def with_graphs(job: JobSpec, wanted: str = "on") -> JobSpec:
+    hardware = job.hardware.model_copy(update={"cuda_graphs": wanted})
+    return job.model_copy(update={"hardware": hardware})
+
+
+def check(job: JobSpec, folder: Path, on_device: Train, near: float = CLOSE) -> RunFolder:
+    """Both draw the same curves, and the host waits for nothing but the loss and the norm."""
+    ours, theirs = (small.new_run(folder / n, with_graphs(job)) for n in ("processor", "device"))
+    loop.train(job, ours, ours.append)
+    steps = on_device(theirs)
+    parts = -(-job.training.batch_size // (job.training.micro_batch_size or 10_000))
+    assert sum(made) == parts * len(steps) == parts * job.training.steps
+    expected, found = metrics(ours), metrics(theirs)
+    assert found.keys() == expected.keys()
+    for curve, value in expected.items():
+        if not curve[0].endswith(RANKS):
+            assert found[curve] == pytest.approx(value, abs=near), curve
+    terms = sum(1 for name, step in expected if name.startswith("loss") and step == 1)
+    assert dict(steps[-1].waits) == {"_local_scalar_dense": 1 + max(1, terms - 1)}
+    assert steps[-1].to_device == parts and not steps[-1].to_host
+    return theirs
+
+
+@pytest.mark.parametrize("kind", JOBS)
+def test_every_task_is_learned_as_on_the_processor(
+    kind: str, on_device: Train, tmp_path: Path
+) -> None:
+    check(JOBS[kind](tmp_path, **FEW), tmp_path, on_device)
+
+
+@pytest.mark.parametrize("family", OWN_NETWORKS)
+def test_every_family_is(family: str, on_device: Train, tmp_path: Path) -> None:
+    check(from_family(family, small.classifying(tmp_path), tmp_path, **FEW), tmp_path, on_device)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_is(way: str, on_device: Train, tmp_path: Path) -> None:
+    check(small.classifying(tmp_path, **FEW | WAYS[way]), tmp_path, on_device)
+
+
+def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
+    check(adapted(tmp_path, **FEW), tmp_path, on_device)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("kind", ["text_classification", "pretraining"])
+def test_short_numbers_are(kind: str, precision: Any, on_device: Train, tmp_path: Path) -> None:
+    job = halves(JOBS[kind](tmp_path, **FEW), precision)
+    whole, short = (
+        small.new_run(tmp_path / name, with_graphs(job, wanted))
+        for name, wanted in (("eager", "off"), ("graphs", "on"))
+    )
+    on_device(whole)
+    on_device(short)
+    expected, found = metrics(whole), metrics(short)
+    losses = [curve for curve in expected if "loss" in curve[0]]
+    assert losses and sum(made) == job.training.steps
+    for curve in losses:
+        assert found[curve] == pytest.approx(expected[curve], abs=NEAR[precision]), curve
+
+
+def test_a_run_that_is_stopped_and_resumed_changes_nothing_with_dropout(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A graph that is captured at another step draws nothing from the random state of that step."""
+    job = with_graphs(small.classifying(tmp_path, **FEW | {"steps": 6, "dropout": 0.1}))
+    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+    on_device(calm)
+    monkeypatch.setattr(loop, "stop_agreed", lambda run: run.progress.step == 3)
+    on_device(stopped)
+    monkeypatch.setattr(loop, "stop_agreed", lambda run: False)
+    on_device(stopped)
+    assert final(stopped) == final(calm) and metrics(stopped) == metrics(calm)
+
+
+def test_a_shape_is_captured_once(on_device: Train, tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, **FEW | {"steps": 12, "epochs": 6})
+    run = check(job, tmp_path, on_device)
+    assert len(made) < 12 and max(made) > 1
+    (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
+    assert prepared.environment["CUDA graphs"] == "on"
+
+
+def test_few_graphs_are_kept(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 1)
+    widths = set[int]()
+    monkeypatch.setattr(cuda_graphs, "size_of", lambda number: widths.add(number) or number)
+    job = small.tagging(tmp_path, **FEW | {"steps": 12, "epochs": 6})
+    check(job, tmp_path, on_device)
+    assert len(made) > len(widths) > 1
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_automatic_takes_what_is_measured_to_be_faster(
+    faster: bool, on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda_graphs, "CLEARLY", 0.0 if faster else 1e9)
+    job = with_graphs(small.classifying(tmp_path, **FEW), "auto")
+    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
+    loop.train(job, calm, calm.append)
+    steps = on_device(run)
+    measured = cuda_graphs.WARM + cuda_graphs.COUNTED
+    assert sum(made) == measured + (len(steps) if faster else 0)
+    for curve, value in metrics(calm).items():  # what was measured has left no trace
+        assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
+    (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
+    assert prepared.environment["CUDA graphs"] == ("on" if faster else "off")
+
+
+def test_passes_that_cannot_be_captured_are_launched_as_before(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> Captured:
+        raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(cuda_graphs, "captured", refused)
+    job = with_graphs(small.classifying(tmp_path, **FEW), "auto")
+    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
+    loop.train(job, calm, calm.append)
+    on_device(run)
+    for curve, value in metrics(calm).items():
+        assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
+
+
+def test_an_error_that_is_none_of_capturing_is_not_passed_over(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Captured:
+        raise RuntimeError("the network is wrong")
+
+    monkeypatch.setattr(cuda_graphs, "captured", broken)
+    run = small.new_run(tmp_path / "run", with_graphs(small.classifying(tmp_path, **FEW), "auto"))
+    with pytest.raises(RuntimeError, match="the network is wrong"):
+        on_device(run)
+
+
+def test_where_memory_is_short_a_run_goes_on_without_graphs(
+    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Captured:
+        raise torch.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr(cuda_graphs, "captured", full)
+    job = with_graphs(small.classifying(tmp_path, **FEW))
+    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
+    loop.train(job, calm, calm.append)
+    on_device(run)
+    for curve, value in metrics(calm).items():
+        assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
+    notes = [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
+    assert sum("continuing without CUDA graphs" in note for note in notes) == 1
+
+
+@pytest.mark.parametrize("more", [{"gradient_checkpointing": True}])
+def test_what_cannot_be_captured_is_not_tried(
+    more: dict[str, object], on_device: Train, tmp_path: Path
+) -> None:
+    run = small.new_run(tmp_path / "run", with_graphs(small.classifying(tmp_path, **FEW | more)))
+    on_device(run)
+    assert not made
+
+
+@given(st.integers(1, 100_000))
+@tries(200)
+def test_at_most_a_quarter_is_added_to_a_size(number: int) -> None:
+    assert number <= size_of(number) and size_of(number) % 8 == 0
+    assert size_of(number) < max(number + 8, 1.25 * number + 1)
+    assert size_of(size_of(number)) == size_of(number)
+
+
+def test_sizes_are_few() -> None:
+    assert len({size_of(number) for number in range(1, 513)}) == 20
+    assert len({size_of(number) for number in range(1, 20_000)}) < 45
+
+
+def test_what_is_added_to_a_batch_counts_for_nothing() -> None:
+    tokens = torch.arange(3 * 72).view(3, 72)
+    positions, targets = torch.tensor([1, 73, 215]), torch.tensor([7, 8, 9])
+    given = Batch(tokens, torch.zeros_like(tokens), None, targets, positions)
+    found = rounded(given, 1, 512, -100)
+    assert found.tokens.shape == (3, 80) and found.attention_mask is not None
+    assert found.attention_mask.sum() == 3 * 72
+    assert found.positions is not None and found.positions.tolist() == [1, 81, 231, 0, 0, 0, 0, 0]
+    assert found.targets.tolist() == [7, 8, 9, *[-100] * 5]
+    flat, before = found.tokens.flatten(), tokens.flatten()
+    assert torch.equal(flat[found.positions[:3]], before[positions])
+    assert (found.tokens[:, 72:] == 1).all()
+    assert rounded(given, 1, 74, -100).tokens.shape == (3, 74)
+
+
+def test_time_and_memory_of_a_job_are_measured_with_graphs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose = estimate.choose
+    monkeypatch.setattr(
+        estimate, "choose", lambda *a, **n: replace(choose(*a, **n), device=device())
+    )
+    with parameters_keep_their_identity():
+        found = estimate.estimate(with_graphs(small.classifying(tmp_path, **FEW)), lambda _: None)
+    assert sum(made) > 2 and found.seconds > 0
