@@ -15,10 +15,10 @@ import torch
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
-from engine.explore.over_texts import Arrays, Kept, batches, over_texts, together
+from engine.explore.over_texts import Arrays, Kept, batches, joined, over_texts, together
 from engine.explore.text_scores import by_task, learner_of_rows
 from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
-from engine.messages.question import Answer
+from engine.messages.question import Answer, Working
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.serving.serving import Serving
@@ -28,6 +28,7 @@ from engine.tasks.inputs import Inputs, stacked, typed
 MAX_TSNE = 1_000  # texts that it places itself
 MAX_EXACT = 300  # texts of which all pairs count; of more the far ones are summed up (Barnes-Hut)
 MAX_MEASURED = 1_000  # texts that silhouettes and neighbours are of
+MORE = 1.25  # times as many texts are known: then there is a new map of them
 NEIGHBOURS = 10  # of the accuracy
 BESIDE = 5  # neighbours between which a text stands that t-SNE did not place
 SHUFFLES, SEED = 5, 7
@@ -37,7 +38,7 @@ MIN_PERPLEXITY, PERPLEXITY = 2.0, 30.0
 def place(
     serving: Serving, question: PlaceTexts, scratch: Path, tell: Callable[[Answer], object]
 ) -> TextsPlaced:
-    """The last answer; `tell` hears of a PCA of the texts before.
+    """The last answer; `tell` hears of a PCA of the texts before, and how far it is between.
 
     Raises StudioError where there are fewer than three texts, or no pooler.
     """
@@ -52,7 +53,8 @@ def place(
             phrase("This model has no pooler."), phrase("Choose the mean of the tokens, or [CLS].")
         )
     labels = labels_of(rows)
-    known: list[Arrays] = []
+    known: list[Arrays] = []  # the vectors that are asked for, and what is said of their texts
+    mapped = 0  # texts of the last map
 
     def compute(start: int, stop: int) -> Arrays:
         return vectors_of(serving, rows.take(range(start, stop)))
@@ -61,7 +63,7 @@ def place(
         is_whole = done == len(rows)
         named = zip(arrays["label"].tolist(), labels, strict=False)
         names = [of_model or typed for of_model, typed in named]
-        vectors = at_height(arrays, question.pooling, question.height)
+        vectors = arrays["vectors"]
         placed: np.ndarray | None = None
         if question.method == "tsne" and is_whole:
             points, placed = tsne(vectors)
@@ -81,20 +83,30 @@ def place(
             placed=None if placed is None else tuple(placed.tolist()),
             labels=tuple(names),
             predictions=tuple(arrays["prediction"].tolist()),
-            heights=arrays["mean"].shape[1],
+            heights=checkpoint.spec.layers + 1,
         )
         return found if not is_whole else found.model_copy(update=_apart(arrays, names, question))
 
+    def asked(arrays: Arrays) -> Arrays:
+        vectors = at_height(arrays, question.pooling, question.height)
+        return {"vectors": vectors, "label": arrays["label"], "prediction": arrays["prediction"]}
+
     def on_part(arrays: Arrays, first: int, done: int) -> None:
+        nonlocal mapped
         if not first:
             known.clear()
-        known.append(arrays)
-        if 3 <= done < len(rows):
-            tell(answer({n: np.concatenate([k[n] for k in known]) for n in arrays}, done))
+        known.append(asked(arrays))
+        if done < 3 or done == len(rows):
+            return
+        if done < MORE * mapped:  # a map places all texts so far: none is made for a few more
+            tell(Working(to=question.number, stage="", done=done, total=len(rows)))
+            return
+        mapped = done
+        tell(answer(joined(known), done))
 
     step = together(typed_pairs(rows))
     arrays = over_texts(Kept(question), len(rows), compute, on_part, step)
-    return answer(arrays, len(rows))
+    return answer(arrays | asked(arrays), len(rows))
 
 
 def labels_of(rows: Rows) -> list[str]:

@@ -123,6 +123,24 @@ def test_another_height_or_method_is_answered_from_what_is_kept(
     assert moved.placed == tuple(range(len(TEXTS))) and moved.explained is None
 
 
+def test_while_texts_are_encoded_maps_are_told_of_clearly_more_and_progress_between(
+    classifier, tmp_path, monkeypatch
+) -> None:
+    """A map of all texts so far, each time some more are known, took as long as their vectors."""
+    monkeypatch.setattr(work, "TELL_SECONDS", 0)
+    monkeypatch.setattr(work, "SHORT", 0)
+    monkeypatch.setattr(text_map, "together", lambda pairs: 1)
+    told: list = []
+    last = place(Serving(load(classifier)), asked(classifier), tmp_path, told.append)
+    assert [answer.done for answer in told] == [3, 4, 5, 6, 7] and last.done == len(TEXTS)
+    assert [answer.kind for answer in told] == [last.kind] * 3 + ["working"] + [last.kind]
+    of_five = np.load(told[2].file)
+    few = asked(classifier)
+    few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": tuple(range(5))})})
+    expected = place(Serving(load(classifier)), few, tmp_path, told.append)
+    assert of_five == pytest.approx(np.load(expected.file), abs=1e-5)
+
+
 def test_what_tsne_did_not_place_stands_between_its_neighbours(monkeypatch) -> None:
     monkeypatch.setattr(text_map, "MAX_TSNE", 12)
     x = np.random.default_rng(5).normal(size=(15, 4))
