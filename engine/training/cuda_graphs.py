@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from engine.errors import is_out_of_memory
 from engine.models.encoder import Encoder
 from engine.models.network import Network
+from engine.phrases import phrase
 from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.sending import sent_together
@@ -73,7 +74,7 @@ class CudaGraphs:
 
         Raises RuntimeError where the passes cannot be captured.
         """
-        given = rounded(part, self._pad, self._network.spec.max_positions, self._learner.no_target)
+        given = self.rounded(part)
         values = torch.tensor([scale, *counts.values()], dtype=torch.float32)
         shape = (*(tensor.shape for tensor in given.tensors), *counts)
         if shape in self._graphs:
@@ -86,6 +87,11 @@ class CudaGraphs:
         self._attach_gradients()
         graph.replay()
         return {name: term.clone() for name, term in graph.terms.items()}
+
+    def rounded(self, batch: Batch) -> Batch:
+        """The batch as it is computed; see `rounded`."""
+        longest = self._network.spec.max_positions
+        return rounded(batch, self._pad, longest, self._learner.no_target)
 
     def _graph(self, given: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
         network, device = self._network, self._machine.device
@@ -172,6 +178,7 @@ def choose_graphs(
     pad: int,
     batch: Callable[[], Batch],
     before: str = "",
+    note: Callable[[str], object] = lambda sentence: None,
 ) -> CudaGraphs | None:
     """The graphs of a run, where they are possible and wanted, or measured to be faster.
 
@@ -179,16 +186,26 @@ def choose_graphs(
         network: on the device, in training.
         batch: makes that of the first step, on the host.
         before: “on” or “off”, as a run that resumes had it; it is kept.
+        note: is told what was measured, or why what is asked for is not done.
     """
     wanted = before or job.hardware.cuda_graphs
-    if wanted == "off" or not possible(network, machine, job):
+    if wanted == "off":
+        return None
+    if not possible(network, machine, job):
+        if job.hardware.cuda_graphs == "on":
+            note(
+                phrase(
+                    "No CUDA graphs: they need an NVIDIA GPU and a single process, without "
+                    "gradient checkpointing and without a probe."
+                )
+            )
         return None
     graphs = CudaGraphs(network, learner, machine, pad)
     if wanted == "on":
         return graphs
     part = batch().parts(job.training.micro_batch_size)[0]
     plain = GradientAccumulator(network, learner, machine)
-    return graphs if _are_faster(graphs, plain, part) else None
+    return graphs if _are_faster(graphs, plain, part, note) else None
 
 
 def possible(network: Network, machine: Machine, job: JobSpec) -> bool:
@@ -208,19 +225,33 @@ def graphs_state(graphs: CudaGraphs | None, machine: Machine) -> str:
     return "off" if graphs is None else "on"
 
 
-def _are_faster(graphs: CudaGraphs, plain: GradientAccumulator, batch: Batch) -> bool:
+def _are_faster(
+    graphs: CudaGraphs, plain: GradientAccumulator, batch: Batch, note: Callable[[str], object]
+) -> bool:
     """Whether a batch clearly takes less time so; no where its passes cannot be captured."""
     network, counts = plain.network, plain.learner.counts(batch)
     planned = batch.planned(network)  # as threads do while a run goes on
+    padding = 1 - batch.token_count / graphs.rounded(batch).segments.numel()
     try:
         seconds = _seconds(lambda: graphs.add(batch, counts), network)
     except RuntimeError as error:
         if not is_out_of_memory(error) and not _is_refused(error):
             raise
+        note(phrase("No CUDA graphs: this network or GPU does not allow capturing."))
         return False
     finally:
         network.zero_grad(set_to_none=True)
-    return _seconds(lambda: plain.add(planned, counts), network) > CLEARLY * seconds
+    without = _seconds(lambda: plain.add(planned, counts), network)
+    note(
+        phrase(
+            "Forward and backward pass of a batch: {seconds:.1f} ms with CUDA graphs ({padding:.0f}"
+            " % of the tokens are padding), {without:.1f} ms without.",
+            seconds=1000 * seconds,
+            padding=100 * padding,
+            without=1000 * without,
+        )
+    )
+    return without > CLEARLY * seconds
 
 
 def _is_refused(error: RuntimeError) -> bool:

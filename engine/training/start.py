@@ -40,7 +40,7 @@ def start(
     setup.network.encoder.token_multiple = machine.token_multiple
     attention = choose_attention(setup.network.encoder, machine, before.get("attention", ""))
     initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
-    graphs = _graphs(context.job, setup, machine, before)
+    graphs = _graphs(context, setup, machine, before)
     state = graphs_state(graphs, machine)
     now = environment(machine, setup.data, attention, initial, ranks.description, state)
     ranks.shard(setup.network)
@@ -72,17 +72,18 @@ def _machine(
 
 
 def _graphs(
-    job: JobSpec, setup: TrainingSetup, machine: Machine, before: dict[str, str]
+    context: RunContext, setup: TrainingSetup, machine: Machine, before: dict[str, str]
 ) -> CudaGraphs | None:
     data = setup.data
     return choose_graphs(
         setup.network.train(),
         data.learner,
         machine,
-        job,
+        context.job,
         data.tokenizer.pad,
         lambda: data.batch(0),
         before.get("CUDA graphs", ""),
+        context.note,
     )
 
 

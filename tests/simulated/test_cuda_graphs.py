@@ -1,6 +1,7 @@
 """Passes that are captured and replayed: the numbers of the processor for every task and family, by
 a stand-in for the graphs of a GPU, which goes through the captured passes again."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,10 @@ def captured(passes: Callable[[], Terms], pool: Any) -> Captured:
 def with_graphs(job: JobSpec, wanted: str = "on") -> JobSpec:
     hardware = job.hardware.model_copy(update={"cuda_graphs": wanted})
     return job.model_copy(update={"hardware": hardware})
+
+
+def notes(run: RunFolder) -> list[str]:
+    return [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
 
 
 def check(job: JobSpec, folder: Path, on_device: Train, near: float = CLOSE) -> RunFolder:
@@ -169,6 +174,12 @@ def test_automatic_takes_what_is_measured_to_be_faster(
         assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
     (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
     assert prepared.environment["CUDA graphs"] == ("on" if faster else "off")
+    (said,) = notes(run)
+    assert re.fullmatch(
+        r"Forward and backward pass of a batch: [\d.]+ ms with CUDA graphs \(\d\d? % of the "
+        r"tokens are padding\), [\d.]+ ms without\.",
+        said,
+    )
 
 
 def test_passes_that_cannot_be_captured_are_launched_as_before(
@@ -184,6 +195,7 @@ def test_passes_that_cannot_be_captured_are_launched_as_before(
     on_device(run)
     for curve, value in metrics(calm).items():
         assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
+    assert notes(run) == ["No CUDA graphs: this network or GPU does not allow capturing."]
 
 
 def test_an_error_that_is_none_of_capturing_is_not_passed_over(
@@ -211,17 +223,19 @@ def test_where_memory_is_short_a_run_goes_on_without_graphs(
     on_device(run)
     for curve, value in metrics(calm).items():
         assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
-    notes = [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
-    assert sum("continuing without CUDA graphs" in note for note in notes) == 1
+    assert sum("continuing without CUDA graphs" in note for note in notes(run)) == 1
 
 
-@pytest.mark.parametrize("more", [{"gradient_checkpointing": True}])
-def test_what_cannot_be_captured_is_not_tried(
-    more: dict[str, object], on_device: Train, tmp_path: Path
-) -> None:
-    run = small.new_run(tmp_path / "run", with_graphs(small.classifying(tmp_path, **FEW | more)))
-    on_device(run)
-    assert not made
+def test_what_cannot_be_captured_is_not_tried_and_said(on_device: Train, tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, **FEW | {"gradient_checkpointing": True})
+    asked, left = (
+        small.new_run(tmp_path / wanted, with_graphs(job, wanted)) for wanted in ("on", "auto")
+    )
+    for run in (asked, left):
+        on_device(run)
+    assert not made and not notes(left)
+    (said,) = notes(asked)
+    assert said.startswith("No CUDA graphs: they need an NVIDIA GPU and a single process")
 
 
 @given(st.integers(1, 100_000))
