@@ -33,3 +33,17 @@ def test_who_asks_for_it_gets_it_before_it_is_shown(qtbot: QtBot) -> None:
     qtbot.addWidget(later)
     assert later.made.text() == "typed" and later.made.parent() is later
     assert later.is_made and not later.made.isVisible()
+
+
+def test_what_takes_long_is_made_after_its_page(qtbot: QtBot) -> None:
+    later = Later(lambda: QLineEdit("typed"), after_its_page=True)
+    qtbot.addWidget(later)
+    later.resize(300, 200)
+    later.show()
+    assert not later.is_made
+    qtbot.waitUntil(lambda: later.is_made)
+    assert later.made.isVisible() and later.made.width() == later.width()
+    gone = Later(lambda: QLineEdit("typed"), after_its_page=True)
+    gone.show()
+    gone.deleteLater()
+    qtbot.wait(1)  # nobody makes it any more

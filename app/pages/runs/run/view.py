@@ -78,7 +78,9 @@ class RunView(QWidget):
         self.checkpoints.explore_wanted.connect(state.runs.open_in_explore)
         self.checkpoints.fine_tune_wanted.connect(state.runs.fine_tune)
         self.batch = Later(lambda: BatchTab(BatchState(state, studio.explorer)))
-        self.results = Later(lambda: ResultsView(studio, results_of_run(state.folder)))
+        self.results = Later(
+            lambda: ResultsView(studio, results_of_run(state.folder)), after_its_page=True
+        )
         self.rows = Later(lambda: RowsTab(state))
         self.machine = Later(lambda: MachineTab(state, studio.notices))
         self.log = Later(lambda: LogTab(state))

@@ -67,8 +67,19 @@ def test_the_results_of_a_finished_fine_tuning_come_first(
     made.write(RunFolder(row_of(studio, run).folder).results / "validation.parquet")
     view = open_run(page(), run, qtbot)
     assert view.tabs.currentWidget() is view.results
+    qtbot.waitUntil(lambda: view.results.is_made)
     qtbot.waitUntil(lambda: view.results.made.rows.model.rowCount() == 2)
     assert view.results.made.headline.score.whole() == "Accuracy 50.0 %"
+
+
+def test_a_page_is_open_before_its_results_are_made(
+    page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
+) -> None:
+    """Both at once would hold the window for as long again."""
+    run, shown = make_run("Reviews"), page()
+    shown.open(run)
+    assert shown.run is not None and not shown.run.results.is_made
+    qtbot.waitUntil(lambda: shown.run is not None and shown.run.results.is_made)
 
 
 def test_every_tab_has_its_own_alt_keys(
