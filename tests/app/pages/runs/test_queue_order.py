@@ -22,6 +22,7 @@ from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import names
 from tests.conftest import PATIENCE
 
+TRIES = 5  # to take hold of a run
 NAMES = ("first", "second", "third", "fourth")
 
 
@@ -87,6 +88,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
     """With mouse events: press on a row, move onto a place of the table, release there.
 
     The screen answers when it likes: the button goes up once the table has been told of the place.
+    Where nothing was taken hold of, as on a screen that was not ready, it is tried again.
     """
     table = page.list.table
     port, window = table.viewport(), page.windowHandle()
@@ -110,9 +112,14 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
     clock = QTimer(page)
     clock.timeout.connect(go_on)
     clock.start(10)
-    QTest.mousePress(window, Qt.MouseButton.LeftButton, pos=at(start))
-    QTest.mouseMove(window, at(start + QPoint(0, 2)))
-    QTest.mouseMove(window, at(start + QPoint(0, 3 * QApplication.startDragDistance())))
+    for _ in range(TRIES):
+        QTest.mousePress(window, Qt.MouseButton.LeftButton, pos=at(start))
+        QTest.mouseMove(window, at(start + QPoint(0, 2)))
+        QTest.mouseMove(window, at(start + QPoint(0, 3 * QApplication.startDragDistance())))
+        QTest.qWait(500)  # ms; a drag that begins ends within it
+        if seen.told:
+            break
+        QTest.mouseRelease(window, Qt.MouseButton.LeftButton, pos=at(start))
     return seen
 
 
