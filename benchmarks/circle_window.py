@@ -82,13 +82,12 @@ CURED = """
 TRAINED = """
     click "push button:Fine-tune on this…"
     window Train
-    click "push button:Next"
-    click "push button:Next"
-    click "push button:Next"
-    expect "Epochs: {epochs}"
+    click "push button:Next" "list:Data sets"
+    click "push button:Next" "list:Models"
+    click "push button:Next" "Epochs: {epochs}"
     click "Epochs: {epochs}"
     shot 05-settings.png
-    click "push button:Next"
+    click "push button:Next" "push button:Start*"
     wait 2
     shot 06-review.png
     click "push button:Start*"
@@ -217,7 +216,7 @@ AGAIN = """
     window Train
     wait 1
     shot 16-again.png
-    click "push button:Next"
+    click "push button:Next" "push button:Start*"
     click "push button:Start*"
     window Runs
     gone "State: finished" 60

@@ -21,7 +21,9 @@ window.setWidget(page)
 window.setWidgetResizable(True)
 window.setWindowTitle("Small thing")
 name.setAccessibleName("Name")
-greet.clicked.connect(lambda: answer.setText("Hello " + name.text()))
+clicks = []
+greet.clicked.connect(lambda: clicks.append(", again"))
+greet.clicked.connect(lambda: answer.setText("Hello " + name.text() + "".join(clicks[1:])))
 column = QVBoxLayout(page)
 column.addWidget(name)
 column.addSpacing(900)
@@ -53,6 +55,14 @@ def test_a_program_is_used_by_the_names_of_its_controls(tmp_path):
     done = driven(tmp_path, *GREETED, 'expect "Hello Ada"', "shot greeted.png", "quit")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "greeted.png").stat().st_size > 500
+
+
+def test_a_click_that_was_lost_is_made_again(tmp_path):
+    again = 'click "push button:Greet" "Hello Ada, again" 1'
+    done = driven(tmp_path, *GREETED[:-1], again, 'expect "Hello Ada, again"', "quit")
+    assert done.returncode == 0, done.stderr
+    wrong = driven(tmp_path, *GREETED[:-1], 'click "push button:Greet" "Hello Ada" 30', "quit")
+    assert wrong.returncode == 0, "one click is enough: " + wrong.stderr
 
 
 def test_the_step_that_failed_is_named_and_the_screen_is_kept(tmp_path):

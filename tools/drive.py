@@ -19,7 +19,9 @@ are pixels inside the current window.
 
     window TITLE [SECONDS]   wait for a window whose title has TITLE in it; it becomes the current
     resize W H               resize the current window
-    click NAME|X,Y           likewise dclick, rclick, hover
+    click NAME|X,Y [UNTIL [SECONDS]]   again, as a person does, where no UNTIL is shown within
+                             SECONDS (15), three times in all
+    dclick NAME|X,Y          likewise rclick, hover
     drag X,Y X,Y
     scroll up|down N
     type TEXT                into the focused widget
@@ -63,6 +65,7 @@ NOTCHES = 40  # of the wheel, until something is in sight
 ENDS = ("frame", "window", "dialog", "popup menu", "combo box", "application")
 BUS_TIMEOUT = 10_000  # ms for one reply
 PATIENCE = "30"  # s for what a step waits for, on a machine that does other things beside it
+LOST, CLICKS = "15", 3  # s after which a click counts as lost, and how many there are
 STARTING = 60.0  # s for a window, on a machine where all is started first
 REGISTRY = 20.0  # s for the registry of accessible programs, which now and then hangs at its start
 SESSIONS = 4  # that are tried before the registry is given up
@@ -402,8 +405,22 @@ class Person:
         self._point(where)
         time.sleep(0.25)
 
-    def step_click(self, where: str) -> None:
+    def step_click(self, where: str, until: str = "", seconds: str = LOST) -> None:
         self._click(where, "1")
+        if not until:
+            return
+        for _ in range(CLICKS - 1):
+            if self._appears(until, float(seconds)):
+                return
+            self._click(where, "1")
+        self.step_expect(until)
+
+    def _appears(self, name: str, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while not (found := bool(find(name))) and time.monotonic() < end:
+            self._alive()
+            time.sleep(0.2)
+        return found
 
     def step_rclick(self, where: str) -> None:
         self._click(where, "3")

@@ -24,16 +24,16 @@ NIGHT = 300  # s for two small trainings on a busy machine
 SEVERAL = """
     click "push button:Fine-tune on this…"
     window Train
-    click "push button:Next"
-    click "push button:Next"
-    click "push button:Next"
+    click "push button:Next" "list:Data sets"
+    click "push button:Next" "list:Models"
+    click "push button:Next" "Epochs: 2"
     click "Epochs: 2"
     click "Several values: Learning rate"
     click "Values of Learning rate"
     key ctrl+a
     type "1e-4, 3e-4"
     shot 05-settings.png
-    click "push button:Next"
+    click "push button:Next" "push button:Start*"
     click "push button:Start*"
     window Runs
     quit

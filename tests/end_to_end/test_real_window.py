@@ -34,8 +34,7 @@ STEPS = """
     key ctrl+4
     window Train
     click "Text classification"
-    click "push button:Next"
-    expect "list:Data sets"
+    click "push button:Next" "list:Data sets"
     key ctrl+5
     window Runs
     click "push button:New run…"
