@@ -235,9 +235,9 @@ def _are_faster(
     try:
         seconds = _seconds(lambda: graphs.add(batch, counts), network)
     except RuntimeError as error:
-        if not is_out_of_memory(error) and not _is_refused(error):
+        if (why := why_not(error)) is None:
             raise
-        note(phrase("No CUDA graphs: this network or GPU does not allow capturing."))
+        note(why)
         return False
     finally:
         network.zero_grad(set_to_none=True)
@@ -254,10 +254,13 @@ def _are_faster(
     return without > CLEARLY * seconds
 
 
-def _is_refused(error: RuntimeError) -> bool:
-    """Whether an operation is none that can be captured."""
-    said = str(error)
-    return "captur" in said or "cudaErrorStreamCapture" in said
+def why_not(error: Exception) -> str | None:
+    """Why there can be no graphs where this was raised; None where they are not to blame."""
+    if is_out_of_memory(error):  # they keep the memory of every shape
+        return phrase("No CUDA graphs: there is too little memory for them.")
+    if "captur" in str(error):
+        return phrase("No CUDA graphs: this network or GPU does not allow capturing.")
+    return None
 
 
 def _seconds(work: Callable[[], Terms], network: Network) -> float:

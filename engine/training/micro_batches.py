@@ -7,6 +7,7 @@ from engine.errors import StudioError, is_out_of_memory
 from engine.phrases import phrase
 from engine.tasks.learner import Batch
 from engine.tasks.rng import DROPOUT, rng_for
+from engine.training.cuda_graphs import why_not
 from engine.training.gradients import GradientAccumulator
 from engine.training.progress import TrainingProgress
 from engine.training.training_run import TrainingRun
@@ -23,15 +24,16 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
         try:
             return _accumulate(run, shares, batch, scale)
         except (RuntimeError, MemoryError) as error:
+            if run.graphs is not None and (why := why_not(error)) is not None:
+                run.graphs = None
+                run.network.zero_grad(set_to_none=True)
+                run.context.note(why, exact=False)
+                continue
             if run.setup.data.learner.needs_whole_batch and is_out_of_memory(error):
                 raise _cannot_split() from error
             if run.ranks.shards:
                 raise _cannot_retry_alone(error) from error
             run.network.zero_grad(set_to_none=True)
-            if run.graphs is not None and is_out_of_memory(error):
-                run.graphs = None  # which keep the memory of every shape
-                run.context.note(_without_graphs(run.progress), exact=False)
-                continue
             size = sum(part.size for part, _ in shares)
             run.progress.micro_batch_size = _half(error, min(run.micro_batch_size or size, size))
             run.context.note(out_of_memory_note(run.progress), exact=False)
@@ -44,12 +46,6 @@ def out_of_memory_note(progress: TrainingProgress) -> str:
         "still uses the whole batch.",
         step=progress.step + 1,
         size=progress.micro_batch_size,
-    )
-
-
-def _without_graphs(progress: TrainingProgress) -> str:
-    return phrase(
-        "Out of memory at step {step}: continuing without CUDA graphs.", step=progress.step + 1
     )
 
 

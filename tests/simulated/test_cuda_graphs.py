@@ -36,6 +36,7 @@ WAYS: dict[str, dict[str, object]] = {
     "parts of batches": {"micro_batch_size": 3},
     "rates by layer": {"layer_lr_decay": 0.8},
 }
+REFUSED = "CUDA error: operation not permitted when stream is capturing"
 made = list[int]()  # how often passes were captured; one entry each, of how often it was replayed
 
 
@@ -182,22 +183,6 @@ def test_automatic_takes_what_is_measured_to_be_faster(
     )
 
 
-def test_passes_that_cannot_be_captured_are_launched_as_before(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: Any) -> Captured:
-        raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
-
-    monkeypatch.setattr(cuda_graphs, "captured", refused)
-    job = with_graphs(small.classifying(tmp_path, **FEW), "auto")
-    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
-    loop.train(job, calm, calm.append)
-    on_device(run)
-    for curve, value in metrics(calm).items():
-        assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
-    assert notes(run) == ["No CUDA graphs: this network or GPU does not allow capturing."]
-
-
 def test_an_error_that_is_none_of_capturing_is_not_passed_over(
     on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,20 +195,33 @@ def test_an_error_that_is_none_of_capturing_is_not_passed_over(
         on_device(run)
 
 
-def test_where_memory_is_short_a_run_goes_on_without_graphs(
-    on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("wanted", ["on", "auto"])
+@pytest.mark.parametrize(
+    "error, why",
+    [
+        (torch.OutOfMemoryError("out of memory"), "there is too little memory for them."),
+        (RuntimeError(REFUSED), "this network or GPU does not allow capturing."),
+    ],
+)
+def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
+    error: Exception,
+    why: str,
+    wanted: str,
+    on_device: Train,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def full(*_: Any) -> Captured:
-        raise torch.OutOfMemoryError("out of memory")
+    def failing(*_: Any) -> Captured:
+        raise type(error)(*error.args)  # a new one, which nobody keeps with all that it saw
 
-    monkeypatch.setattr(cuda_graphs, "captured", full)
-    job = with_graphs(small.classifying(tmp_path, **FEW))
+    monkeypatch.setattr(cuda_graphs, "captured", failing)
+    job = with_graphs(small.classifying(tmp_path, **FEW), wanted)
     calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
     loop.train(job, calm, calm.append)
     on_device(run)
     for curve, value in metrics(calm).items():
         assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
-    assert sum("continuing without CUDA graphs" in note for note in notes(run)) == 1
+    assert notes(run) == [f"No CUDA graphs: {why}"]
 
 
 def test_what_cannot_be_captured_is_not_tried_and_said(on_device: Train, tmp_path: Path) -> None:
