@@ -45,6 +45,11 @@ AT_ITS_BEST = {
     "Trainer, best: group_by_length, sdpa": ("trainer.py", "--padding=group", "--attention=sdpa"),
 }
 FINE_TUNING = AT_ITS_BEST | {AS_IT_COMES: ("trainer.py", "--padding=max", "--precision=fp32")}
+FROZEN = {
+    **AT_ITS_BEST,
+    "BERT Studio": ("studio.py", "--cached"),
+    "BERT Studio, frozen layers in every step": OURS,
+}
 PRETRAINING = {
     "BERT Studio": OURS,
     "Trainer, eager, no next sentence": ("trainer.py", "--attention=eager"),
@@ -72,7 +77,7 @@ class Row:
     @property
     def sides(self) -> dict[str, tuple[str, ...]]:
         if self.frozen or self.lora:
-            return AT_ITS_BEST
+            return FROZEN if self.frozen else AT_ITS_BEST
         return FINE_TUNING if self.work == "finetuning" else PRETRAINING
 
 
@@ -148,7 +153,7 @@ class Bench:
         yield f"\n### {row.name}: batches of {row.batch}, {row.warm} + {row.steps} steps\n"
         yield "| | real tokens/s | ours is × as fast (range) | share of the limit | memory | load |"
         yield "| --- | --- | --- | --- | --- | --- |"
-        for name in sorted(sides, key=lambda n: (sides[n] is not OURS, -speeds[n])):
+        for name in sorted(sides, key=lambda n: (n != "BERT Studio", -speeds[n])):
             own = [one[name] for one in rounds]
             ratios = [self._speed(one["BERT Studio"]) / self._speed(one[name]) for one in rounds]
             share = statistics.median(
@@ -156,7 +161,7 @@ class Bench:
             )
             memory = statistics.median(one["memory"] for one in own) / 1e9
             load = max(one["load"] for one in own)
-            times = "" if sides[name] is OURS else _spread(ratios)
+            times = "" if name == "BERT Studio" else _spread(ratios)
             yield (
                 f"| {name} | {speeds[name]:,.0f} | {times} | {share:.0%} | {memory:.2f} GB "
                 f"| {load:.1f} |"

@@ -24,14 +24,15 @@ class Clock:
         self.marks.append((time.perf_counter(), time.process_time()))
         return len(self.marks) == self.warm + self.steps
 
-    def tell(self, tokens: float, needed: float) -> None:
-        """Print the line: `tokens` and `needed` operations of all counted steps together."""
+    def tell(self, tokens: float, needed: float, once: tuple[float, float] = (0.0, 0.0)) -> None:
+        """Print the line: `tokens` and `needed` operations of all counted steps together, and
+        their share of what was done `once` for all steps, in seconds of the clock and the CPU."""
         (began, cpu_began), (ended, cpu_ended) = self.marks[self.warm - 1], self.marks[-1]
         found = {
             "tokens": tokens,
             "operations": needed,
-            "seconds": ended - began,
-            "cpu_seconds": cpu_ended - cpu_began,
+            "seconds": ended - began + once[0],
+            "cpu_seconds": cpu_ended - cpu_began + once[1],
             "memory": _memory(),
             "load": os.getloadavg()[0],
         }

@@ -19,7 +19,12 @@ class Size:
     vocabulary: int
 
     def needed(
-        self, lengths: np.ndarray, predicted: int = 0, frozen: int = 0, adapts: bool = False
+        self,
+        lengths: np.ndarray,
+        predicted: int = 0,
+        frozen: int = 0,
+        adapts: bool = False,
+        epochs: int = 1,
     ) -> float:
         """Operations of a training step, in which each vector of [CLS] is read, and so are those of
         `predicted` masked tokens: the way back costs twice as much as the way there.
@@ -27,10 +32,12 @@ class Size:
         Args:
             frozen: how many of the lowest layers have no way back.
             adapts: small adapters learn in the place of all weights, whose gradients are not made.
+            epochs: in how many of them the frozen layers work once.
         """
         asked = predicted + len(lengths)
         back = replace(self, layers=self.layers - frozen).answered(lengths, asked, predicted)
-        return self.answered(lengths, asked, predicted) + (1 if adapts else 2) * back
+        below = self.answered(lengths, asked, predicted) - back
+        return below / epochs + back + (1 if adapts else 2) * back
 
     def answered(self, lengths: np.ndarray, asked: int, predicted: int = 0) -> float:
         """Operations of a forward pass.

@@ -2,16 +2,19 @@
 
 python benchmarks/peers/studio.py finetuning --synthetic FOLDER --layers 4 --width 256 --threads 1
 
-With `--profile` on a GPU: how long its kernels take in a step, how many are launched, and torch's
-table of both.
+With `--cached` the frozen layers are computed once, which is shared out over the steps of EPOCHS
+epochs. With `--profile` on a GPU: how long its kernels take in a step, how many are launched, and
+torch's table of both.
 """
 
 import argparse
 import os
 import sys
 import tempfile
+import time
 from pathlib import Path
 
+EPOCHS = 4
 PROJECT = Path(__file__).parents[2]
 sys.path.insert(0, str(PROJECT))
 
@@ -36,30 +39,40 @@ def main() -> None:
     job = _job(given)
     run = RunFolder.create(Path(os.environ["BERT_STUDIO_HOME"]) / "run", job)
     clock = (Profiled if given.profile else Clock)(given.warm, given.steps)
-    made = list[TrainingSetup]()
-    set_up = start.set_up
+    made, spent = list[TrainingSetup](), list[tuple[float, float]]()
+    set_up, attach = start.set_up, start.attach_features
 
     def set_up_and_keep(*everything: object) -> TrainingSetup:
         made.append(set_up(*everything))
         return made[0]
+
+    def attach_and_time(*everything: object) -> None:
+        began = time.perf_counter(), time.process_time()
+        attach(*everything)
+        spent.append((time.perf_counter() - began[0], time.process_time() - began[1]))
 
     def tell(event: Event) -> None:
         if isinstance(event, Measured) and event.name == "loss" and clock.tick():
             raise Enough
 
     start.set_up = set_up_and_keep  # to know afterwards which examples a step saw
+    start.attach_features = attach_and_time
     try:
         loop.train(job, run, tell)
     except Enough:
-        start.set_up = set_up
+        start.set_up, start.attach_features = set_up, attach
         size = Size(given.layers, given.width, made[0].network.spec.vocab_size)
         batches = [made[0].data.batch(step) for step in range(given.warm, given.warm + given.steps)]
         predicted = [0 if batch.positions is None else len(batch.positions) for batch in batches]
+        epochs = EPOCHS if given.cached else 1
         needed = sum(
-            size.needed(b.lengths, g, given.frozen, given.lora > 0)
+            size.needed(b.lengths, g, given.frozen, given.lora > 0, epochs)
             for b, g in zip(batches, predicted, strict=True)
         )
-        clock.tell(sum(batch.token_count for batch in batches), needed)
+        tokens = sum(batch.token_count for batch in batches)
+        share = tokens / (EPOCHS * made[0].data.phases[0].examples.lengths.sum())
+        once = [share * seconds for seconds in spent[0]] if given.cached else (0.0, 0.0)
+        clock.tell(tokens, needed, (once[0], once[1]))
 
 
 def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not loaded before)
@@ -103,6 +116,7 @@ def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not lo
         batch_size=given.batch,
         learning_rate=1e-4 if learns_words else 2e-5,
         frozen_layers=given.frozen,
+        cache_frozen_layers=given.cached,
         lora_rank=given.lora,
         evaluate_every=count,
         save_every=count,
@@ -146,6 +160,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--precision", default="fp32")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--graphs", default="auto", help="CUDA graphs: auto, on or off")
+    parser.add_argument("--cached", action="store_true", help="what frozen layers make")
     parser.add_argument("--profile", action="store_true", help="kernels and launches, on a GPU")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--frozen", type=int, default=0, help="of the lowest layers")

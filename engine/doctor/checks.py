@@ -63,6 +63,7 @@ WAYS: dict[str, dict[str, Any]] = {  # training settings that take ways of their
     "micro-batches": {"micro_batch_size": 3},
     "weight averaging": {"ema_decay": 0.9},
     "frozen layers": {"frozen_layers": 1},
+    "cached frozen layers": {"frozen_layers": 1, "cache_frozen_layers": True},
     "layer-wise learning-rate decay": {"layer_lr_decay": 0.8},
 }
 WAYS_FROM_A_MODEL: dict[str, dict[str, Any]] = {

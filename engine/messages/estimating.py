@@ -24,12 +24,13 @@ class Estimated(Answer):
     checkpoints: int = Field(0, description="How many of them there are at the most.")
     snapshot: int = Field(0, description="Bytes of the weights alone, in fp16.")
     snapshots: int = Field(0, description="How many of these there are in the end.")
+    cache: int = Field(0, description="Bytes of what is computed once, until a run has finished.")
     disk_free: int | None = Field(None, description="Bytes that are free where runs are stored.")
 
     @property
     def disk(self) -> int:
-        """Bytes that checkpoints and snapshots take at the most."""
-        return self.checkpoint * self.checkpoints + self.snapshot * self.snapshots
+        """Bytes that checkpoints, snapshots and cached vectors take at the most."""
+        return self.checkpoint * self.checkpoints + self.snapshot * self.snapshots + self.cache
 
 
 class Estimate(Question):

@@ -75,6 +75,7 @@ class Encoder(nn.Module):
         self.nested = False  # attend without rectangles where there is no padding
         self.token_multiple = 1  # see `engine.models.fast.unpadded`
         self.computes_padding = False  # as it is given a batch, whatever that costs
+        self.cached_layers = 0  # the lowest ones, of which batches may have what they make
 
     def forward(
         self,

@@ -160,6 +160,34 @@ def features_have_a_model(job: "JobSpec") -> Iterator[Problem]:
         )
 
 
+def cached_layers_are_frozen(job: "JobSpec") -> Iterator[Problem]:
+    """What is cached must be the same in every epoch: of frozen layers, and of labelled texts."""
+    if not job.training.cache_frozen_layers:
+        return
+    cache, frozen = "training.cache_frozen_layers", "training.frozen_layers"
+    if not job.training.frozen_layers:
+        yield Problem(
+            phrase("No layers are frozen: set the number of frozen layers, or do not cache them"),
+            (cache, frozen),
+        )
+    if job.task.is_pretraining:
+        yield Problem(
+            phrase(
+                "Frozen layers cannot be cached in pre-training: other tokens are masked in every "
+                "epoch"
+            ),
+            (cache, "task"),
+        )
+    if job.features.vectors != FINE_TUNED:
+        yield Problem(
+            phrase(
+                "Features are cached already: do not cache frozen layers, or set features.vectors "
+                "to fine-tuned"
+            ),
+            (cache, "features.vectors"),
+        )
+
+
 def adapters_have_a_model(job: "JobSpec") -> Iterator[Problem]:
     """Adapters change weights that have been trained."""
     if job.training.lora_rank and isinstance(job.base_model, FromScratch):
@@ -230,6 +258,7 @@ RULES: tuple[Callable[["JobSpec"], Iterator[Problem]], ...] = (
     best_metric_is_measured,
     model_has_the_direction,
     features_have_a_model,
+    cached_layers_are_frozen,
     adapters_have_a_model,
     each_process_has_examples,
     shards_are_whole_weights,

@@ -131,6 +131,16 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
+    cache_frozen_layers: bool = Field(
+        False,
+        title="Cache frozen layers",
+        description=(
+            "Compute once, and not in every step, what the frozen layers make of the data; their "
+            "dropout is off. Faster, above all over several epochs. Needs 4 bytes × hidden size of "
+            "disk space for each token, 3 KB with a base model, until the run has finished."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
     lora_rank: int = Field(
         0,
         ge=0,
@@ -316,7 +326,8 @@ class HardwareSpec(Spec):
         description=(
             "Launch all kernels of a forward and backward pass at once, on NVIDIA GPUs: faster "
             "where a step is small. Batches are padded to a few lengths. Automatic measures which "
-            "is faster. Not with gradient checkpointing, probes or several processes."
+            "is faster. Not with gradient checkpointing, cached layers, probes or several "
+            "processes."
         ),
         json_schema_extra=setting(branch=True),
     )

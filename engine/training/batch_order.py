@@ -25,12 +25,12 @@ class BatchOrder:
             count = max(1, round(fraction * len(lengths)))
             examples = np.sort(rng_for(seed, SHARE).permutation(examples)[:count])
         self._lengths, self._batch_size, self._seed = lengths, batch_size, seed
-        self._examples = examples
+        self.examples = examples  # int64, rising: those that a run trains on
         self._epoch, self._batches = -1, list[np.ndarray]()
         self.steps_per_epoch = -(-len(examples) // batch_size)
 
     def __len__(self) -> int:
-        return len(self._examples)
+        return len(self.examples)
 
     def numbers(self, step: int) -> np.ndarray:
         """The examples of a step, which counts from 0 over all epochs; int64 [B]."""
@@ -40,7 +40,7 @@ class BatchOrder:
         return self._batches[index]
 
     def _shuffle(self, epoch: int) -> list[np.ndarray]:
-        mixed = rng_for(self._seed, ORDER, epoch).permutation(self._examples)
+        mixed = rng_for(self._seed, ORDER, epoch).permutation(self.examples)
         size = self._batch_size
         batches = [mixed[i : i + size] for i in range(0, len(mixed), size)]
         return [one[np.argsort(self._lengths[one], kind="stable")] for one in batches]

@@ -196,7 +196,7 @@ def choose_graphs(
             note(
                 phrase(
                     "No CUDA graphs: they need an NVIDIA GPU and a single process, without "
-                    "gradient checkpointing and without a probe."
+                    "gradient checkpointing, cached layers or a probe."
                 )
             )
         return None
@@ -215,6 +215,7 @@ def possible(network: Network, machine: Machine, job: JobSpec) -> bool:
         and job.hardware.processes == 1
         and network.probe is None
         and not job.training.gradient_checkpointing
+        and not job.training.cache_frozen_layers
     )
 
 

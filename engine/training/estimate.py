@@ -20,6 +20,7 @@ import torch
 from engine.home import Home
 from engine.messages.estimating import Estimated
 from engine.models import checkpoint
+from engine.models.fast.encoding import lower_layers
 from engine.models.network import Network
 from engine.models.parameters import count_parameters
 from engine.phrases import phrase
@@ -39,6 +40,7 @@ from engine.training.batch_order import BatchOrder
 from engine.training.checkpoints import checkpoint_size
 from engine.training.cuda_graphs import choose_graphs
 from engine.training.devices import Machine, choose
+from engine.training.features import cached_layers
 from engine.training.gradients import GradientAccumulator
 from engine.training.memory import peak_memory
 from engine.training.network import configure, wanted_heads
@@ -144,6 +146,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
         checkpoint=checkpoint_size(bench.network),
         snapshot=snapshot_size(bench.network),
         snapshots=count_snapshots(plan.steps, settings.snapshot_every) * len(jobs),
+        cache=bench.cache(plan),
         disk_free=_disk_free(),
         checkpoints=max_checkpoints(plan.steps, save_every, settings) * len(jobs),
         runs=len(jobs),
@@ -197,6 +200,7 @@ class _Bench:
         self.tokenizer = tokenizer
         self.network = _network(read.job, read.learner)
         configure(self.network, self.settings)
+        self.network.encoder.cached_layers = cached_layers(self.network, self.settings)
         self.network.to(machine.device).train()
         rows = self.settings.micro_batch_size or plan.share
         hardware, width = read.job.hardware, plan.usual_width
@@ -241,8 +245,8 @@ class _Bench:
 
     def update(self, batch: Batch) -> float:
         """Seconds of an update of the weights."""
-        if (probe := self.network.probe) is not None:
-            shape = (*batch.tokens.shape, len(probe.heights), self.network.spec.hidden_size)
+        if self.heights:
+            shape = (*batch.tokens.shape, self.heights, self.network.spec.hidden_size)
             batch = batch._replace(tokens=torch.zeros(shape))
         began = time.perf_counter()
         counts = self.learner.counts(batch)
@@ -254,13 +258,32 @@ class _Bench:
             torch.cuda.synchronize()
         return time.perf_counter() - began
 
+    @property
+    def heights(self) -> int:
+        """Vectors of each token that are computed once; 0: the whole network works in each step."""
+        if self.network.probe is not None:
+            return len(self.network.probe.heights)
+        return int(self.network.encoder.cached_layers > 0)
+
+    def cache(self, plan: _Plan) -> int:
+        """Bytes that these vectors take."""
+        lengths = plan.sample.lengths[plan.order.examples]
+        tokens = float(lengths.sum() + lengths.mean() * plan.validation_rows)
+        of_token = 4 * self.heights * self.network.spec.hidden_size
+        return round(tokens * plan.sample.examples.inputs_per_example * of_token)
+
     def extract(self, width: int) -> float:
-        """Seconds in which the encoder gives the features of a batch."""
+        """Seconds in which these vectors of a batch are computed."""
         random = rng_for(0, SHARE)
         one = self._dummy(self.settings.batch_size, width, random).to(self.machine.device)
+        given = one.tokens, one.segments, one.attention_mask
+        encoder = self.network.eval().encoder
         began = time.perf_counter()
         with torch.inference_mode(), self.machine.precision():
-            self.network.eval().encoder(one.tokens, one.segments, one.attention_mask)
+            if encoder.cached_layers:
+                lower_layers(encoder, *given, encoder.cached_layers)
+            else:
+                encoder(*given)
         self.network.train()
         return time.perf_counter() - began
 
@@ -277,7 +300,7 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
     if bench.has_long_inputs:
         last = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
         seconds += last * (min(bench.long_step(plan) for _ in range(2)) - usual)
-    if bench.network.probe is not None:
+    if bench.heights:
         batches = math.ceil(plan.validation_rows / bench.settings.batch_size)
         seconds += bench.extract(plan.usual_width) * (plan.order.steps_per_epoch + batches)
     batches = math.ceil(plan.validation_rows / plan.share)  # evaluated by one process alone

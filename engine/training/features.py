@@ -1,7 +1,7 @@
-"""Features that a frozen encoder gives for examples: computed once, and cached in mapped files.
+"""What a frozen encoder, or its frozen layers, make of examples: computed once, and cached.
 
-A file for each height holds float32 [tokens, D], all inputs one after another. The folder's name
-changes with the weights, the inputs and the precision; it is safe to delete.
+A mapped file for each height holds float32 [tokens, D], all inputs one after another. The folder's
+name changes with the weights, the inputs and the precision; it is safe to delete.
 
 Shapes: B sequences, T tokens in each, N vectors of each token, D width.
 """
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from engine.atomic_write import check_room, disk_errors_for
 from engine.data.packing.packed import Packed
+from engine.models.fast.encoding import lower_layers
 from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.probe import chosen, heights
@@ -27,11 +28,13 @@ from engine.progress import ProgressCallback, no_progress
 from engine.regular_file import regular
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
+from engine.spec.training import TrainingSpec
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
-from engine.tasks.learner import pad
+from engine.tasks.learner import input_rows, pad
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
 from engine.training.devices import Machine
+from engine.training.optimiser import height
 from engine.training.setup import TrainingSetup
 
 EXTRACTION_BATCH = (
@@ -57,29 +60,45 @@ class CachedFeatures:
         return torch.from_numpy(found)
 
 
+def cached_layers(network: Network, settings: TrainingSpec) -> int:
+    """Of how many of the lowest layers a run keeps what they make of the examples."""
+    return min(settings.frozen_layers, network.spec.layers) if settings.cache_frozen_layers else 0
+
+
 def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine) -> None:
-    """Where a probe is trained, compute the features that it reads, or find them in their cache.
+    """Compute what a probe reads, or what frozen layers make of the examples where that is cached,
+    or find it in its cache.
 
     Raises Cancelled where a stop is wanted meanwhile.
     """
-    if setup.network.probe is None:
+    network, frozen = setup.network, cached_layers(setup.network, context.job.training)
+    if network.probe is None and not frozen:
         return
     data, folder = setup.data, _cache(context)
-    others = _heights_of_group(context.job, setup.network.spec.layers)
-    extractor = FeatureExtractor(setup.network, data.tokenizer, machine, folder)
+    others = _heights_of_group(context.job, network.spec.layers)
+    extractor = FeatureExtractor(network, data.tokenizer, machine, folder, frozen)
     training = phrase("Extracting features of the training set")
-    sets = [(phase.examples, training) for phase in data.phases]
-    if data.validation is not None:
-        sets.append((data.validation, phrase("Extracting features of the validation set")))
-    for examples, name in sets:
-        progress = context.stage(name)
-        examples.vectors = extractor.features(examples.packed, others, progress)
-    context.note(
-        phrase(
-            "The features are cached in {folder}. If deleted, they are computed again.",
+    validation = phrase("Extracting features of the validation set")
+    note = phrase(
+        "The features are cached in {folder}. If deleted, they are computed again.", folder=folder
+    )
+    if frozen:
+        training = phrase("Computing the frozen layers on the training set")
+        validation = phrase("Computing the frozen layers on the validation set")
+        note = phrase(
+            "What the lowest {count} layer(s) make of each token is cached in {folder} until the "
+            "run has finished. If deleted, it is computed again.",
+            count=frozen,
             folder=folder,
         )
-    )
+    sets = [(phase.examples, training, phase.order.examples) for phase in data.phases]
+    if (held_out := data.validation) is not None:
+        sets.append((held_out, validation, np.arange(len(held_out))))
+    for examples, name, numbers in sets:
+        rows = input_rows(numbers, examples.inputs_per_example)
+        examples.vectors = extractor.features(examples.packed, rows, others, context.stage(name))
+    network.encoder.cached_layers = frozen
+    context.note(note)
 
 
 def delete_own_features(run: RunFolder) -> None:
@@ -95,40 +114,55 @@ class FeatureExtractor:
     tokenizer: Tokenizer
     machine: Machine
     folder: Path
+    frozen: int = 0  # of so many layers; 0: what the network's probe reads
 
     def features(
         self,
         packed: Packed,
+        rows: np.ndarray,
         others: tuple[int, ...] = (),
         progress: ProgressCallback = no_progress,
     ) -> CachedFeatures:
-        """The features that the network's probe reads, computed where they are not there yet.
+        """The features of some inputs, computed where they are not there yet.
 
         Args:
+            rows: which of the inputs, int64 [n], rising; nothing is known of the others.
             others: heights that other runs will read; they are computed in the same pass.
         """
-        assert self.network.probe is not None
-        wanted = self.network.probe.heights
-        inside = self.folder / _key(self.network, packed, self.machine)
+        wanted = self._heights
+        inside = self.folder / self._key(packed, rows)
         missing = [h for h in dict.fromkeys((*wanted, *others)) if not _file(inside, h).is_file()]
         if any(height in wanted for height in missing):
-            self._compute(packed, inside, missing, progress)
+            self._compute(packed, rows, inside, missing, progress)
         return CachedFeatures([_file(inside, height) for height in wanted], packed.lengths)
 
+    @property
+    def _heights(self) -> tuple[int, ...]:
+        if self.frozen:
+            return (self.frozen,)
+        assert self.network.probe is not None
+        return self.network.probe.heights
+
     def _compute(
-        self, packed: Packed, inside: Path, heights: list[int], progress: ProgressCallback
+        self,
+        packed: Packed,
+        rows: np.ndarray,
+        inside: Path,
+        heights: list[int],
+        progress: ProgressCallback,
     ) -> None:
-        """Go through all inputs once; files appear whole or not at all."""
+        """Go through the inputs once; files appear whole or not at all."""
         shape = (int(packed.lengths.sum()), self.network.spec.hidden_size)
+        needed = 4 * int(packed.lengths[rows].sum()) * shape[1]  # the rest is never written
         self.network.eval()
         with disk_errors_for(inside), ExitStack() as cleaning:
             inside.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_room(inside, 4 * shape[0] * shape[1] * len(heights))
+            check_room(inside, needed * len(heights))
             new = [_file(inside, height).with_suffix(f".{os.getpid()}.tmp") for height in heights]
             for file in new:
                 cleaning.callback(file.unlink, missing_ok=True)
             maps = [np.lib.format.open_memmap(f, "w+", np.float32, shape) for f in new]
-            self._fill(packed, maps, heights, progress)
+            self._fill(packed, rows, maps, heights, progress)
             for one, file, height in zip(maps, new, heights, strict=True):
                 one.flush()
                 with open(file, "rb+") as opened:
@@ -138,27 +172,55 @@ class FeatureExtractor:
     def _fill(
         self,
         packed: Packed,
+        rows: np.ndarray,
         maps: list[np.memmap],  # float32 [tokens, D], one for each height
         heights: list[int],
         progress: ProgressCallback,
     ) -> None:
-        network, device = self.network, self.machine.device
+        device = self.machine.device
         offsets = np.concatenate([[0], np.cumsum(packed.lengths)])
 
-        def fill(rows: np.ndarray) -> None:
-            tokens, segments, attention_mask = pad(packed, rows, self.tokenizer.pad)
+        def fill(places: np.ndarray) -> None:
+            some = rows[places]
+            tokens, segments, attention_mask = pad(packed, some, self.tokenizer.pad)
             attention_mask = None if attention_mask is None else attention_mask.to(device)
-            encoded = network.encoder(
-                tokens.to(device), segments.to(device), attention_mask, keep_hidden=True
-            )
-            found = chosen(encoded.hidden, tuple(heights)).float().cpu().numpy()
-            for place, row in enumerate(rows):
+            made = self._vectors(tokens.to(device), segments.to(device), attention_mask, heights)
+            found = made.float().cpu().numpy()
+            for place, row in enumerate(some):
                 length = packed.lengths[row]
                 for number, one in enumerate(maps):
                     one[offsets[row] : offsets[row + 1]] = found[place, :length, number]
 
-        batches = in_turn(packed.lengths, EXTRACTION_BATCH)
+        batches = in_turn(packed.lengths[rows], EXTRACTION_BATCH)
         for_each(batches[::-1], fill, self.machine.precision, progress, gains_by_two(device))
+
+    def _vectors(
+        self, tokens: Tensor, segments: Tensor, attention_mask: Tensor | None, heights: list[int]
+    ) -> Tensor:
+        """Float [B, T, N, D]."""
+        encoder = self.network.encoder
+        if self.frozen:
+            made = lower_layers(encoder, tokens, segments, attention_mask, self.frozen)
+            return made[:, :, None]
+        encoded = encoder(tokens, segments, attention_mask, keep_hidden=True)
+        return chosen(encoded.hidden, tuple(heights))
+
+    def _key(self, packed: Packed, rows: np.ndarray) -> str:
+        """Of the weights that work here, the inputs, and how they are computed."""
+        network, machine, frozen = self.network, self.machine, self.frozen
+        digest = hashlib.sha256(
+            f"{machine.device.type} {machine.precision_name} {network.spec} {frozen}".encode()
+        )
+        for name, tensor in merged(network.encoder).items():
+            if not frozen or height(f"encoder.{name}", network.spec) <= frozen:
+                digest.update(name.encode())
+                digest.update(tensor.cpu().numpy().tobytes())
+        digest.update(packed.lengths.tobytes())
+        digest.update(rows.tobytes())
+        for number in range(len(packed)):
+            digest.update(packed.ids(number).tobytes())
+            digest.update(packed.segments(number).tobytes())
+        return digest.hexdigest()[:24]
 
 
 def _cache(context: RunContext) -> Path:
@@ -182,18 +244,3 @@ def _heights_of_group(job: JobSpec, layers: int) -> tuple[int, ...]:
 
 def _file(inside: Path, height: int) -> Path:
     return inside / (f"layer-{height:03d}.npy" if height >= 0 else "sum-of-all.npy")
-
-
-def _key(network: Network, packed: Packed, machine: Machine) -> str:
-    """Of the encoder's weights, the inputs, and how they are computed."""
-    digest = hashlib.sha256(
-        f"{machine.device.type} {machine.precision_name} {network.spec}".encode()
-    )
-    for name, tensor in merged(network.encoder).items():
-        digest.update(name.encode())
-        digest.update(tensor.cpu().numpy().tobytes())
-    digest.update(packed.lengths.tobytes())
-    for number in range(len(packed)):
-        digest.update(packed.ids(number).tobytes())
-        digest.update(packed.segments(number).tobytes())
-    return digest.hexdigest()[:24]

@@ -116,11 +116,12 @@ def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(script, monkeyp
 
     monkeypatch.setattr(bench, "_run", run)
     rows = {row.name: row for row in training.ROWS}
-    for name, option in (("frozen-base", "--frozen=8"), ("lora-base", "--lora=8")):
+    for name, option, count in (("frozen-base", "--frozen=8", 4), ("lora-base", "--lora=8", 3)):
         asked.clear()
         list(bench.compare(rows[name]))
         sides = [command for command in asked if command[0] != "gemm.py"]
-        assert len(sides) == 3 and all(option in command for command in sides)
+        assert len(sides) == count and all(option in command for command in sides)
+        assert sum("--cached" in command for command in sides) == (name == "frozen-base")
     monkeypatch.setattr(training.dry, "has_peft", lambda: False)
     assert "peft is not installed" in list(bench.compare(rows["lora-base"]))[-1]
     asked.clear()

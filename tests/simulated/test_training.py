@@ -48,6 +48,7 @@ WAYS: dict[str, dict[str, object]] = {
     "activations computed twice": {"gradient_checkpointing": True},
     "averaged weights": {"ema_decay": 0.9},
     "frozen layers": {"frozen_layers": 1},
+    "cached frozen layers": {"frozen_layers": 1, "cache_frozen_layers": True},
     "parts of batches": {"micro_batch_size": 3},
     "rates by layer": {"layer_lr_decay": 0.8},
 }

@@ -62,22 +62,25 @@ def estimate_text(estimate: Estimated) -> str:
 
 
 def disk_text(estimate: Estimated) -> str:
-    """What checkpoints and snapshots take on the disk; nothing where that is not known."""
+    """What checkpoints, snapshots and cached vectors take on the disk; nothing where that is not
+    known."""
     if not estimate.checkpoint:
         return ""
-    said = translate("Train", "Needs up to {total} of disk ({count} checkpoints of {size}).")
-    if estimate.snapshots:
-        said = translate(
-            "Train",
-            "Needs up to {total} of disk ({count} checkpoints of {size}, {snapshots} snapshots of"
-            " {snapshot}).",
+    parts = [
+        translate("Train", "{0} checkpoints of {1}").format(
+            numbers.count(estimate.checkpoints), numbers.size(estimate.checkpoint)
         )
-    return said.format(
-        total=numbers.size(estimate.disk),
-        count=numbers.count(estimate.checkpoints),
-        size=numbers.size(estimate.checkpoint),
-        snapshots=numbers.count(estimate.snapshots),
-        snapshot=numbers.size(estimate.snapshot),
+    ]
+    if estimate.snapshots:
+        parts.append(
+            translate("Train", "{0} snapshots of {1}").format(
+                numbers.count(estimate.snapshots), numbers.size(estimate.snapshot)
+            )
+        )
+    if estimate.cache:
+        parts.append(translate("Train", "cache {0}").format(numbers.size(estimate.cache)))
+    return translate("Train", "Needs up to {total} of disk ({parts}).").format(
+        total=numbers.size(estimate.disk), parts=", ".join(parts)
     )
 
 

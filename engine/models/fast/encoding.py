@@ -1,10 +1,14 @@
 """The encoder at the least cost: no work on padding, and in the last layer only what is wanted.
 
-It goes through the layers of `engine.models.encoder`, and says what `Encoder.forward` says.
+It goes through the layers of `engine.models.encoder`, and says what `Encoder.forward` says. In the
+place of tokens a batch may have what the lowest `Encoder.cached_layers` make of them, which
+`lower_layers` says, as float [B, T, 1, D]: the others alone are computed then.
 
 Shapes: B sequences, T tokens in each, R of each that are wanted, D hidden size; N tokens without
 padding, M of them that are wanted; N' and M' the same with what `Unpadded` adds.
 """
+
+from itertools import islice
 
 import numpy as np
 import torch
@@ -13,7 +17,7 @@ from torch import Tensor
 
 from engine.models.encoder import Encoded, Encoder
 from engine.models.fast.rectangles import CACHED, COST, COST_ON_GPU, AttentionShape, Ints
-from engine.models.fast.unpadded import UnpaddedBatch, unpad
+from engine.models.fast.unpadded import Unpadded, UnpaddedBatch, unpad
 
 
 def encode(
@@ -32,16 +36,13 @@ def encode(
         unpadded: the plan of this batch for the same positions, on its device; None: it is made
             here, for which a device is waited for.
     """
-    if not leaves_out(encoder, attention_mask):
+    if not (leaves_out(encoder, attention_mask) or tokens.is_floating_point()):
         encoded: Encoded = encoder(tokens, segments, attention_mask)
         if query_positions is None:
             return encoded
         return encoded._replace(last=encoded.last.flatten(0, 1)[query_positions])
     if unpadded is None:
-        lengths = lengths_of(tokens, attention_mask)
-        unpadded = plan(encoder, lengths, tokens.size(1), query_positions).moved(
-            lambda tensor: tensor.to(tokens.device)
-        )
+        unpadded = _planned(encoder, tokens, attention_mask, query_positions)
     return _without_padding(encoder, tokens, segments, query_positions, unpadded)
 
 
@@ -56,8 +57,8 @@ def pooled(
 
     `unpadded` is a plan for no positions.
     """
-    if leaves_out(encoder, attention_mask):
-        none = tokens.new_empty(0)
+    if leaves_out(encoder, attention_mask) or tokens.is_floating_point():
+        none = segments.new_empty(0)
         found = encode(encoder, tokens, segments, attention_mask, none, unpadded).pooled
         assert found is not None
         return found
@@ -85,6 +86,27 @@ def encode_at(
     x, _ = top(x, encoder.padded(x, attention_mask, query_rows=positions))
     last: Tensor = encoder.norm(x)
     return last
+
+
+@torch.no_grad()
+def lower_layers(
+    encoder: Encoder,
+    tokens: Tensor,
+    segments: Tensor,
+    attention_mask: Tensor | None,
+    count: int,
+) -> Tensor:
+    """What the embeddings and the lowest `count` layers make of each token, float [B, T, D].
+
+    0 on padding. Above the highest layer the encoder's own norm follows, which is left out here.
+    """
+    batch = _planned(encoder, tokens, attention_mask)
+    x, layers = _embedded(encoder, tokens, segments, batch), _distances(encoder, batch.layers)
+    for layer in islice(encoder.passes(), count):
+        x, _ = layer(x, layers)
+    x = x[: len(batch.indices)]
+    spread = x.new_zeros(segments.numel(), x.size(1)).index_copy(0, batch.indices, x)
+    return spread.view(*segments.shape, -1)
 
 
 def plan(
@@ -135,20 +157,19 @@ def _without_padding(
     query_positions: Tensor | None,
     batch: UnpaddedBatch,
 ) -> Encoded:
-    B, T = tokens.shape
-    rows = encoder.embeddings.positions(tokens).expand(B, T).reshape(-1)
-    given = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
-    x = encoder.embeddings(*given)  # [N, D]
-    if batch.added:
-        x = F.pad(x, (0, 0, 0, batch.added))
-    layers, last = batch.layers, batch.last
-    if encoder.relative is not None:
-        layers = layers.with_distances(encoder.relative)
-        last = layers if last is batch.layers else last.with_distances(encoder.relative)
-    *lower, top = encoder.passes()
-    for layer in lower:
+    B, T = segments.shape
+    begins_at = 0
+    if tokens.is_floating_point():
+        begins_at = encoder.cached_layers
+        x = _filled_up(tokens.flatten(2).flatten(0, 1)[batch.indices], batch)
+    else:
+        x = _embedded(encoder, tokens, segments, batch)
+    layers = _distances(encoder, batch.layers)
+    last = layers if batch.last is batch.layers else _distances(encoder, batch.last)
+    upper = list(islice(encoder.passes(), begins_at, None))
+    for layer in upper[:-1]:
         x, _ = encoder.through(layer, x, layers)
-    x, _ = encoder.through(top, x, last)
+    x = encoder.through(upper[-1], x, last)[0] if upper else last.wanted(x)
     x = encoder.norm(x)  # [M', D], or [N', D] where all are wanted
     if batch.order is not None:
         assert query_positions is not None
@@ -161,3 +182,32 @@ def _without_padding(
         summary = spread[batch.summary]
     pooled = None if encoder.pooler is None else encoder.pooler(summary[:, None])
     return Encoded(wanted, pooled)
+
+
+def _planned(
+    encoder: Encoder,
+    tokens: Tensor,
+    attention_mask: Tensor | None,
+    query_positions: Tensor | None = None,
+) -> UnpaddedBatch:
+    """The plan of a batch on its device, for which that is waited for."""
+    lengths = lengths_of(tokens, attention_mask)
+    made = plan(encoder, lengths, tokens.size(1), query_positions)
+    return made.moved(lambda tensor: tensor.to(tokens.device))
+
+
+def _embedded(encoder: Encoder, tokens: Tensor, segments: Tensor, batch: UnpaddedBatch) -> Tensor:
+    """The embeddings of the tokens, float [N', D]."""
+    rows = encoder.embeddings.positions(tokens).expand(tokens.shape).reshape(-1)
+    given = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
+    return _filled_up(encoder.embeddings(*given), batch)
+
+
+def _filled_up(x: Tensor, batch: UnpaddedBatch) -> Tensor:
+    """float [N, D] → [N', D]."""
+    return F.pad(x, (0, 0, 0, batch.added)) if batch.added else x
+
+
+def _distances(encoder: Encoder, layers: Unpadded) -> Unpadded:
+    """With what the distances between tokens add to scores, where the encoder has that."""
+    return layers if encoder.relative is None else layers.with_distances(encoder.relative)

@@ -34,6 +34,17 @@ CASES = {
         "features": {"vectors": "last"},
         "training": {"lora_rank": 8},
     },
+    ("training.cache_frozen_layers", "training.frozen_layers"): {
+        "training": {"cache_frozen_layers": True},
+    },
+    ("training.cache_frozen_layers", "task"): {
+        "task": {"kind": "pretraining"},
+        "training": {"cache_frozen_layers": True, "frozen_layers": 2},
+    },
+    ("training.cache_frozen_layers", "features.vectors"): {
+        "features": {"vectors": "last"},
+        "training": {"cache_frozen_layers": True, "frozen_layers": 2},
+    },
     ("training.lora_rank", "base_model"): {"base_model": SCRATCH, "training": {"lora_rank": 8}},
     ("hardware.processes", "training.batch_size"): {
         "hardware": {"processes": 8},

@@ -114,6 +114,25 @@ def test_frozen_layers_stay_and_the_others_learn(calm: Calm, tmp_path: Path) -> 
     assert moved[False] > 0 or frozen == spec.layers
 
 
+@pytest.mark.parametrize("all_layers", [False, True], ids=["but one", "all"])
+def test_cached_frozen_layers_draw_the_same_curves(
+    calm: Calm, tmp_path: Path, all_layers: bool
+) -> None:
+    spec, source = EXAMPLES[calm.family].spec, calm.run.job().base_model
+    assert isinstance(source, FromCheckpoint)
+    if spec.shares_layers and not all_layers:
+        pytest.skip("layers that share their weights are frozen all or none")
+    frozen = {"frozen_layers": spec.layers - (not all_layers)}
+    plain, cached = (
+        trained(tmp_path / name, classifying(source.path, tmp_path, **frozen, **more))
+        for name, more in (("plain", {}), ("cached", {"cache_frozen_layers": True}))
+    )
+    ours, theirs = metrics(plain), metrics(cached)
+    assert ours.keys() == theirs.keys()
+    for key, value in ours.items():
+        assert (theirs[key] or 0) == pytest.approx(value or 0, rel=CLOSE, abs=CLOSE), key
+
+
 def _whole(published: str, fused: dict[str, int]) -> str:
     """The name of the tensor in a file of which this one is a part."""
     for stem, count in fused.items():

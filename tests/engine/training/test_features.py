@@ -255,7 +255,7 @@ def test_the_layer_bench_without_a_window(
     honest = FeatureExtractor._compute
 
     def counted(*given: object) -> None:
-        passes.append(given[3])
+        passes.append(given[4])
         honest(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(FeatureExtractor, "_compute", counted)

@@ -74,6 +74,9 @@ TASKS: dict[str, Callable[..., JobSpec]] = {
     "answers": small.answering,
     "choices": lambda folder, **t: small.learning("choices", folder, micro_batch_size=3, **t),
     "averaged adapters": adapted,
+    "cached layers": lambda folder, **t: small.tagging(
+        folder, frozen_layers=1, cache_frozen_layers=True, **t
+    ),
 }
 
 
@@ -245,11 +248,13 @@ def load(checkpoint: Path) -> dict[str, torch.Tensor]:
     return found
 
 
-def test_sharded_weights_repeat_bit_for_bit(crew: Crew, tmp_path: Path) -> None:
+@pytest.mark.parametrize("caches", [False, True], ids=["", "cached layers"])
+def test_sharded_weights_repeat_bit_for_bit(caches: bool, crew: Crew, tmp_path: Path) -> None:
     job = sharded(  # some parts of three have no padding, and are judged in another way
         small.classifying(tmp_path), steps=14, dropout=0.1, micro_batch_size=3, layer_lr_decay=0.9
     )
-    job = sharded(job, gradient_checkpointing=True, frozen_layers=1)
+    more = {"gradient_checkpointing": True, "frozen_layers": 1, "cache_frozen_layers": caches}
+    job = sharded(job, **more)
     calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     assert crew.train(calm, 2) == [0, 0]
     assert crew.train(stopped, 2, stop_after=6) == [0, 0]

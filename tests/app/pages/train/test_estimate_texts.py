@@ -18,3 +18,8 @@ def test_what_snapshots_take_is_said_with_the_checkpoints() -> None:
     text = "Needs up to 7.0 GB of disk (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."
     assert disk_text(found) == text
     assert "snapshots" not in disk_text(found.model_copy(update={"snapshots": 0}))
+
+
+def test_a_cache_is_counted_and_said() -> None:
+    found = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 2, "cache": GB // 2})
+    assert disk_text(found) == "Needs up to 2.5 GB of disk (2 checkpoints of 1.0 GB, cache 500 MB)."

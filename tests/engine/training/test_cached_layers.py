@@ -1,0 +1,173 @@
+"""Frozen layers that are computed once: the same training as with them in every step."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from torch import Tensor
+
+from engine.messages.events import Noted
+from engine.models.encoder import Layer
+from engine.runs.folder import RunFolder
+from engine.spec.job import JobSpec
+from engine.training.estimate import estimate
+from engine.training.features import FeatureExtractor
+from engine.training.loop import train
+from tests.engine.training import small
+from tests.engine.training.test_loop import final, metrics
+from tests.engine.training.test_same_losses import RUNS
+
+CLOSE = 1e-5  # sums may be in another order
+CACHED = {"frozen_layers": 1, "cache_frozen_layers": True}
+TASKS = {
+    name: RUNS[name][0]
+    for name in (
+        "text_classification",
+        "pair_classification",
+        "class weights and label smoothing",
+        "multi_label",
+        "regression",
+        "token_classification",
+        "multiple_choice",
+        "question_answering",
+    )
+}
+TASKS |= {name: partial(small.learning, name) for name in ("alike", "together", "triplets")}
+WAYS: dict[str, dict[str, object]] = {
+    "as it comes": {},
+    "micro-batches": {"micro_batch_size": 3},
+    "gradient checkpointing": {"gradient_checkpointing": True},
+    "weight averaging": {"ema_decay": 0.9},
+    "a fraction of the data": {"train_fraction": 0.5},
+    "all layers": {"frozen_layers": 9},
+}
+
+
+def trained(folder: Path, job: JobSpec) -> RunFolder:
+    run = small.new_run(folder, job)
+    assert train(job, run, run.append)[0] == "finished"
+    return run
+
+
+def with_settings(job: JobSpec, **training: object) -> JobSpec:
+    return job.model_copy(update={"training": job.training.model_copy(update=training)})
+
+
+def check_same(folder: Path, job: JobSpec) -> None:
+    """A run with the layers in every step and one that has them cached, by their curves."""
+    cached = trained(folder / "cached", job)
+    plain = trained(folder / "plain", with_settings(job, cache_frozen_layers=False))
+    ours, theirs = metrics(cached), metrics(plain)
+    assert ours.keys() == theirs.keys()
+    assert any(name.startswith("validation_") for name, _ in ours)
+    for key, value in ours.items():
+        assert (theirs[key] or 0) == pytest.approx(value or 0, rel=CLOSE, abs=CLOSE), key
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_learns_the_same(task: str, tmp_path: Path) -> None:
+    settings = CACHED | {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
+    check_same(tmp_path, with_settings(TASKS[task](tmp_path), **settings))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_of_training_learns_the_same(way: str, tmp_path: Path) -> None:
+    settings = {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
+    job = small.tagging(tmp_path, **settings, **CACHED | WAYS[way])
+    check_same(tmp_path, job)
+
+
+def test_adapters_above_learn_the_same(tmp_path: Path) -> None:
+    make, more = RUNS["LoRA"]
+    settings = {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
+    check_same(tmp_path, make(tmp_path, **settings, **more | {"lora_dropout": 0.0} | CACHED))
+
+
+def test_the_frozen_layers_work_once_and_without_dropout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = list[tuple[int, bool]]()
+    honest = Layer.forward
+
+    def counted(layer: Layer, x: Tensor, layout: object) -> object:
+        seen.append((id(layer), layer.training))
+        return honest(layer, x, layout)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Layer, "forward", counted)
+    trained(tmp_path / "run", small.classifying(tmp_path, dropout=0.3, epochs=3, **CACHED))
+    lower = seen[0][0]
+    upper = [training for layer, training in seen if layer != lower]
+    assert upper.count(True) == 3 * 11, "steps"
+    assert [training for layer, training in seen if layer == lower] == [False] * 4, (
+        "each batch of 32 examples, of both sets"
+    )
+
+
+def test_a_stop_and_a_resume_change_nothing_even_without_the_cache(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, dropout=0.1, steps=14, **CACHED)
+    calm, stopped = (small.new_run(tmp_path / name, job) for name in ("calm", "stopped"))
+    train(job, calm, calm.append)
+    assert train(job, stopped, stopped.append, lambda: small.has_seen(stopped, 6))[0] == "stopped"
+    kept = list((stopped.cache / "vectors").rglob("*.npy"))
+    assert len(kept) == 2, "of training and validation set"
+    for file in kept:
+        file.unlink()
+    train(job, stopped, stopped.append)
+    assert final(stopped) == final(calm)
+    assert metrics(stopped) == metrics(calm)
+    assert not (calm.cache / "vectors").exists(), "nobody reads it any more"
+
+
+def test_a_resume_finds_the_cache_though_other_weights_have_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = small.classifying(tmp_path, steps=14, **CACHED)
+    run = small.new_run(tmp_path / "run", job)
+    assert train(job, run, run.append, lambda: small.has_seen(run, 6))[0] == "stopped"
+    monkeypatch.setattr(FeatureExtractor, "_compute", lambda *_: pytest.fail("computed again"))
+    assert train(job, run, run.append) == ("finished", 14)
+
+
+def test_what_is_not_trained_on_is_not_computed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts, honest = list[int](), FeatureExtractor._vectors
+
+    def counted(extractor: FeatureExtractor, tokens: Tensor, *more: object) -> Tensor:
+        counts.append(len(tokens))
+        return honest(extractor, tokens, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FeatureExtractor, "_vectors", counted)
+    trained(tmp_path / "run", small.classifying(tmp_path, train_fraction=0.25, epochs=1, **CACHED))
+    assert sum(counts) == 22 + 10, "a quarter of 86 training examples, and all 10 of validation"
+
+
+def test_the_run_says_where_the_cache_is(tmp_path: Path) -> None:
+    run = trained(tmp_path / "run", small.classifying(tmp_path, epochs=1, **CACHED))
+    notes = [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
+    assert any("What the lowest 1 layer(s) make of each token is cached in" in n for n in notes)
+
+
+def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = small.classifying(tmp_path, epochs=1, **CACHED)
+    found, sizes, honest = estimate(job, lambda _: None), list[int](), FeatureExtractor._compute
+
+    def measured(extractor: FeatureExtractor, *given: object) -> None:
+        honest(extractor, *given)  # type: ignore[arg-type]
+        sizes.append(sum(file.stat().st_size for file in extractor.folder.rglob("*.npy")))
+
+    monkeypatch.setattr(FeatureExtractor, "_compute", measured)
+    trained(tmp_path / "run", job)
+    assert found.cache == pytest.approx(sizes[-1], rel=0.05)
+    assert found.disk == found.checkpoint * found.checkpoints + found.cache
+    assert estimate(with_settings(job, cache_frozen_layers=False), lambda _: None).cache == 0
+
+
+def test_half_numbers_are_begun_with_as_they_were(tmp_path: Path) -> None:
+    """Vectors are kept in fp32, whatever the layers compute in."""
+    job = small.classifying(tmp_path, steps=7, save_every=7, dropout=0.0, **CACHED)
+    job = job.model_copy(update={"hardware": job.hardware.model_copy(update={"precision": "bf16"})})
+    cached = trained(tmp_path / "cached", job)
+    plain = trained(tmp_path / "plain", with_settings(job, cache_frozen_layers=False))
+    for key, value in metrics(cached).items():
+        assert (metrics(plain)[key] or 0) == pytest.approx(value or 0, rel=0.02, abs=0.02), key
