@@ -37,9 +37,7 @@ from engine.training.devices import Machine
 from engine.training.optimiser import height
 from engine.training.setup import TrainingSetup
 
-EXTRACTION_BATCH = (
-    32  # inputs that the encoder sees at once; features may differ in the last bit with it
-)
+EXTRACTION_BATCH = 32  # inputs at once; the last bits of features may depend on it
 
 
 class CachedFeatures:

@@ -93,6 +93,21 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script,
     assert "| 111 |" in next(line for line in bench.compare(training.ROWS[0]) if "BERT" in line)
 
 
+def test_the_trainer_is_measured_over_all_lengths(script):
+    """Its first steps have the longest texts, 41 tokens in the mean and not 25."""
+    pytest.importorskip("transformers")
+    from transformers.trainer_pt_utils import get_length_grouped_indices
+
+    training = script("training")
+    lengths = list(range(training.synthetic.ROWS))
+    order = get_length_grouped_indices(lengths, training.BATCH)
+    group = [lengths[n] for n in order[training.BATCH : training.GROUP * training.BATCH]]
+    assert group == sorted(group, reverse=True)
+    assert lengths[order[training.GROUP * training.BATCH]] > group[-1], "the next group"
+    for row in training.ROWS:
+        assert row.work == "pretraining" or row.steps % training.GROUP == 0, row.name
+
+
 def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(script, monkeypatch):
     training = script("training")
     given = argparse.Namespace(
