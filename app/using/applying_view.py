@@ -6,7 +6,6 @@ from PySide6.QtCore import QSize, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QComboBox,
-    QDoubleSpinBox,
     QFileDialog,
     QGridLayout,
     QHBoxLayout,
@@ -29,6 +28,7 @@ from app.widgets.spec_texts import title_of
 from app.widgets.stages import StageProgress, StagesDialog
 from app.widgets.tables import dress
 from app.widgets.text import OneLine, Text, visible
+from app.widgets.wheel import DoubleSpinBox
 from engine.data.formats.sources import data_suffixes
 from engine.spec.dataset import Mapping
 
@@ -100,7 +100,7 @@ class Choices(QWidget):
         self.choose_file = buttons.plain(self.tr("Choose a &file…"), self._on_file, "file-text")
         self.boxes = {role: self._column_box(role) for role in state.roles if role != "endings"}
         self.endings = EndingsButton(state)
-        self.threshold = QDoubleSpinBox()
+        self.threshold = DoubleSpinBox()
         self.threshold.setRange(0, 1)
         self.threshold.setSingleStep(STEP)
         self.threshold.setSpecialValueText(self.tr("off"))

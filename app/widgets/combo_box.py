@@ -4,8 +4,10 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QHelpEvent, QPaintEvent, QPalette
 from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox, QStylePainter, QToolTip
 
+from app.widgets.wheel import TurnsWithFocus
 
-class ComboBox(QComboBox):
+
+class ComboBox(TurnsWithFocus, QComboBox):
     """Its current text ends in “…” where there is too little room, and the tooltip has all of it.
 
     Qt cuts it off in the middle of a letter, and names of the user may be of any length.

@@ -7,12 +7,14 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QWidget
 
+from app.widgets.wheel import TurnsWithFocus
+
 Stepping = Literal["double", "decades"] | float
 
 MARKS = (1.0, 2.0, 3.0, 5.0, 10.0)  # of a decade
 
 
-class NumberField(QAbstractSpinBox):
+class NumberField(TurnsWithFocus, QAbstractSpinBox):
     """A number that may be typed in any notation (5e-5, 0.00005, 0,00005) and stepped.
 
     `stepping` is a distance, “double” for powers of two, or “decades” for 1, 2, 3, 5, 10, …

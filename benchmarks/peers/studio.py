@@ -71,8 +71,8 @@ def main() -> None:
         )
         tokens = sum(batch.token_count for batch in batches)
         share = tokens / (EPOCHS * made[0].data.phases[0].examples.lengths.sum())
-        once = [share * seconds for seconds in spent[0]] if given.cached else (0.0, 0.0)
-        clock.tell(tokens, needed, (once[0], once[1]))
+        wall, cpu = spent[0] if given.cached else (0.0, 0.0)
+        clock.tell(tokens, needed, (share * wall, share * cpu))
 
 
 def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not loaded before)

@@ -167,22 +167,22 @@ def cached_layers_are_frozen(job: "JobSpec") -> Iterator[Problem]:
     cache, frozen = "training.cache_frozen_layers", "training.frozen_layers"
     if not job.training.frozen_layers:
         yield Problem(
-            phrase("No layers are frozen: set the number of frozen layers, or do not cache them"),
+            phrase("No layers are frozen: set the number of frozen layers, or turn the cache off"),
             (cache, frozen),
         )
     if job.task.is_pretraining:
         yield Problem(
             phrase(
-                "Frozen layers cannot be cached in pre-training: other tokens are masked in every "
-                "epoch"
+                "Frozen layers cannot be cached in pre-training: different tokens are masked in "
+                "every epoch"
             ),
             (cache, "task"),
         )
     if job.features.vectors != FINE_TUNED:
         yield Problem(
             phrase(
-                "Features are cached already: do not cache frozen layers, or set features.vectors "
-                "to fine-tuned"
+                "Features are cached anyway: turn the cache of frozen layers off, or set "
+                "features.vectors to fine-tuned"
             ),
             (cache, "features.vectors"),
         )

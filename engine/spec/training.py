@@ -135,9 +135,9 @@ class TrainingSpec(Spec):
         False,
         title="Cache frozen layers",
         description=(
-            "Compute once, and not in every step, what the frozen layers make of the data; their "
-            "dropout is off. Faster, above all over several epochs. Needs 4 bytes × hidden size of "
-            "disk space for each token, 3 KB with a base model, until the run has finished."
+            "Compute the output of the frozen layers once and reuse it in every epoch, with their "
+            "dropout turned off. Saves time, above all over several epochs. Needs disk space until "
+            "the run has finished: 4 bytes × hidden size per token, 3 KB with a base model."
         ),
         json_schema_extra=setting(branch=True),
     )

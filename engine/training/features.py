@@ -81,11 +81,11 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
         "The features are cached in {folder}. If deleted, they are computed again.", folder=folder
     )
     if frozen:
-        training = phrase("Computing the frozen layers on the training set")
-        validation = phrase("Computing the frozen layers on the validation set")
+        training = phrase("Running the frozen layers on the training set")
+        validation = phrase("Running the frozen layers on the validation set")
         note = phrase(
-            "What the lowest {count} layer(s) make of each token is cached in {folder} until the "
-            "run has finished. If deleted, it is computed again.",
+            "The output of the lowest {count} layer(s) is cached in {folder} until the run has "
+            "finished. If deleted, it is computed again.",
             count=frozen,
             folder=folder,
         )
@@ -130,9 +130,9 @@ class FeatureExtractor:
         wanted = self._heights
         inside = self.folder / self._key(packed, rows)
         missing = [h for h in dict.fromkeys((*wanted, *others)) if not _file(inside, h).is_file()]
-        if any(height in wanted for height in missing):
+        if any(h in wanted for h in missing):
             self._compute(packed, rows, inside, missing, progress)
-        return CachedFeatures([_file(inside, height) for height in wanted], packed.lengths)
+        return CachedFeatures([_file(inside, h) for h in wanted], packed.lengths)
 
     @property
     def _heights(self) -> tuple[int, ...]:
@@ -156,16 +156,16 @@ class FeatureExtractor:
         with disk_errors_for(inside), ExitStack() as cleaning:
             inside.mkdir(mode=0o700, parents=True, exist_ok=True)
             check_room(inside, needed * len(heights))
-            new = [_file(inside, height).with_suffix(f".{os.getpid()}.tmp") for height in heights]
+            new = [_file(inside, h).with_suffix(f".{os.getpid()}.tmp") for h in heights]
             for file in new:
                 cleaning.callback(file.unlink, missing_ok=True)
             maps = [np.lib.format.open_memmap(f, "w+", np.float32, shape) for f in new]
             self._fill(packed, rows, maps, heights, progress)
-            for one, file, height in zip(maps, new, heights, strict=True):
+            for one, file, h in zip(maps, new, heights, strict=True):
                 one.flush()
                 with open(file, "rb+") as opened:
                     os.fsync(opened.fileno())
-                os.replace(file, _file(inside, height))
+                os.replace(file, _file(inside, h))
 
     def _fill(
         self,

@@ -3,12 +3,13 @@
 from functools import partial
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QLineEdit, QSpinBox, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.studio import Studio
 from app.widgets.combo_box import ComboBox
 from app.widgets.number_field import pad
 from app.widgets.switch import Switch
+from app.widgets.wheel import SpinBox
 from engine.desktop.on_end import words_of
 from engine.errors import StudioError
 
@@ -22,7 +23,7 @@ class RunSettings(QObject):
         super().__init__(studio)
         self._studio = studio
         settings, preferences = studio.settings, studio.settings.preferences
-        self.per_device = QSpinBox()
+        self.per_device = SpinBox()
         self.per_device.setRange(1, 64)
         self.per_device.setValue(preferences.runs_per_device)
         self.per_device.setAccessibleName(self.tr("Runs at the same time"))

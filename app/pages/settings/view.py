@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QComboBox, QGridLayout, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
 
 from app import background, translation
 from app.machine import Machine, look_at_machine
@@ -21,6 +21,7 @@ from app.widgets.page import Card, Page
 from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
+from app.widgets.wheel import SpinBox
 
 THEMES = ("light", "dark", "system")
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -40,7 +41,7 @@ class SettingsPage(Page):
         self.theme_choice.chosen.connect(lambda place: studio.settings.set("theme", THEMES[place]))
         self.device = self._devices("device", self.tr("Training device"))
         self.explorer_device = self._devices("explorer_device", self.tr("Explore device"))
-        self.threads = QSpinBox()
+        self.threads = SpinBox()
         self.threads.setRange(0, 1024)
         self.threads.setSpecialValueText(self.tr("Automatic"))
         self.threads.setValue(preferences.threads)

@@ -78,7 +78,7 @@ def disk_text(estimate: Estimated) -> str:
             )
         )
     if estimate.cache:
-        parts.append(translate("Train", "cache {0}").format(numbers.size(estimate.cache)))
+        parts.append(translate("Train", "a cache of {0}").format(numbers.size(estimate.cache)))
     return translate("Train", "Needs up to {total} of disk ({parts}).").format(
         total=numbers.size(estimate.disk), parts=", ".join(parts)
     )

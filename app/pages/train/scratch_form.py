@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.library import ModelEntry
 from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Scratch, Step
@@ -16,6 +16,7 @@ from app.widgets.form import SpecForm
 from app.widgets.page import Card, labelled
 from app.widgets.several import ends_of
 from app.widgets.text import Text, plain_menu_text, tooltip
+from app.widgets.wheel import SpinBox
 from engine.spec.families.bert import PRESETS, BertSpec
 from engine.spec.fields import fields_at
 
@@ -104,7 +105,7 @@ class ScratchForm(QWidget):
             [self.tr("Train a new one"), self.tr("From a model")], self.tr("Vocabulary")
         )
         self.source.chosen.connect(self._on_source)
-        self.vocab_size = QSpinBox()
+        self.vocab_size = SpinBox()
         self.vocab_size.setRange(100, 200_000)
         self.vocab_size.setSingleStep(1000)
         self.vocab_size.setGroupSeparatorShown(True)

@@ -95,8 +95,9 @@ def _of_disk(estimate: Estimated) -> str:
         return ""
     return translate(
         "Train",
-        "Checkpoints, snapshots and cache need up to {wanted}, but only {free} are free on this"
-        " disk. Training pauses when the disk is full. Keep fewer checkpoints, or free some space.",
+        "Its checkpoints, snapshots and caches need up to {wanted}, but only {free} are free on"
+        " this disk. Training pauses when the disk is full. Keep fewer checkpoints, or free some"
+        " space.",
     ).format(wanted=numbers.size(wanted), free=numbers.size(estimate.disk_free))
 
 

@@ -1,8 +1,6 @@
 """A combo box shows that its text goes on, and says all of it."""
 
-import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, QPoint
@@ -13,7 +11,6 @@ from pytestqt.qtbot import QtBot
 from app import theme
 from app.widgets.combo_box import ComboBox
 
-APP = Path(__file__).resolve().parents[3] / "app"
 LONG = "a data set of a user who likes names that say everything"
 
 
@@ -64,12 +61,6 @@ def test_the_tooltip_has_the_whole_of_a_cut_text_alone(box: ComboBox, qtbot: QtB
     box.setToolTip("Which data set")
     box.setCurrentIndex(0)
     assert asked() == "Which data set"
-
-
-def test_every_box_of_the_program_is_one() -> None:
-    made = re.compile(r"\bQComboBox\(|\(QComboBox\)")
-    others = {path.name for path in APP.rglob("*.py") if made.search(path.read_text("utf-8"))}
-    assert others == {"combo_box.py"}
 
 
 @pytest.mark.parametrize("look", ["light", "dark"])

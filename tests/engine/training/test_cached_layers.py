@@ -145,7 +145,7 @@ def test_what_is_not_trained_on_is_not_computed(
 def test_the_run_says_where_the_cache_is(tmp_path: Path) -> None:
     run = trained(tmp_path / "run", small.classifying(tmp_path, epochs=1, **CACHED))
     notes = [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
-    assert any("What the lowest 1 layer(s) make of each token is cached in" in n for n in notes)
+    assert any("The output of the lowest 1 layer(s) is cached in" in n for n in notes)
 
 
 def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from app.pages.runs.run.batch_state import BatchState
 from app.pages.runs.run.batch_tokens import LOOKS, BatchTokens, shown_text
@@ -14,6 +14,7 @@ from app.widgets import buttons, numbers
 from app.widgets.page import Card, EmptyState, scrolling
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
+from app.widgets.wheel import SpinBox
 from engine.messages.batch import BatchRow, BatchShown
 
 ON_A_PAGE = 4  # inputs
@@ -53,7 +54,7 @@ class BatchTab(QWidget):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _head(self) -> QHBoxLayout:
-        self.step = QSpinBox()
+        self.step = SpinBox()
         self.step.setRange(1, 1)
         self.step.setGroupSeparatorShown(True)
         self.step.setKeyboardTracking(False)

@@ -22,4 +22,5 @@ def test_what_snapshots_take_is_said_with_the_checkpoints() -> None:
 
 def test_a_cache_is_counted_and_said() -> None:
     found = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 2, "cache": GB // 2})
-    assert disk_text(found) == "Needs up to 2.5 GB of disk (2 checkpoints of 1.0 GB, cache 500 MB)."
+    text = "Needs up to 2.5 GB of disk (2 checkpoints of 1.0 GB, a cache of 500 MB)."
+    assert disk_text(found) == text

@@ -1,7 +1,7 @@
 """How many rows go to validation and test, or which column says it."""
 
 from PySide6.QtCore import QStringListModel
-from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.pages.data.cells import one_line
 from app.pages.data.importing.sections.section import Section, place_of
@@ -10,6 +10,7 @@ from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import sizes_of_splits
 from app.widgets.number_field import pad
 from app.widgets.spec_texts import help_of, title_of
+from app.widgets.wheel import SpinBox
 from engine.spec.dataset import Split
 
 
@@ -25,7 +26,7 @@ class SplitSection(Section):
         self._model = QStringListModel(self)
         self.column = ComboBox()
         self.column.setModel(self._model)
-        self.validation, self.test, self.seed = QSpinBox(), QSpinBox(), QSpinBox()
+        self.validation, self.test, self.seed = SpinBox(), SpinBox(), SpinBox()
         for share in (self.validation, self.test):
             share.setRange(0, 95)
             share.setSuffix(" %")

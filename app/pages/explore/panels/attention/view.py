@@ -4,7 +4,6 @@ from PySide6.QtCore import QPointF, QSignalBlocker, Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QSizePolicy,
-    QSpinBox,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -28,6 +27,7 @@ from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState, Stack
 from app.widgets.text import OneLine, Text
+from app.widgets.wheel import SpinBox
 from app.widgets.wrapping import Wrapping
 
 TABLE, PAIR, HEADS = 1, 2, 3  # the forms: links as rows, a query and a key, heads as rows
@@ -125,7 +125,7 @@ class AttentionView(Panel):
 
     def _controls(self) -> QHBoxLayout:
         overview, filters = self.overview, self.filters
-        self.layer, self.head = QSpinBox(), QSpinBox()
+        self.layer, self.head = SpinBox(), SpinBox()
         self.head_label = Text(self.tr("&Head"), wraps=False)
         layer_label = Text(self.tr("&Layer"), wraps=False)
         for label, box in ((layer_label, self.layer), (self.head_label, self.head)):

@@ -7,7 +7,6 @@ from pathlib import Path
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import (
     QComboBox,
-    QDoubleSpinBox,
     QHBoxLayout,
     QHeaderView,
     QTableView,
@@ -30,6 +29,7 @@ from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal
 from app.widgets.tables import dress
 from app.widgets.text import OneLine, Text
+from app.widgets.wheel import DoubleSpinBox
 from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
 
 
@@ -62,7 +62,7 @@ class HeadsView(Panel):
         self.method.activated.connect(lambda _: self._on_method())
         self.instead = replacement_box()
         self.instead.activated.connect(lambda _: state.replace_by(self.instead.currentData()))
-        self.fall = QDoubleSpinBox()
+        self.fall = DoubleSpinBox()
         self.fall.setAccessibleName(self.tr("By how much the figure may fall, in points"))
         self.fall.setRange(0, 100)
         self.fall.setSingleStep(0.5)

@@ -1,0 +1,83 @@
+"""The wheel scrolls a page and changes no field under the pointer."""
+
+import re
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets.combo_box import ComboBox
+from app.widgets.number_field import NumberField
+from app.widgets.wheel import DoubleSpinBox, SpinBox, TurnsWithFocus
+
+APP = Path(__file__).parents[3] / "app"
+KINDS = (ComboBox, NumberField, SpinBox, DoubleSpinBox)
+Field = QComboBox | QAbstractSpinBox
+
+
+def turn(field: QWidget) -> None:
+    """A notch towards the user, over the middle of a field."""
+    window = field.window()
+    place = QPointF(field.mapTo(window, field.rect().center()))
+    QTest.wheelEvent(window.windowHandle(), place, QPoint(0, -120))
+
+
+def shown(field: Field) -> str:
+    return field.currentText() if isinstance(field, QComboBox) else field.text()
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
+def field(request: pytest.FixtureRequest) -> Field:
+    made: Field = request.param()
+    if isinstance(made, QComboBox):
+        made.addItems(["one", "two", "three"])
+    elif isinstance(made, NumberField):
+        made.set_number(5)
+    else:
+        made.setValue(5)  # type: ignore[attr-defined]
+    return made
+
+
+def test_the_page_scrolls_until_the_field_has_the_focus(qtbot: QtBot, field: Field) -> None:
+    area, page, other = QScrollArea(), QWidget(), ComboBox()
+    column = QVBoxLayout(page)
+    column.addWidget(other)
+    column.addWidget(field)
+    column.addStretch()
+    page.setFixedSize(200, 2000)
+    area.setWidget(page)
+    area.resize(220, 300)
+    qtbot.addWidget(area)
+    with qtbot.waitExposed(area):
+        area.show()
+    area.activateWindow()
+    other.setFocus()
+    before = shown(field)
+    turn(field)
+    assert shown(field) == before and not field.hasFocus()
+    assert area.verticalScrollBar().value() > 0
+    area.verticalScrollBar().setValue(0)
+    field.setFocus()
+    qtbot.waitUntil(field.hasFocus)
+    turn(field)
+    assert shown(field) != before
+    assert area.verticalScrollBar().value() == 0
+
+
+def test_no_page_has_fields_that_are_not_of_this_kind() -> None:
+    own = re.compile(r"\b(QComboBox|QSpinBox|QDoubleSpinBox|QAbstractSpinBox|QDial)\(")
+    found = [str(file) for file in APP.rglob("*.py") if own.search(file.read_text("utf-8"))]
+    assert not found
+    derived = re.compile(r"^class \w+\((?:QComboBox|Q\w*SpinBox)\)", re.MULTILINE)
+    assert not [str(f) for f in APP.rglob("*.py") if derived.search(f.read_text("utf-8"))]
+    assert all(issubclass(kind, TurnsWithFocus) for kind in (*KINDS, CheckpointBox))
