@@ -191,16 +191,16 @@ def apply(app: QApplication, choice: Choice) -> None:
 
 
 class FollowSystem(QObject):
-    """Applies the theme again whenever the desktop changes between light and dark."""
+    """Applies a theme, and again whenever the desktop changes between light and dark."""
 
     def __init__(self, app: QApplication, choice: Choice) -> None:
         super().__init__(app)
         self._app = app
-        self._choice: Choice = choice
+        self.choose(choice)
         app.styleHints().colorSchemeChanged.connect(self._on_system_changed)
 
     def choose(self, choice: Choice) -> None:
-        self._choice = choice
+        self._choice: Choice = choice
         apply(self._app, choice)
 
     def _on_system_changed(self) -> None:

@@ -262,14 +262,12 @@ def clicks(work: Path, pairs: int, threads: int) -> None:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     import pyqtgraph  # noqa: F401  # as the program does before its window opens
 
-    from app import theme
     from app.shell.opening import make_application
 
     data = data_set(work, 20_000)
     models = {"starter": STARTER, "base": base(work)}
     shutil.rmtree(work / "home", ignore_errors=True)
     app = make_application(sys.argv[:1])
-    theme.apply(app, "light")
     print(f"20,000 rows of classes, batches of 16, {threads} thread(s); medians of {pairs} (range)")
     print(
         "\n| network, worker | click returns, ms | ready to train, s | first step done, s | "

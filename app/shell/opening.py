@@ -69,14 +69,14 @@ def _run(home: Home) -> int:
     notices = Notices(app)
     catch_exceptions(notices)
     log_qt_messages()
-    shown = theme.FollowSystem(app, "system")
-    shown.choose("system")
     studio = _open(home, notices, app)
     if studio is None:
         return 1
     try:
         preferences = studio.settings.preferences
         app.installTranslator(Translator(language_of(preferences.language), app))
+        shown = app.findChild(theme.FollowSystem)
+        assert shown is not None
         shown.choose(preferences.theme)
         studio.settings.changed.connect(
             lambda name: (
@@ -104,7 +104,8 @@ def _show(app: QApplication, home: Home, studio: Studio) -> int:
 
 
 def make_application(arguments: list[str]) -> QApplication:
-    """The application with its names, fonts and styles."""
+    """The application with its names, fonts and styles, as the desktop has them until a theme is
+    chosen."""
     app = QApplication(arguments)
     app.setApplicationName("bert-studio")
     app.setApplicationDisplayName("BERT Studio")
@@ -113,6 +114,7 @@ def make_application(arguments: list[str]) -> QApplication:
     resources.load(app)
     Collector(app)
     app.setWindowIcon(resources.app_icon())
+    theme.FollowSystem(app, "system")
     return app
 
 

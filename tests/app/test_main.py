@@ -124,6 +124,16 @@ def test_the_window_with_all_its_pages_loads_no_torch_and_opens_with_little(home
     assert "Traceback" not in home.log.read_text(encoding="utf-8")
 
 
+def test_the_application_has_its_styles(home: Home) -> None:
+    """Also where a benchmark makes it, which would paint another window without them."""
+    made = run(
+        "-c",
+        "from app.shell.opening import make_application\n"
+        "print('QTableView::item' in make_application([]).styleSheet())",
+    )
+    assert made.stdout.split() == ["True"], made.stderr
+
+
 def test_without_a_screen_it_names_the_headless_commands(home: Home) -> None:
     started = run("-m", "app", QT_QPA_PLATFORM="", DISPLAY="", WAYLAND_DISPLAY="")
     if sys.platform == "linux":

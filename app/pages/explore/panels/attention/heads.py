@@ -8,9 +8,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QLineEdit, QTableView, QVBoxLayout, QWidget
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPointF, Qt, Signal
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QStaticText
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app import background
 from app.pages.explore.head_columns import MEASURES
@@ -18,7 +26,7 @@ from app.pages.explore.panels.attention.description import value_name
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.tensor import read_through
 from app.resources import mono_font
-from app.theme import SPACE
+from app.theme import SPACE, Role, colour
 from app.translation import in_language
 from app.widgets.chips import painted
 from app.widgets.numbers import percent
@@ -31,6 +39,8 @@ PAIRS = "pairs"  # of the typed ones, added up
 ARROW = re.compile(r"→|->|>")
 DIGITS = 3
 HEAD, PATTERN, FIRST = 0, 1, 2  # columns of the table
+PADDING = 2 * SPACE  # px at both sides of a cell
+KEPT = 4000  # texts that stay laid out
 Pair = tuple[tuple[int, ...], tuple[int, ...]]  # tokens of the query and of the key
 
 
@@ -284,7 +294,10 @@ class HeadRows(QAbstractTableModel):
             return AT_RIGHT
         if role != Qt.ItemDataRole.DisplayRole or not index.isValid():
             return None
-        layer, head = self.order[index.row()]
+        return self.text(index.row(), column)
+
+    def text(self, row: int, column: int) -> str:
+        layer, head = self.order[row]
         if column == HEAD:
             return f"{layer + 1}.{head + 1}"
         if column == PATTERN:
@@ -338,16 +351,16 @@ class HeadRows(QAbstractTableModel):
         new, shown = keys != self._keys, tuple(key for key in keys if key in values)
         layers, heads = self._state.size if shown else (0, 0)
         stays = shown == self._keys and layers * heads == len(self.order)
-        if stays:  # another pair: to begin anew would take a frame more
-            self.layoutAboutToBeChanged.emit()
-        else:
+        if not stays:
             self.beginResetModel()
         self._values, self._keys = values, shown
         if new and shown and shown[0] in (PAIR, PAIRS):  # who selects a pair asks for its heads
             self._sorted = FIRST, Qt.SortOrder.DescendingOrder
         self._order()
-        if stays:
-            self.layoutChanged.emit()
+        if stays:  # another pair: to lay the table out anew would take a frame more
+            self.dataChanged.emit(
+                self.index(0, 0), self.index(len(self.order) - 1, self.columnCount() - 1)
+            )
             last = FIRST + sum(key in (PAIR, PAIRS) for key in shown) - 1  # the others stay
             if last >= FIRST:
                 self.headerDataChanged.emit(Qt.Orientation.Horizontal, FIRST, last)
@@ -373,6 +386,49 @@ class HeadRows(QAbstractTableModel):
         self.order = every
 
 
+class HeadCells(QStyledItemDelegate):
+    """Paints the texts of HeadRows. Qt would ask nine questions of each cell and lay out its text
+    anew each time, for which the frame of another pair has no time."""
+
+    def __init__(self, rows: HeadRows, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._rows = rows
+        self._font = QFont()
+        self._laid_out: dict[str, QStaticText] = {}
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        box, state = option.rect, option.state
+        if state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(box, colour(Role.ACCENT_SOFT))
+        if state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(colour(Role.ACCENT))
+            painter.drawRect(box.adjusted(0, 0, -1, -1))
+        painter.setFont(font := mono_font())
+        painter.setPen(colour(Role.TEXT))
+        inside = box.adjusted(PADDING, 0, -PADDING, 0)
+        found = self._text(self._rows.text(index.row(), index.column()), font)
+        if found.size().width() > inside.width():
+            end = Qt.TextElideMode.ElideRight
+            found = self._text(
+                QFontMetrics(font).elidedText(found.text(), end, inside.width()), font
+            )
+        spare = inside.width() - found.size().width()
+        down = (inside.height() - found.size().height()) / 2
+        left = inside.left() + (spare if index.column() >= FIRST else 0)
+        painter.drawStaticText(QPointF(left, inside.top() + down), found)
+
+    def _text(self, text: str, font: QFont) -> QStaticText:
+        if font != self._font or len(self._laid_out) >= KEPT:
+            self._font = font
+            self._laid_out.clear()
+        if text not in self._laid_out:
+            made = QStaticText(text)
+            made.setTextFormat(Qt.TextFormat.PlainText)
+            made.prepare(font=font)
+            self._laid_out[text] = made
+        return self._laid_out[text]
+
+
 class HeadsTable(QWidget):
     """The rows, and a sentence about them; the current row is the current head."""
 
@@ -382,6 +438,7 @@ class HeadsTable(QWidget):
         self.rows = HeadRows(state)
         self.table = QTableView()
         self.table.setModel(self.rows)
+        self.table.setItemDelegate(HeadCells(self.rows, self.table))
         dress(self.table, self.tr("Attention heads"))
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
@@ -406,6 +463,7 @@ class HeadsTable(QWidget):
         self.rows.modelAboutToBeReset.connect(self._keep_widths)
         self.rows.modelReset.connect(self._on_reset)
         self.rows.layoutChanged.connect(self._follow)
+        self.rows.dataChanged.connect(self._follow)
         self.table.selectionModel().currentRowChanged.connect(self._on_current)
         state.of.head_changed.connect(self._follow)
         state.column_changed.connect(self._say)

@@ -5,16 +5,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QImage, QPainter, QStandardItemModel
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
+from app import theme
+from app.pages.explore.panels.attention.heads import FIRST, HEAD, PADDING, PATTERN, HeadCells
 from app.pages.explore.panels.attention.tensor import read_through
 from app.pages.explore.panels.attention.view import HEADS
 from app.pages.explore.view import ExplorePage
+from app.resources import mono_font
+from app.theme import Role
+from app.widgets.tables import AT_LEFT, AT_RIGHT, dress
 from engine.head_measures import KEYS, head_figures, pair_values
 from tests.app.accessible import assert_accessible
 from tests.engine.explore.conftest import known  # noqa: F401  # the same weights in transformers
 
 CLOSE = 1e-5
+STATES = {
+    "plain": QStyle.StateFlag.State_Enabled,
+    "selected": QStyle.StateFlag.State_Enabled | QStyle.StateFlag.State_Selected,
+}
 
 
 def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, float]:
@@ -145,11 +156,76 @@ def test_heads_are_ranked_for_a_pair(page, explorer, wait):
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 2)]))
     shown = [table.model().index(n, 0).data() for n in range(6)]
     assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
+    anew = []
+    for signal in (table.model().layoutChanged, table.model().modelReset):
+        signal.connect(lambda *_: anew.append(True))
     page.study.pick_target(4)
+    assert not anew  # the same rows and columns with other numbers
+    assert rows_chosen(table) == ["1.1"]
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 4)]))
     shown = [table.model().index(n, 0).data() for n in range(6)]
     assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
     assert "“on”" in str(view.heads_table.note.text())
+
+
+def rows_chosen(table: QTableView) -> list[str]:
+    return [index.data() for index in table.selectionModel().selectedRows()]
+
+
+class Numbers:
+    """The only thing that cells ask of their rows."""
+
+    def __init__(self, text: str) -> None:
+        self.said = text
+
+    def text(self, row: int, column: int) -> str:
+        return self.said
+
+
+@pytest.mark.parametrize("choice", ["light", "dark"])
+def test_a_cell_is_painted_as_by_qt(qtbot, looks, choice):
+    """As large and as high as by Qt's own delegate, below its heading; cut where there is no
+    room."""
+    looks(choice)
+    table = QTableView()
+    qtbot.addWidget(table)
+    dress(table, "Attention heads")
+
+    def ink(text: str, column: int, width: int, state: str, own: bool) -> np.ndarray:
+        """Which pixels of a cell are not as in an empty one, bool [height, width]."""
+        painted = []
+        for said in (text, ""):
+            model = QStandardItemModel(1, column + 1, table)
+            model.setData(model.index(0, column), said)
+            model.setData(model.index(0, column), mono_font(), Qt.ItemDataRole.FontRole)
+            side = AT_RIGHT if column >= FIRST else AT_LEFT
+            model.setData(model.index(0, column), side, Qt.ItemDataRole.TextAlignmentRole)
+            cells = HeadCells(Numbers(said), table) if own else QStyledItemDelegate(table)
+            option = QStyleOptionViewItem()
+            table.initViewItemOption(option)
+            option.rect = QRect(0, 0, width, 30)
+            option.state |= STATES[state]
+            image = QImage(width, 30, QImage.Format.Format_RGB32)
+            image.fill(theme.colour(Role.SURFACE))
+            with QPainter(image) as painter:
+                cells.paint(painter, option, model.index(0, column))
+            painted.append(np.array(image.constBits()).reshape(30, width, 4).astype(int))
+        return np.abs(painted[0] - painted[1]).sum(-1) > 60
+
+    for text, column, width in (("0.123", FIRST, 90), ("12.12", HEAD, 90), ("1.234", FIRST, 60)):
+        for state in STATES:
+            ours, theirs = (ink(text, column, width, state, own) for own in (True, False))
+            assert ours.any() and theirs.any()
+            for axis in (0, 1):
+                found, expected = (np.flatnonzero(one.any(axis)) for one in (ours, theirs))
+                assert abs(np.ptp(found) - np.ptp(expected)) <= 1, (text, state, axis)
+            tops = [np.flatnonzero(one.any(1))[0] for one in (ours, theirs)]
+            assert abs(tops[0] - tops[1]) <= 1, (text, state)
+            across = np.flatnonzero(ours.any(0))
+            at_edge = width - 1 - across[-1] if column >= FIRST else across[0]
+            assert PADDING - 1 <= at_edge <= PADDING + 2, (text, state)
+    cut = ink("previous token (98 %)", PATTERN, 90, "plain", True)
+    assert cut.any() and not cut[:, -PADDING:].any()
 
 
 def test_columns_stay_as_wide_as_they_were_made(page, explorer, wait):
