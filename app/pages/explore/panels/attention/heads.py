@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPointF, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QStaticText
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtGui import QFontMetrics, QPainter, QStaticText
 from PySide6.QtWidgets import (
     QLineEdit,
     QStyle,
@@ -387,46 +387,51 @@ class HeadRows(QAbstractTableModel):
 
 
 class HeadCells(QStyledItemDelegate):
-    """Paints the texts of HeadRows. Qt would ask nine questions of each cell and lay out its text
-    anew each time, for which the frame of another pair has no time."""
+    """Paints the texts of HeadRows.
 
-    def __init__(self, rows: HeadRows, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._rows = rows
-        self._font = QFont()
-        self._laid_out: dict[str, QStaticText] = {}
+    Qt would ask nine questions of each cell and lay out its text anew each time, for which the
+    frame of another pair has no time; nor has it for more than a few calls of ours.
+    """
+
+    def __init__(self, rows: HeadRows, table: QTableView) -> None:
+        super().__init__(table)
+        self._rows, self._table = rows, table
+        self._laid_out: dict[str, tuple[QStaticText, float, float]] = {}  # width and height, px
+        self._font = mono_font()
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        box, state = option.rect, option.state
-        if state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(box, colour(Role.ACCENT_SOFT))
-        if state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(colour(Role.ACCENT))
-            painter.drawRect(box.adjusted(0, 0, -1, -1))
-        painter.setFont(font := mono_font())
-        painter.setPen(colour(Role.TEXT))
-        inside = box.adjusted(PADDING, 0, -PADDING, 0)
-        found = self._text(self._rows.text(index.row(), index.column()), font)
-        if found.size().width() > inside.width():
-            end = Qt.TextElideMode.ElideRight
-            found = self._text(
-                QFontMetrics(font).elidedText(found.text(), end, inside.width()), font
-            )
-        spare = inside.width() - found.size().width()
-        down = (inside.height() - found.size().height()) / 2
-        left = inside.left() + (spare if index.column() >= FIRST else 0)
-        painter.drawStaticText(QPointF(left, inside.top() + down), found)
+        row, column, box = index.row(), index.column(), option.rect
+        if row == self._table.currentIndex().row():
+            self._paint_state(painter, option)
+        width = box.width()
+        text, wide, high = self._text(self._rows.text(row, column), width - 2 * PADDING)
+        left = box.x() + (width - PADDING - wide if column >= FIRST else PADDING)
+        painter.setFont(self._font)
+        painter.drawStaticText(int(left), int(box.y() + (box.height() - high) / 2), text)
 
-    def _text(self, text: str, font: QFont) -> QStaticText:
-        if font != self._font or len(self._laid_out) >= KEPT:
-            self._font = font
-            self._laid_out.clear()
-        if text not in self._laid_out:
+    def _paint_state(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, colour(Role.ACCENT_SOFT))
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            pen = painter.pen()
+            painter.setPen(colour(Role.ACCENT))
+            painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
+            painter.setPen(pen)
+
+    def _text(self, text: str, most: float) -> tuple[QStaticText, float, float]:
+        """`text`, laid out in at most so many pixels, and its size."""
+        found = self._laid_out.get(text)
+        if found is None:
+            if len(self._laid_out) >= KEPT:
+                self._laid_out.clear()
             made = QStaticText(text)
             made.setTextFormat(Qt.TextFormat.PlainText)
-            made.prepare(font=font)
-            self._laid_out[text] = made
-        return self._laid_out[text]
+            made.prepare(font=self._font)
+            found = self._laid_out[text] = made, made.size().width(), made.size().height()
+        if found[1] <= most or len(text) <= 1:
+            return found
+        end = Qt.TextElideMode.ElideRight
+        return self._text(QFontMetrics(self._font).elidedText(text, end, int(most)), most)
 
 
 class HeadsTable(QWidget):

@@ -5,27 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QImage, QPainter, QStandardItemModel
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage, QStandardItemModel
+from PySide6.QtWidgets import QTableView
 
-from app import theme
 from app.pages.explore.panels.attention.heads import FIRST, HEAD, PADDING, PATTERN, HeadCells
 from app.pages.explore.panels.attention.tensor import read_through
 from app.pages.explore.panels.attention.view import HEADS
 from app.pages.explore.view import ExplorePage
 from app.resources import mono_font
-from app.theme import Role
 from app.widgets.tables import AT_LEFT, AT_RIGHT, dress
 from engine.head_measures import KEYS, head_figures, pair_values
 from tests.app.accessible import assert_accessible
 from tests.engine.explore.conftest import known  # noqa: F401  # the same weights in transformers
 
 CLOSE = 1e-5
-STATES = {
-    "plain": QStyle.StateFlag.State_Enabled,
-    "selected": QStyle.StateFlag.State_Enabled | QStyle.StateFlag.State_Selected,
-}
 
 
 def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, float]:
@@ -172,59 +166,69 @@ def rows_chosen(table: QTableView) -> list[str]:
     return [index.data() for index in table.selectionModel().selectedRows()]
 
 
-class Numbers:
-    """The only thing that cells ask of their rows."""
+class Cells(QStandardItemModel):
+    """Some texts with the font and the sides of HeadRows."""
 
-    def __init__(self, text: str) -> None:
-        self.said = text
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__(2, len(texts))
+        for row, column in np.ndindex(2, len(texts)):
+            index = self.index(int(row), int(column))
+            self.setData(index, texts[column])
+            self.setData(index, mono_font(), Qt.ItemDataRole.FontRole)
+            side = AT_RIGHT if column >= FIRST else AT_LEFT
+            self.setData(index, side, Qt.ItemDataRole.TextAlignmentRole)
 
     def text(self, row: int, column: int) -> str:
-        return self.said
+        return self.index(row, column).data()
 
 
 @pytest.mark.parametrize("choice", ["light", "dark"])
-def test_a_cell_is_painted_as_by_qt(qtbot, looks, choice):
-    """As large and as high as by Qt's own delegate, below its heading; cut where there is no
+@pytest.mark.parametrize("row", [0, 1], ids=["selected", "plain"])
+def test_cells_are_painted_as_by_qt(qtbot, looks, choice, row):
+    """As large and as high as by Qt's own delegate, below their headings; cut where there is no
     room."""
     looks(choice)
-    table = QTableView()
-    qtbot.addWidget(table)
-    dress(table, "Attention heads")
+    width = 90
 
-    def ink(text: str, column: int, width: int, state: str, own: bool) -> np.ndarray:
-        """Which pixels of a cell are not as in an empty one, bool [height, width]."""
-        painted = []
-        for said in (text, ""):
-            model = QStandardItemModel(1, column + 1, table)
-            model.setData(model.index(0, column), said)
-            model.setData(model.index(0, column), mono_font(), Qt.ItemDataRole.FontRole)
-            side = AT_RIGHT if column >= FIRST else AT_LEFT
-            model.setData(model.index(0, column), side, Qt.ItemDataRole.TextAlignmentRole)
-            cells = HeadCells(Numbers(said), table) if own else QStyledItemDelegate(table)
-            option = QStyleOptionViewItem()
-            table.initViewItemOption(option)
-            option.rect = QRect(0, 0, width, 30)
-            option.state |= STATES[state]
-            image = QImage(width, 30, QImage.Format.Format_RGB32)
-            image.fill(theme.colour(Role.SURFACE))
-            with QPainter(image) as painter:
-                cells.paint(painter, option, model.index(0, column))
-            painted.append(np.array(image.constBits()).reshape(30, width, 4).astype(int))
-        return np.abs(painted[0] - painted[1]).sum(-1) > 60
+    def ink(texts: list[str], own: bool) -> np.ndarray:
+        """The pixels of each cell of the row, int [columns, height, width, 4]."""
+        table, model = QTableView(), Cells(texts)
+        qtbot.addWidget(table)
+        table.setModel(model)
+        dress(table, "Attention heads")
+        if own:
+            table.setItemDelegate(HeadCells(model, table))
+        table.horizontalHeader().setDefaultSectionSize(width)
+        table.resize(400, 200)
+        table.show()
+        table.selectRow(0)
+        table.clearFocus()
+        with qtbot.waitExposed(table):
+            image = table.viewport().grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+        pixels = np.array(image.constBits()).reshape(image.height(), image.width(), 4).astype(int)
+        boxes = [table.visualRect(model.index(row, n)) for n in range(len(texts))]
+        return np.stack(
+            [pixels[box.top() : box.bottom() + 1, box.left() :][:, :width] for box in boxes]
+        )
 
-    for text, column, width in (("0.123", FIRST, 90), ("12.12", HEAD, 90), ("1.234", FIRST, 60)):
-        for state in STATES:
-            ours, theirs = (ink(text, column, width, state, own) for own in (True, False))
-            assert ours.any() and theirs.any()
-            for axis in (0, 1):
-                found, expected = (np.flatnonzero(one.any(axis)) for one in (ours, theirs))
-                assert abs(np.ptp(found) - np.ptp(expected)) <= 1, (text, state, axis)
-            tops = [np.flatnonzero(one.any(1))[0] for one in (ours, theirs)]
-            assert abs(tops[0] - tops[1]) <= 1, (text, state)
-            across = np.flatnonzero(ours.any(0))
-            at_edge = width - 1 - across[-1] if column >= FIRST else across[0]
-            assert PADDING - 1 <= at_edge <= PADDING + 2, (text, state)
-    cut = ink("previous token (98 %)", PATTERN, 90, "plain", True)
+    texts = ["12.12", "previous token (98 %)", "0.123"]
+    found = {}
+    for own in (True, False):
+        whole, empty = ink(texts, own), ink([""] * len(texts), own)
+        found[own] = np.abs(whole - empty).sum(-1) > 60
+        found["background", own] = empty[:, 8, 8]
+    assert (found["background", True] == found["background", False]).all()
+    for column in (HEAD, FIRST):
+        ours, theirs = found[True][column], found[False][column]
+        for axis in (0, 1):
+            one, other = (np.flatnonzero(of.any(axis)) for of in (ours, theirs))
+            assert abs(np.ptp(one) - np.ptp(other)) <= 1, (column, axis)
+        tops = [np.flatnonzero(of.any(1))[0] for of in (ours, theirs)]
+        assert abs(tops[0] - tops[1]) <= 1, column
+        across = np.flatnonzero(ours.any(0))
+        at_edge = width - 1 - across[-1] if column >= FIRST else across[0]
+        assert PADDING - 1 <= at_edge <= PADDING + 2, column
+    cut = found[True][PATTERN]
     assert cut.any() and not cut[:, -PADDING:].any()
 
 
