@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.fast.dropout import Dropout
+from engine.models.frozen_linear import FrozenLinear
 from engine.models.network import Network
 
 DOWN, UP = "lora_down", "lora_up"
@@ -29,24 +30,23 @@ LINEARS = {
 }
 
 
-class Adapted(nn.Linear):
+class Adapted(FrozenLinear):
     """A linear layer with an adapter, which begins by changing nothing (B = 0)."""
 
     def __init__(self, linear: nn.Linear, rank: int, alpha: float, dropout: float) -> None:
         """Take over the parameters of `linear`; A is drawn from torch's present random state."""
-        super().__init__(linear.in_features, linear.out_features, device="meta")
-        self.weight, self.bias = linear.weight, linear.bias
+        super().__init__(linear)
         self.lora_down = nn.Parameter(self.weight.new_empty(rank, self.in_features))  # A
         self.lora_up = nn.Parameter(self.weight.new_zeros(self.out_features, rank))  # B
         nn.init.kaiming_uniform_(self.lora_down, a=math.sqrt(5))  # as in the authors' code
         self.dropout = Dropout(dropout)
         self.scale = alpha / rank
-        self.train(linear.training)
+        self.train(linear.training)  # the dropout too
 
     def forward(self, x: Tensor) -> Tensor:
         """float [..., I] → float [..., O]"""
         turned = F.linear(F.linear(self.dropout(x), self.lora_down), self.lora_up)
-        return F.linear(x, self.weight, self.bias) + self.scale * turned
+        return super().forward(x) + self.scale * turned
 
     def merged(self) -> Tensor:
         """W + (alpha / r) B A, float [O, I]."""

@@ -114,9 +114,14 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
     assert any(text.startswith(f"Training {adapters + head:,} of ") for text in said), said
 
 
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("decay", [0.0, 0.9])
-def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path, decay: float) -> None:
-    job = job.model_copy(update={"training": job.training.model_copy(update={"ema_decay": decay})})
+def test_a_stop_and_a_resume_change_nothing(
+    job: JobSpec, tmp_path: Path, decay: float, precision: str
+) -> None:
+    training = job.training.model_copy(update={"ema_decay": decay})
+    hardware = job.hardware.model_copy(update={"precision": precision})
+    job = job.model_copy(update={"training": training, "hardware": hardware})
     calm, _ = trained(tmp_path / "calm", job)
     stopped = new_run(tmp_path / "stopped", job)
     train(job, stopped, stopped.append, lambda: has_seen(stopped, 8))
@@ -124,6 +129,18 @@ def test_a_stop_and_a_resume_change_nothing(job: JobSpec, tmp_path: Path, decay:
     train(job, stopped, stopped.append)
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
+
+
+def test_weights_that_are_rounded_once_give_the_same_run(
+    job: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hardware = job.hardware.model_copy(update={"precision": "bf16"})
+    job = job.model_copy(update={"hardware": hardware})
+    once, _ = trained(tmp_path / "once", job)
+    kept = list[object]()
+    monkeypatch.setattr("engine.training.start.keep_short", lambda *given: kept.append(given))
+    always, _ = trained(tmp_path / "always", job)
+    assert len(kept) == 1 and final(once) == final(always) and metrics(once) == metrics(always)
 
 
 def test_fresh_weights_are_not_adapted(tmp_path: Path) -> None:

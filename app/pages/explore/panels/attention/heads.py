@@ -40,7 +40,7 @@ ARROW = re.compile(r"→|->|>")
 DIGITS = 3
 HEAD, PATTERN, FIRST = 0, 1, 2  # columns of the table
 PADDING = 2 * SPACE  # px at both sides of a cell
-KEPT = 4000  # texts that stay laid out
+CACHED_TEXTS = 4000  # texts that stay laid out
 Pair = tuple[tuple[int, ...], tuple[int, ...]]  # tokens of the query and of the key
 
 
@@ -422,7 +422,7 @@ class HeadCells(QStyledItemDelegate):
         """`text`, laid out in at most so many pixels, and its size."""
         found = self._laid_out.get(text)
         if found is None:
-            if len(self._laid_out) >= KEPT:
+            if len(self._laid_out) >= CACHED_TEXTS:
                 self._laid_out.clear()
             made = QStaticText(text)
             made.setTextFormat(Qt.TextFormat.PlainText)

@@ -1,0 +1,46 @@
+"""Linear layers that do not learn, whose weights need not be rounded anew in every pass.
+
+Autocast rounds the weights of each product to short numbers whenever it is made: once for each half
+of a batch, in a step of LoRA a seventh of the time. What does not learn can be kept as it is then.
+
+Shapes: I inputs, O outputs; … any leading dimensions.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.models.network import Network
+
+
+class FrozenLinear(nn.Linear):
+    """A linear layer with the parameters of another one."""
+
+    def __init__(self, linear: nn.Linear) -> None:
+        super().__init__(linear.in_features, linear.out_features, device="meta")
+        self.weight, self.bias = linear.weight, linear.bias
+        self.short: Tensor | None = None  # the weight as autocast would round it, [O, I]
+        self.train(linear.training)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """float [..., I] → float [..., O]"""
+        short = self.short if torch.is_autocast_enabled(x.device.type) else None
+        return F.linear(x, self.weight if short is None else short, self.bias)
+
+
+def keep_short(network: Network, dtype: torch.dtype) -> None:
+    """Keep the weights of the layers that do not learn in the type of autocast, too.
+
+    No number changes by that, and what is saved is the weights themselves. Layers whose output is
+    cached are left out: no step goes through them.
+    """
+    encoder = network.encoder
+    for number, layer in enumerate(encoder.layers):
+        if network.spec.heights_of(number)[-1] <= encoder.cached_layers:
+            continue
+        for parent in list(layer.modules()):
+            for name, linear in parent.named_children():
+                if isinstance(linear, nn.Linear) and not linear.weight.requires_grad:
+                    frozen = linear if isinstance(linear, FrozenLinear) else FrozenLinear(linear)
+                    frozen.short = linear.weight.detach().to(dtype)
+                    setattr(parent, name, frozen)

@@ -1,0 +1,84 @@
+"""What does not learn is rounded once, and every number stays as it was."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from engine.models.frozen_linear import FrozenLinear, keep_short
+from engine.models.heads import Heads
+from engine.models.lora import adapt, merged
+from engine.models.network import Network
+from engine.models.outputs import named_outputs
+from engine.training.optimiser import freeze
+from tests.engine.models.test_families import drawn
+from tests.engine.models.test_family_table import every_family, made
+
+WAYS: dict[str, Callable[[Network], None]] = {
+    "all layers frozen": lambda network: freeze(network, network.spec.layers),
+    "adapters in all layers": lambda network: adapt(network, 2, 4, 0.0, "all"),
+}
+
+
+class Casts(TorchDispatchMode):
+    """Notes which tensors are copied to another type."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.of = list[int]()  # where they lie in memory
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        if function is torch.ops.aten._to_copy.default:
+            self.of.append(args[0].data_ptr())
+        return function(*args, **(kwargs or {}))
+
+
+def step(network: Network, family: str) -> tuple[dict[str, Tensor], set[int]]:
+    """The outputs and gradients of a pass in bfloat16, and which weights were rounded in it."""
+    network.zero_grad()
+    with torch.autocast("cpu", torch.bfloat16), Casts() as casts:
+        found = dict(named_outputs(network, *drawn(family)))
+    sum(one.float().square().sum() for one in found.values()).backward()
+    learning = {n: p.grad for n, p in network.named_parameters() if p.grad is not None}
+    return {n: one.clone() for n, one in (found | learning).items()}, set(casts.of)
+
+
+@every_family
+@pytest.mark.parametrize("way", WAYS)
+def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -> None:
+    network = made(family, Heads(outputs=3))
+    WAYS[way](network)
+    names = merged(network).keys()
+    before, rounded = step(network, family)
+    keep_short(network, torch.bfloat16)
+    after, still = step(network, family)
+    assert before.keys() == after.keys()
+    for name, value in before.items():
+        assert torch.equal(value, after[name]), name
+    frozen = [m for m in network.encoder.layers.modules() if isinstance(m, FrozenLinear)]
+    there = {m.weight.data_ptr() for m in frozen}
+    assert there and there <= rounded and not there & still
+    assert merged(network).keys() == names
+
+
+def test_what_learns_and_what_is_cached_stays_as_it_is() -> None:
+    network = made("bert", Heads(outputs=3))
+    freeze(network, 1)
+    network.encoder.cached_layers = 1
+    keep_short(network, torch.bfloat16)
+    assert not any(isinstance(module, FrozenLinear) for module in network.modules())
+
+
+def test_without_autocast_the_weights_themselves_are_used() -> None:
+    network = made("bert", Heads(outputs=3))
+    freeze(network, network.spec.layers)
+    with torch.no_grad():
+        before = named_outputs(network, *drawn("bert"))
+        keep_short(network, torch.bfloat16)
+        after = named_outputs(network, *drawn("bert"))
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
