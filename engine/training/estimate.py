@@ -43,7 +43,7 @@ from engine.training.devices import Machine, choose
 from engine.training.features import cached_layers
 from engine.training.gradients import GradientAccumulator
 from engine.training.memory import peak_memory
-from engine.training.network import configure, wanted_heads
+from engine.training.network import configure, keep_frozen_short, wanted_heads
 from engine.training.optimiser import adamw
 from engine.training.sample import SAMPLED_ROWS, Sample, sample
 from engine.training.snapshots import snapshot_size
@@ -206,6 +206,7 @@ class _Bench:
         hardware, width = read.job.hardware, plan.usual_width
         self.machine = choose_precision(self.network, machine, hardware, rows, width)
         self.network.encoder.token_multiple = self.machine.token_multiple
+        keep_frozen_short(self.network, self.machine)
         choose_attention(self.network.encoder, self.machine)
         if read.job.hardware.processes == 1:
             self.network.keep_token_gradient()

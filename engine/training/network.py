@@ -6,6 +6,7 @@ from torch import nn
 
 from engine.checkpoints.fit import wrong_direction
 from engine.models import checkpoint
+from engine.models.frozen_linear import keep_short
 from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
@@ -15,7 +16,9 @@ from engine.spec.training import TrainingSpec
 from engine.tasks.learner import Learner
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
+from engine.training.devices import DTYPES, Machine
 from engine.training.optimiser import freeze
+from engine.training.sharding import is_sharded
 
 
 def network_for(
@@ -72,6 +75,16 @@ def configure(network: Network, settings: TrainingSpec) -> None:
             settings.lora_layers,
             settings.frozen_layers,
         )
+
+
+def keep_frozen_short(network: Network, machine: Machine) -> None:
+    """On a processor that computes in short numbers, round what does not learn once for all steps.
+
+    The weights must be those of the run by now: what is restored later is not rounded again.
+    """
+    is_short = machine.device.type == "cpu" and machine.precision_name != "fp32"
+    if is_short and not is_sharded(network):
+        keep_short(network, DTYPES[machine.precision_name])
 
 
 def set_dropout(network: nn.Module, probability: float) -> None:

@@ -6,7 +6,6 @@ import torch
 
 from engine.errors import StudioError
 from engine.messages.events import Prepared
-from engine.models.frozen_linear import keep_short
 from engine.models.parameters import count_parameters, count_trained
 from engine.phrases import joined, phrase
 from engine.spec.job import JobSpec
@@ -16,9 +15,10 @@ from engine.training.auto_precision import choose_precision
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext
 from engine.training.cuda_graphs import CudaGraphs, choose_graphs, graphs_state
-from engine.training.devices import DTYPES, Machine
+from engine.training.devices import Machine
 from engine.training.environment import differences, environment, threads_to_keep, weights_sha256
 from engine.training.features import attach_features
+from engine.training.network import keep_frozen_short
 from engine.training.optimiser import adamw
 from engine.training.progress import TrainingProgress
 from engine.training.ranks import Ranks
@@ -53,8 +53,7 @@ def start(
     changed = differences(before, now)
     if resume is not None:
         _resume(run, resume, changed)
-    if machine.device.type == "cpu" and machine.precision_name != "fp32" and not ranks.shards:
-        keep_short(setup.network, DTYPES[machine.precision_name])  # as they are from here on
+    keep_frozen_short(setup.network, machine)
     progress.environment = now
     context.emit(_prepared(run, changed))
     _note_frozen(run)

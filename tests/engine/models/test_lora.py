@@ -138,7 +138,9 @@ def test_weights_that_are_rounded_once_give_the_same_run(
     job = job.model_copy(update={"hardware": hardware})
     once, _ = trained(tmp_path / "once", job)
     kept = list[object]()
-    monkeypatch.setattr("engine.training.start.keep_short", lambda *given: kept.append(given))
+    monkeypatch.setattr(
+        "engine.training.start.keep_frozen_short", lambda *given: kept.append(given)
+    )
     always, _ = trained(tmp_path / "always", job)
     assert len(kept) == 1 and final(once) == final(always) and metrics(once) == metrics(always)
 
