@@ -1,7 +1,7 @@
 """Linear layers that do not learn, whose weights need not be rounded anew in every pass.
 
-Autocast rounds the weights of each product to short numbers whenever it is made: once for each half
-of a batch, in a step of LoRA a seventh of the time. What does not learn can be kept as it is then.
+Autocast rounds the weights of a product to short numbers whenever it is made, so once for each half
+of a batch; only of weights that learn it caches that. What does not learn can be kept rounded.
 
 Shapes: I inputs, O outputs; … any leading dimensions.
 """

@@ -80,10 +80,11 @@ def configure(network: Network, settings: TrainingSpec) -> None:
 def keep_frozen_short(network: Network, machine: Machine) -> None:
     """On a processor that computes in short numbers, round what does not learn once for all steps.
 
-    The weights must be those of the run by now: what is restored later is not rounded again.
+    The weights must be those of the run by now: what is restored later is not rounded again. Below
+    a probe no step goes through them.
     """
     is_short = machine.device.type == "cpu" and machine.precision_name != "fp32"
-    if is_short and not is_sharded(network):
+    if is_short and network.probe is None and not is_sharded(network):
         keep_short(network, DTYPES[machine.precision_name])
 
 

@@ -1,6 +1,7 @@
 """What does not learn is rounded once, and every number stays as it was."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,10 +14,14 @@ from engine.models.heads import Heads
 from engine.models.lora import adapt, merged
 from engine.models.network import Network
 from engine.models.outputs import named_outputs
+from engine.spec.features import Features
+from engine.training.devices import Machine
+from engine.training.network import keep_frozen_short
 from engine.training.optimiser import freeze
 from tests.engine.models.test_families import drawn
 from tests.engine.models.test_family_table import every_family, made
 
+IN_BF16 = Machine(torch.device("cpu"), "bf16", 1)
 WAYS: dict[str, Callable[[Network], None]] = {
     "all layers frozen": lambda network: freeze(network, network.spec.layers),
     "adapters in all layers": lambda network: adapt(network, 2, 4, 0.0, "all"),
@@ -66,12 +71,20 @@ def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -
     assert merged(network).keys() == names
 
 
-def test_what_learns_and_what_is_cached_stays_as_it_is() -> None:
+def test_what_learns_and_what_no_step_goes_through_stays_as_it_is() -> None:
     network = made("bert", Heads(outputs=3))
     freeze(network, 1)
     network.encoder.cached_layers = 1
-    keep_short(network, torch.bfloat16)
-    assert not any(isinstance(module, FrozenLinear) for module in network.modules())
+    keep_frozen_short(network, IN_BF16)
+    features = Features(vectors="one layer", layer=1, probe="linear")
+    probing = made("bert", Heads(outputs=3, features=features)).requires_grad_(False)
+    keep_frozen_short(probing, IN_BF16)
+    frozen = made("bert", Heads(outputs=3)).requires_grad_(False)
+    keep_frozen_short(frozen, replace(IN_BF16, precision_name="fp32"))
+    for one in (network, probing, frozen):
+        assert not any(isinstance(module, FrozenLinear) for module in one.modules())
+    keep_frozen_short(frozen, IN_BF16)
+    assert any(isinstance(module, FrozenLinear) for module in frozen.modules())
 
 
 def test_without_autocast_the_weights_themselves_are_used() -> None:

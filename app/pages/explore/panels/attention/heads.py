@@ -297,6 +297,7 @@ class HeadRows(QAbstractTableModel):
         return self.text(index.row(), column)
 
     def text(self, row: int, column: int) -> str:
+        """What a cell says."""
         layer, head = self.order[row]
         if column == HEAD:
             return f"{layer + 1}.{head + 1}"
