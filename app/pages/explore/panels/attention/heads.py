@@ -9,24 +9,17 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QPainter, QStaticText
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QLineEdit, QTableView, QVBoxLayout, QWidget
 
 from app import background
 from app.pages.explore.head_columns import MEASURES
 from app.pages.explore.panels.attention.description import value_name
+from app.pages.explore.panels.attention.head_cells import HeadCells
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.tensor import read_through
 from app.resources import mono_font
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE
 from app.translation import in_language
 from app.widgets.chips import painted
 from app.widgets.numbers import percent
@@ -39,8 +32,6 @@ PAIRS = "pairs"  # of the typed ones, added up
 ARROW = re.compile(r"→|->|>")
 DIGITS = 3
 HEAD, PATTERN, FIRST = 0, 1, 2  # columns of the table
-PADDING = 2 * SPACE  # px at both sides of a cell
-CACHED_TEXTS = 4000  # texts that stay laid out
 Pair = tuple[tuple[int, ...], tuple[int, ...]]  # tokens of the query and of the key
 
 
@@ -387,54 +378,6 @@ class HeadRows(QAbstractTableModel):
         self.order = every
 
 
-class HeadCells(QStyledItemDelegate):
-    """Paints the texts of HeadRows.
-
-    Qt would ask nine questions of each cell and lay out its text anew each time, for which the
-    frame of another pair has no time; nor has it for more than a few calls of ours.
-    """
-
-    def __init__(self, rows: HeadRows, table: QTableView) -> None:
-        super().__init__(table)
-        self._rows, self._table = rows, table
-        self._laid_out: dict[str, tuple[QStaticText, float, float]] = {}  # width and height, px
-        self._font = mono_font()
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        row, column, box = index.row(), index.column(), option.rect
-        if row == self._table.currentIndex().row():
-            self._paint_state(painter, option)
-        width = box.width()
-        text, wide, high = self._text(self._rows.text(row, column), width - 2 * PADDING)
-        left = box.x() + (width - PADDING - wide if column >= FIRST else PADDING)
-        painter.setFont(self._font)
-        painter.drawStaticText(int(left), int(box.y() + (box.height() - high) / 2), text)
-
-    def _paint_state(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
-        if option.state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(option.rect, colour(Role.ACCENT_SOFT))
-        if option.state & QStyle.StateFlag.State_HasFocus:
-            pen = painter.pen()
-            painter.setPen(colour(Role.ACCENT))
-            painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
-            painter.setPen(pen)
-
-    def _text(self, text: str, most: float) -> tuple[QStaticText, float, float]:
-        """`text`, laid out in at most so many pixels, and its size."""
-        found = self._laid_out.get(text)
-        if found is None:
-            if len(self._laid_out) >= CACHED_TEXTS:
-                self._laid_out.clear()
-            made = QStaticText(text)
-            made.setTextFormat(Qt.TextFormat.PlainText)
-            made.prepare(font=self._font)
-            found = self._laid_out[text] = made, made.size().width(), made.size().height()
-        if found[1] <= most or len(text) <= 1:
-            return found
-        end = Qt.TextElideMode.ElideRight
-        return self._text(QFontMetrics(self._font).elidedText(text, end, int(most)), most)
-
-
 class HeadsTable(QWidget):
     """The rows, and a sentence about them; the current row is the current head."""
 
@@ -444,7 +387,7 @@ class HeadsTable(QWidget):
         self.rows = HeadRows(state)
         self.table = QTableView()
         self.table.setModel(self.rows)
-        self.table.setItemDelegate(HeadCells(self.rows, self.table))
+        self.table.setItemDelegate(HeadCells(self.rows.text, FIRST, self.table))
         dress(self.table, self.tr("Attention heads"))
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()

@@ -9,7 +9,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage, QStandardItemModel
 from PySide6.QtWidgets import QTableView
 
-from app.pages.explore.panels.attention.heads import FIRST, HEAD, PADDING, PATTERN, HeadCells
+from app.pages.explore.panels.attention.head_cells import PADDING, HeadCells
+from app.pages.explore.panels.attention.heads import FIRST, HEAD, PATTERN
 from app.pages.explore.panels.attention.tensor import read_through
 from app.pages.explore.panels.attention.view import HEADS
 from app.pages.explore.view import ExplorePage
@@ -197,7 +198,7 @@ def test_cells_are_painted_as_by_qt(qtbot, looks, choice, row):
         table.setModel(model)
         dress(table, "Attention heads")
         if own:
-            table.setItemDelegate(HeadCells(model, table))
+            table.setItemDelegate(HeadCells(model.text, FIRST, table))
         table.horizontalHeader().setDefaultSectionSize(width)
         table.resize(400, 200)
         table.show()
