@@ -1,5 +1,6 @@
 """Text on the window: always plain, never taken as markup."""
 
+import re
 from textwrap import wrap
 from typing import Literal
 
@@ -16,6 +17,8 @@ TextStyle = Literal[
     "body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"
 ]
 
+QUOTED = re.compile("(?<=[“„])\u2068?([^“”„]*?)\u2069?(?=[”“])")
+FROM_THE_RIGHT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff]")
 TOOLTIP_WIDTH = 90  # characters of a line
 SIZES = {"title": 1.7, "heading": 1.2, "small": 0.9}  # of the window's text
 WEIGHTS = {
@@ -117,9 +120,18 @@ def _dress(label: QLabel, style: TextStyle) -> None:
 def visible(text: str) -> str:
     r"""`text` in the user's language, with control and direction characters written out, as \x1b.
 
-    Line breaks and tabs stay.
+    Line breaks and tabs stay. What is quoted and written from right to left keeps its direction for
+    itself, or it would take along the quotation marks and the number behind it.
     """
-    return engine.visible.visible(translated(text))
+    said = translated(text)
+    if not FROM_THE_RIGHT.search(said):
+        return engine.visible.visible(said)
+    said = QUOTED.sub(lambda found: found[1], said)  # it may have been made visible before
+    return QUOTED.sub(_isolated, engine.visible.visible(said))
+
+
+def _isolated(found: re.Match[str]) -> str:
+    return f"\u2068{found[1]}\u2069" if FROM_THE_RIGHT.search(found[1]) else found[1]
 
 
 def tooltip(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QAbstractTableModel, Qt
-from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication
+from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QTextLayout
 from PySide6.QtWidgets import QStyle, QStyleOptionButton, QTableView, QVBoxLayout, QWidget
 
 import app
@@ -41,6 +41,26 @@ def test_text_is_shown_letter_by_letter(qtbot) -> None:
 def test_hidden_characters_are_made_visible() -> None:
     assert visible("a\u202eb\x00c\x1b") == r"a\u202eb\x00c\x1b"
     assert visible("two\nlines\tand 日本 é 👩\u200d🔬") == "two\nlines\tand 日本 é 👩\u200d🔬"
+
+
+def test_what_is_quoted_keeps_its_direction_for_itself() -> None:
+    """As Unicode wants it (UAX 9, 2.7), so that numbers stay behind the word that they are of."""
+    alone = visible("“ca” attends to “##ו” 0.20, “סלא” 0.03")
+    assert alone == "“ca” attends to “\u2068##ו\u2069” 0.20, “\u2068סלא\u2069” 0.03"
+    assert visible(alone) == alone and visible("„سلام“ 2") == "„\u2068سلام\u2069“ 2"
+    assert visible("“א\u202eb”") == "“\u2068א\\u202eb\u2069”"
+    assert visible("“a\u2068” שלום 12") == "“a\\u2068” שלום 12"
+
+
+def test_numbers_stand_behind_what_is_quoted(qapp) -> None:
+    """Qt sets the line, whose order is seen in where each character stands."""
+    text = visible("“א” 0.2, “ב” 0.3")
+    layout = QTextLayout(text, QFont())
+    layout.beginLayout()
+    line = layout.createLine()
+    layout.endLayout()
+    places = [line.cursorToX(text.index(one))[0] for one in ("“", "0.2", ",", "0.3")]
+    assert places == sorted(places) and line.cursorToX(text.index("ב"))[0] > places[2]
 
 
 def test_a_tooltip_shows_what_it_is_given(qtbot) -> None:
