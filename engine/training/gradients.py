@@ -44,15 +44,16 @@ class GradientAccumulator:
             weight: what the loss is multiplied by.
             scale: by what the gradients are multiplied besides; see loss_scaling.py.
         """
+        seeds = torch.randint(2**62, (2,)).tolist()
         if self._gains_by_two_threads(part):
-            return self._add_halves(part, counts, weight, scale)
-        return self._add(part, counts, weight, scale)
+            return self._add_halves(part, counts, weight, scale, seeds)
+        with dropout_seed(seeds[0]):
+            return self._add(part, counts, weight, scale)
 
     def _add_halves(
-        self, part: Batch, counts: Counts, weight: float, scale: float
+        self, part: Batch, counts: Counts, weight: float, scale: float, seeds: list[int]
     ) -> dict[str, Tensor]:
         halves = [part.taken(numbers) for numbers in balanced(part.lengths, 2)]
-        seeds = torch.randint(2**62, (2,)).tolist()
 
         def one(half: Batch, seed: int) -> dict[str, Tensor]:
             torch.set_num_threads(max(1, self.machine.threads // 2))  # of this thread

@@ -61,13 +61,17 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
 
 def clip_gradients(network: Network, max_norm: float) -> Tensor:
     """Scale the gradients down to `max_norm`, 0 for no limit; returns their norm before, []."""
-    limit, token = max_norm or math.inf, network.encoder.embeddings.token
+    limit, kept = max_norm or math.inf, network.encoder.embeddings.token.kept
     learning = [p for p in network.parameters() if p.grad is not None]
-    norm = torch.nn.utils.get_total_norm([p.grad for p in learning if p.grad is not None])
-    if token.kept is not None and token.kept.is_there:
-        learning = [p for p in learning if p is not token.weight]
-        token.kept.scale((limit / (norm + 1e-6)).clamp(max=1))  # as torch does
+    rows = None
+    if kept is not None and kept.is_there:
+        learning = [p for p in learning if p is not kept.weight]
+        rows = kept.read()
+    gradients = [p.grad for p in learning if p.grad is not None]
+    norm = torch.nn.utils.get_total_norm(gradients if rows is None else [rows, *gradients])
     torch.nn.utils.clip_grads_with_norm_(learning, limit, norm)
+    if kept is not None and rows is not None:
+        kept.write(rows.mul_((limit / (norm + 1e-6)).clamp(max=1)))  # as torch does
     return whole(norm)
 
 

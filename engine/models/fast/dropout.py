@@ -8,9 +8,11 @@ to the next: such gaps are distributed geometrically, whatever came before.
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,36 +20,38 @@ from torch import Tensor, nn
 class _Source(threading.local):
     """Where the draws of a thread come from."""
 
-    generator = torch.default_generator
+    draws: np.random.Generator | None = None  # None: each is seeded from torch's random state
 
 
 _source = _Source()
 
 
-@contextmanager
-def dropout_seed(seed: int) -> Iterator[None]:
+def dropout_seed(seed: int) -> AbstractContextManager[None]:
     """Let this thread draw by itself for the block, whatever others draw meanwhile."""
-    _source.generator = torch.Generator().manual_seed(seed)
-    try:
-        yield
-    finally:
-        _source.generator = torch.default_generator
+    return _drawing_from(_seeded(seed))
 
 
 def the_same_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """For what is computed now, and for when it is computed again: both draw the same."""
-    generator = _source.generator
-    return nullcontext(), _as_of(generator, generator.get_state())
+    draws = _draws()
+    return _drawing_from(draws), _drawing_from(deepcopy(draws))
 
 
 @contextmanager
-def _as_of(generator: torch.Generator, state: Tensor) -> Iterator[None]:
-    now = generator.get_state()
-    generator.set_state(state)
+def _drawing_from(draws: np.random.Generator) -> Iterator[None]:
+    before, _source.draws = _source.draws, draws
     try:
         yield
     finally:
-        generator.set_state(now)
+        _source.draws = before
+
+
+def _draws() -> np.random.Generator:
+    return _source.draws or _seeded(int(torch.randint(2**62, ())))
+
+
+def _seeded(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.SFC64(seed))
 
 
 class Dropout(nn.Dropout):
@@ -82,19 +86,25 @@ def _dropped(x: Tensor, dropped: Tensor, scale: float) -> Tensor:
 def dropped_indices(count: int, share: float) -> Tensor:
     """Which of `count` values are dropped where each is with a chance of `share`: int64, rising.
 
-    From torch's random state on the processor, or within `dropout_seed` from the thread's own.
+    By NumPy, whose operations are begun in a third of the time: most of these are short.
     """
-    if not share or not count:
-        return torch.empty(0, dtype=torch.int64)
     expected = count * share
-    draws = int(expected + 6 * math.sqrt(expected)) + 8  # more are needed once in a billion times
-    found = list[Tensor]()
+    if expected < 1e-9:
+        return torch.empty(0, dtype=torch.int64)
+    draws = _draws()
+    number = int(expected + 6 * math.sqrt(expected)) + 8  # more are needed once in a billion times
+    found = list[np.ndarray]()
     last = -1
     while last < count:
-        chances = torch.rand(draws, generator=_source.generator).neg_().add_(1)  # in (0, 1]
-        gaps = chances.log_().div_(math.log1p(-share)).floor_()
-        steps = gaps.clamp_(max=count).to(torch.int64).add_(1)
-        found.append(steps.cumsum_(0).add_(last))
-        last = int(found[-1][-1])
-    indices = found[0] if len(found) == 1 else torch.cat(found)
-    return indices[: int(torch.searchsorted(indices, count))]
+        gaps = draws.random(number, dtype=np.float32)
+        np.subtract(1, gaps, out=gaps)  # in (0, 1]
+        np.log(gaps, out=gaps)
+        gaps /= math.log1p(-share)
+        np.minimum(gaps, count, out=gaps)
+        places = gaps.astype(np.int64)
+        places += 1
+        places[0] += last
+        found.append(np.cumsum(places, out=places))
+        last = int(places[-1])
+    places = found[0] if len(found) == 1 else np.concatenate(found)
+    return torch.from_numpy(places[: np.searchsorted(places, count)])

@@ -3,7 +3,8 @@
 A batch reads a few hundred rows of some 30,000. torch's way back makes a gradient of all rows each
 time, in fresh memory that is filled with zeros first, and of two threads each makes its own. Here
 the rows of a batch are summed by themselves and added to a gradient that is zero everywhere else;
-the next step wipes those rows alone. Every number is the one that torch's way has.
+the next step wipes those rows alone, and clipping reads no others. Every number is the one that
+torch's way has, but for the last bits of the norm.
 
 Shapes: N tokens, R different ones among them, V vocabulary, D size of a vector; … any leading
 dimensions.
@@ -45,7 +46,7 @@ class KeptGradient:
     """The gradient of a table [V, D], and which of its rows may be other than zero."""
 
     def __init__(self, weight: Tensor) -> None:
-        self._weight = weight
+        self.weight = weight
         self._memory: Tensor | None = None  # [V, D]; the gradient, while the weight has one
         self._written = list[Tensor]()  # int64 [R] for each pass, without repeats
 
@@ -56,26 +57,31 @@ class KeptGradient:
         rows, places = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
         sums = flat.new_zeros(len(rows), flat.size(1)).index_add_(0, places, flat)
         with _adding:
-            if self._weight.grad is None:
-                self._weight.grad = self._wiped()
+            if self.weight.grad is None:
+                self.weight.grad = self._wiped()
             self._written.append(rows)
-            self._weight.grad.index_add_(0, rows, sums)
+            self.weight.grad.index_add_(0, rows, sums)
 
     @property
     def is_there(self) -> bool:
         """Whether the gradient that the table has is this one, and not one of torch's own."""
-        return self._memory is not None and self._weight.grad is self._memory
+        return self._memory is not None and self.weight.grad is self._memory
 
     @torch.no_grad()
-    def scale(self, factor: Tensor) -> None:
-        """Multiply the gradient, which is there, by a number, []."""
+    def read(self) -> Tensor:
+        """The rows of the gradient, which is there, that may be other than zero: [R, D]."""
         assert self._memory is not None
-        rows = self._rows()
-        self._memory.index_copy_(0, rows, self._memory.index_select(0, rows).mul_(factor))
+        return self._memory.index_select(0, self._rows())
+
+    @torch.no_grad()
+    def write(self, rows: Tensor) -> None:
+        """Replace what `read` gave."""
+        assert self._memory is not None
+        self._memory.index_copy_(0, self._rows(), rows)
 
     def _wiped(self) -> Tensor:
         if self._memory is None:
-            self._memory = torch.zeros_like(self._weight)
+            self._memory = torch.zeros_like(self.weight)
         elif self._written:
             self._memory.index_fill_(0, self._rows(), 0)
         self._written.clear()

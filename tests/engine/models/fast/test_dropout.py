@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
-from engine.models.fast.dropout import Dropout
+from engine.models.fast import dropout
+from engine.models.fast.dropout import Dropout, dropped_indices
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
@@ -43,3 +45,14 @@ def test_dropout_follows_the_seed_alone():
     first = Dropout(0.3)(x)
     torch.manual_seed(4)
     assert torch.equal(first, Dropout(0.3)(x))
+
+
+def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once in a billion times the gaps that are drawn at first are too short."""
+
+    class Unlucky:
+        def random(self, number: int, dtype: type) -> np.ndarray:
+            return np.zeros(number, dtype)  # of which each gap is 0, so that every value is dropped
+
+    monkeypatch.setattr(dropout._source, "draws", Unlucky(), raising=False)
+    assert torch.equal(dropped_indices(5000, 0.1), torch.arange(5000))
