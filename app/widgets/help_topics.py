@@ -39,6 +39,7 @@ SECTIONS: tuple[tuple[str, tuple[type[BaseModel], ...]], ...] = (
     (marked("Several values"), (SearchSpec,)),
     (marked("Data set"), (Reading, Mapping, Split)),
 )
+OWNERS = frozenset(spec for _, specs in SECTIONS for spec in specs)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def concept(key: str) -> Concept:
     Raises FileNotFoundError or KeyError for a key that has no page: a mistake in the program.
     """
     if key.startswith(SETTING):
-        return _settings()[key]
+        return _setting(*_places()[key])
     if key.startswith(METRIC):
         return _metrics()[key]
     found = _parsed(key, translated_page(_page(key)))
@@ -83,7 +84,8 @@ def concepts() -> tuple[Concept, ...]:
 
 def topics() -> tuple[Concept, ...]:
     """All pages: those of concepts, of settings and of metrics; each setting once."""
-    settings = {(page.title, page.line): page for page in reversed(_settings().values())}
+    pages = [_setting(*place) for place in _places().values()]
+    settings = {(page.title, page.line): page for page in reversed(pages)}
     return (*concepts(), *reversed(settings.values()), *_metrics().values())
 
 
@@ -124,14 +126,15 @@ def _parsed(key: str, page: str) -> Concept:
 
 def setting_key(spec: type[BaseModel], name: str) -> str:
     """The key of the page of a setting, which a spec may have from the one that it extends."""
-    known = {one for _, specs in SECTIONS for one in specs}
-    owner = next((one for one in spec.__mro__ if one in known), spec)
+    owner = next((one for one in spec.__mro__ if one in OWNERS), spec)
     return f"{SETTING}{owner.__name__}.{name}"
 
 
-def _settings() -> dict[str, Concept]:
+@cache
+def _places() -> dict[str, tuple[str, type[BaseModel], str, FieldInfo]]:
+    """Of which section, spec and field each page is, in no language yet."""
     return {
-        setting_key(spec, name): _setting(section, spec, name, info)
+        setting_key(spec, name): (section, spec, name, info)
         for section, specs in SECTIONS
         for spec in specs
         for name, info in settings_of(spec).items()

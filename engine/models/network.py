@@ -210,6 +210,14 @@ def shell(spec: EncoderSpec, heads: Heads) -> Network:
         return Network(spec, heads)
 
 
+def names_of_mlm_head(spec: EncoderSpec) -> list[str]:
+    """The parameters that masked words add to a network."""
+    with torch.device("meta"), _Undrawn():
+        token = nn.Embedding(spec.vocab_size, spec.hidden_size)
+        head = MlmHead(spec, token)
+    return [f"mlm.{name}" for name, one in head.named_parameters() if one is not token.weight]
+
+
 DRAWING = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
 
 

@@ -16,7 +16,7 @@ from engine.checkpoints.fit import missing_nsp_head
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
-from engine.models.network import shell
+from engine.models.network import names_of_mlm_head, shell
 from engine.models.published import (
     NO_HEADS,
     is_buffer,
@@ -168,8 +168,7 @@ class StateDictMapper:
     def _mlm_head(self, outputs: int = 0, kind: str = NO_HEADS.kind) -> list[str]:
         """The published names of the head for masked words, beside such a task head."""
         heads = Heads(mlm=True, outputs=outputs, kind=kind)
-        named = [name for name, _ in shell(self._spec, Heads(mlm=True)).named_parameters()]
-        return [published_name(n, self._family, heads) for n in named if n.startswith("mlm.")]
+        return [published_name(n, self._family, heads) for n in names_of_mlm_head(self._spec)]
 
     def _pooler(self, beginning: str) -> list[str]:
         return [f"{beginning}{leaf}" for leaf in ("weight", *["bias"] * self._spec.head_biases)]

@@ -97,7 +97,8 @@ def test_next_sentence_is_refused_before_anything_is_learned(family: str, tmp_pa
 
 @pytest.mark.parametrize("family", OTHERS)
 def test_adapters_and_rates_by_layer_go_with_every_family(family: str, tmp_path: Path) -> None:
-    job = from_family(family, classifying(tmp_path), tmp_path, lora_rank=4, steps=30, save_every=0)
+    learns = {"lora_rank": 4, "steps": 30, "learning_rate": 2e-2}
+    job = from_family(family, classifying(tmp_path), tmp_path, **learns, save_every=0)
     first, last = first_and_last_loss(trained(tmp_path / "adapted", job))
     assert last < first
     job = from_family(family, classifying(tmp_path), tmp_path, layer_lr_decay=0.8, steps=4)

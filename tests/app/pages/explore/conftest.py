@@ -72,6 +72,7 @@ class FakeExplorer(QObject):
         self.scratch = scratch
         self.asked: list[Question] = []
         self.starts = 0
+        self._desk = Desk(scratch, self.answered.emit)  # which keeps models, as the worker's does
 
     def start(self) -> None:
         self.starts += 1
@@ -88,8 +89,7 @@ class FakeExplorer(QObject):
 
     def truly(self, question: Any) -> Any:
         """Answer as the worker does; gives the last answer."""
-        desk = Desk(self.scratch, self.answered.emit)
-        last = answer(question, desk)
+        last = answer(question, self._desk)
         self.answered.emit(last)
         return last
 
