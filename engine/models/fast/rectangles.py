@@ -10,6 +10,7 @@ of w tokens (m that are wanted) in a rectangle.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -21,7 +22,7 @@ Move = Callable[[Tensor], Tensor]
 Groups = list[tuple[int, int]]  # first sequence of each rectangle, and the one after its last
 
 STEP = 8  # widths of rectangles are multiples of it: few shapes
-COST = 6_000  # weights of attention that take as long as what every further rectangle costs
+COST = 30_000  # weights of attention that take as long as what every further rectangle costs
 COST_ON_GPU = 2**21  # there it costs the host some 15 launches
 CACHED = 2**19  # weights in a rectangle on a processor at the most, so that they stay in its cache
 
@@ -82,29 +83,37 @@ class AttentionShape:
     multiple: int = 1  # what works on each token by itself sees a multiple of so many
 
 
-def rectangles(
-    lengths: Ints, positions: Ints, shape: AttentionShape, rows: Ints | None = None
-) -> Rectangles:
-    """The rectangles of sequences.
+def rectangles(lengths: Ints, positions: Ints, shape: AttentionShape) -> Rectangles:
+    """The rectangles of sequences in which all tokens are wanted.
 
     Args:
         lengths: tokens of each sequence, int64 [B], rising.
         positions: int64 [N], of each token in its sequence.
-        rows: int64 [M], rising: which of the N tokens are wanted; None: all.
     """
     groups = grouped(lengths, shape.heads, shape.largest, shape.cost)
-    keys = queries = _cells(lengths, groups, shape.heads)
-    counts = lengths
-    if rows is not None:
-        sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
-        counts = np.bincount(sequences[rows], minlength=len(lengths))
-        queries = _cells(counts, groups, shape.heads)
-        positions = positions[rows]
+    cells = _cells(lengths, groups, shape.heads)
     biases = {
-        window: _biases(lengths, counts, positions, groups, shape.causal, window)
+        window: _biases(lengths, lengths, positions, groups, shape.causal, window)
         for window in shape.windows
     }
-    return Rectangles(shape.heads, queries, keys, biases)
+    return Rectangles(shape.heads, cells, cells, biases)
+
+
+def asked_by(
+    rows: Ints, whole: Rectangles, lengths: Ints, positions: Ints, shape: AttentionShape
+) -> Rectangles:
+    """The same rectangles where only the tokens `rows` are wanted: int64 [M] of N, rising."""
+    ends = np.cumsum([count for count, _ in whole.keys.shapes]).tolist()
+    groups = list(pairwise([0, *ends]))
+    sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
+    counts = np.bincount(sequences[rows], minlength=len(lengths))
+    biases = {  # without a direction and a window it is the same for all queries
+        window: found
+        if window is None and not shape.causal
+        else _biases(lengths, counts, positions[rows], groups, shape.causal, window)
+        for window, found in whole.biases.items()
+    }
+    return Rectangles(shape.heads, _cells(counts, groups, shape.heads), whole.keys, biases)
 
 
 def grouped(lengths: Ints, heads: int, largest: int = 0, each: int = COST) -> Groups:
@@ -189,6 +198,9 @@ def _biases(
             if window is not None:
                 far = np.abs(np.arange(w) - query) > window
                 masked = masked | (far & (wanted[..., None] > 0))
-        bias = torch.zeros(masked.shape).masked_fill_(torch.from_numpy(masked), float("-inf"))
-        found.append(bias[:, None] if masked.any() else None)
+        if masked.any():
+            bias = np.where(masked, np.float32("-inf"), np.float32(0))
+            found.append(torch.from_numpy(bias)[:, None])
+        else:
+            found.append(None)
     return tuple(found)

@@ -20,7 +20,14 @@ from torch import Tensor, nn
 
 from engine.models.attention import Attention
 from engine.models.fast.nested_attention import Spans, attend_nested, spans
-from engine.models.fast.rectangles import AttentionShape, Ints, Move, Rectangles, rectangles
+from engine.models.fast.rectangles import (
+    AttentionShape,
+    Ints,
+    Move,
+    Rectangles,
+    asked_by,
+    rectangles,
+)
 from engine.models.fast.unpadded_attention import attend, attend_by_distance, query_positions
 from engine.models.relative import Relative
 
@@ -149,19 +156,30 @@ def unpad(
     rows = np.sort(wanted)
     back = np.empty_like(wanted)
     back[np.argsort(wanted, kind="stable")] = np.arange(len(wanted))
-    last = _layout(rising, positions, shape, rows)
+    last = _layout(rising, positions, shape, rows, layers.rectangles)
     return whole(last=last, order=tensor(back))
 
 
 def _layout(
-    lengths: Ints, positions: Ints, shape: AttentionShape, rows: Ints | None = None
+    lengths: Ints,
+    positions: Ints,
+    shape: AttentionShape,
+    rows: Ints | None = None,
+    whole: Rectangles | None = None,
 ) -> Unpadded:
-    """Of sequences of rising lengths; see `rectangles`, which are made where a layer needs them."""
+    """Of sequences of rising lengths; see `rectangles`, which are made where a layer needs them.
+
+    Where `rows` alone are wanted, `whole` are the rectangles of all.
+    """
     found = spans(lengths, shape.causal, rows) if shape.nested else None
     needed = found is None or any(window is not None for window in shape.windows)
+    made = rectangles(lengths, positions, shape) if needed and whole is None else None
+    if whole is not None:
+        assert rows is not None
+        made = asked_by(rows, whole, lengths, positions, shape)
     return Unpadded(
         _rounded(positions, shape.multiple),
-        rectangles(lengths, positions, shape, rows) if needed else None,
+        made,
         None if rows is None else _rounded(rows, shape.multiple),
         found,
     )
