@@ -169,14 +169,13 @@ def _layout(
 ) -> Unpadded:
     """Of sequences of rising lengths; see `rectangles`, which are made where a layer needs them.
 
-    Where `rows` alone are wanted, `whole` are the rectangles of all.
+    Where `rows` alone are wanted, `whole` are the rectangles of all, if those were needed.
     """
     found = spans(lengths, shape.causal, rows) if shape.nested else None
     needed = found is None or any(window is not None for window in shape.windows)
-    made = rectangles(lengths, positions, shape) if needed and whole is None else None
-    if whole is not None:
-        assert rows is not None
-        made = asked_by(rows, whole, lengths, positions, shape)
+    made = whole or (rectangles(lengths, positions, shape) if needed else None)
+    if made is not None and rows is not None:
+        made = asked_by(rows, made, lengths, positions, shape)
     return Unpadded(
         _rounded(positions, shape.multiple),
         made,
