@@ -1,10 +1,14 @@
 """Linear layers that do not learn, whose weights need not be rounded anew in every pass.
 
 Autocast rounds the weights of a product to short numbers whenever it is made, so once for each half
-of a batch; only of weights that learn it caches that. What does not learn can be kept rounded.
+of a batch; only of weights that learn it caches that, and of those only where gradients are
+computed. What does not learn, or not meanwhile, can be kept rounded.
 
 Shapes: I inputs, O outputs; … any leading dimensions.
 """
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -44,3 +48,28 @@ def keep_short(network: Network, dtype: torch.dtype) -> None:
                     frozen = linear if isinstance(linear, FrozenLinear) else FrozenLinear(linear)
                     frozen.short = linear.weight.detach().to(dtype)
                     setattr(parent, name, frozen)
+
+
+@contextmanager
+def rounded_once(
+    network: Network, precision: Callable[[], AbstractContextManager[object]]
+) -> Iterator[None]:
+    """Where `precision` turns autocast of the processor on, round the weights of the layers once
+    for a block in which none of them changes. The network is then again as it was.
+    """
+    with precision():
+        is_short, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
+    replaced = []
+    if is_short:
+        for parent in list(network.encoder.layers.modules()):
+            for name, linear in parent.named_children():
+                if type(linear) is nn.Linear:
+                    rounded = FrozenLinear(linear)
+                    rounded.short = linear.weight.detach().to(dtype)
+                    setattr(parent, name, rounded)
+                    replaced.append((parent, name, linear))
+    try:
+        yield
+    finally:
+        for parent, name, linear in replaced:
+            setattr(parent, name, linear)

@@ -17,6 +17,7 @@ import torch
 
 from engine.data.datasets.store import Rows
 from engine.models.checkpoint import Checkpoint
+from engine.models.frozen_linear import rounded_once
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 from engine.tasks.learner import Examples, Learner, Metrics, PredictionCollector
@@ -61,7 +62,8 @@ def evaluate(
             network(metrics.add, part.to(device))
 
     longest_first = range(len(batches))[::-1]
-    for_each(longest_first, add, precision, report, not together and gains_by_two(device))
+    with nullcontext() if together else rounded_once(network, precision):
+        for_each(longest_first, add, precision, report, not together and gains_by_two(device))
     return metrics
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from engine.atomic_write import check_room, disk_errors_for
 from engine.data.packing.packed import Packed
 from engine.models.fast.encoding import lower_layers
+from engine.models.frozen_linear import rounded_once
 from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.probe import chosen, heights
@@ -190,7 +191,9 @@ class FeatureExtractor:
                     one[offsets[row] : offsets[row + 1]] = found[place, :length, number]
 
         batches = in_turn(packed.lengths[rows], EXTRACTION_BATCH)
-        for_each(batches[::-1], fill, self.machine.precision, progress, gains_by_two(device))
+        precision = self.machine.precision
+        with rounded_once(self.network, precision):
+            for_each(batches[::-1], fill, precision, progress, gains_by_two(device))
 
     def _vectors(
         self, tokens: Tensor, segments: Tensor, attention_mask: Tensor | None, heights: list[int]

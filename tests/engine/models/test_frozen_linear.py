@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from engine.models.frozen_linear import FrozenLinear, keep_short
+from engine.models.frozen_linear import FrozenLinear, keep_short, rounded_once
 from engine.models.heads import Heads
 from engine.models.lora import adapt, merged
 from engine.models.network import Network
@@ -38,7 +38,7 @@ class Casts(TorchDispatchMode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        if function is torch.ops.aten._to_copy.default:
+        if function.overloadpacket in (torch.ops.aten._to_copy, torch.ops.aten.to):
             self.of.append(args[0].data_ptr())
         return function(*args, **(kwargs or {}))
 
@@ -95,3 +95,25 @@ def test_without_autocast_the_weights_themselves_are_used() -> None:
         keep_short(network, torch.bfloat16)
         after = named_outputs(network, *drawn("bert"))
     assert all(torch.equal(value, after[name]) for name, value in before.items())
+
+
+@every_family
+def test_a_block_rounds_each_weight_once_and_leaves_the_network_as_it_was(family: str) -> None:
+    network = made(family, Heads(outputs=3)).eval()
+    weights = {
+        m.weight.data_ptr() for m in network.encoder.layers.modules() if type(m) is nn.Linear
+    }
+    modules = list(network.modules())
+
+    def outputs() -> tuple[dict[str, Tensor], set[int]]:
+        with torch.inference_mode(), IN_BF16.precision(), Casts() as casts:
+            return named_outputs(network, *drawn(family)), set(casts.of)
+
+    before, rounded = outputs()
+    with rounded_once(network, IN_BF16.precision):
+        within, still = outputs()
+    assert weights <= rounded and not weights & still
+    assert all(torch.equal(value, within[name]) for name, value in before.items())
+    assert list(network.modules()) == modules
+    with rounded_once(network, replace(IN_BF16, precision_name="fp32").precision):
+        assert list(network.modules()) == modules
