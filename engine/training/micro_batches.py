@@ -55,7 +55,7 @@ def _seed_dropout(run: TrainingRun) -> None:
     random = rng_for(run.settings.seed, DROPOUT, run.progress.step)
     seeds = random.integers(2**62, size=ranks.world)
     on_processor = run.machine.device.type == "cpu"
-    # that of all devices takes 1 ms
+    # to seed all devices there might be takes up to a millisecond
     seed = torch.default_generator.manual_seed if on_processor else torch.manual_seed
     seed(int(seeds[ranks.rank]))
 
