@@ -28,6 +28,7 @@ from engine.tokenizers.training import learn_vocabulary
 from engine.tokenizers.unmarked import Found, LongestMatch
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import ADVICE
+from engine.tokenizers.word_cache import WordCache, parts_at_spaces
 from engine.tokenizers.wordpiece import WordPiece
 
 MOST_TOKENS = 1 << 24  # of one text
@@ -67,6 +68,7 @@ class Tokenizer:
         self.lowercase = vocabulary.lowercase
         with _guarded_vocabulary():
             self._library = vocabulary.library(self._ids)
+        self._words = WordCache(self._encoded) if parts_at_spaces(vocabulary) else None
         self._unmarked = (
             LongestMatch(self._ids, self.unknown, vocabulary.lowercase)
             if isinstance(vocabulary, WordPiece) and not vocabulary.marked
@@ -155,10 +157,11 @@ class Tokenizer:
         enough = None if self.vocabulary.cuts_beginning else max_length
         first = self.contents(texts, enough)
         if pairs is None:
+            room = max(max_length - self.added_to(1), 0)
             rows = []
             for ids in first:
-                kept = self._kept(len(ids), self._share([len(ids)], max_length)[0])
-                row = [self.cls, *ids[kept], self.sep]
+                kept = ids if len(ids) <= room else ids[self._kept(len(ids), room)]
+                row = [self.cls, *kept, self.sep]
                 rows.append((row, [0] * len(row)))
             return rows
         return [
@@ -179,11 +182,15 @@ class Tokenizer:
                 clean = [_clean(text) for text in batch]
                 is_long = [enough is not None and len(text) > _window(enough) for text in clean]
                 short = [text for text, long in zip(clean, is_long, strict=True) if not long]
-                encoded = iter(self._library.encode_batch_fast(short, add_special_tokens=False))
+                encode = self._encoded if self._words is None else self._words.encode
+                encoded = iter(encode(short))
                 for text, long in zip(clean, is_long, strict=True):
-                    one = self._beginning(text, enough or 0) if long else next(encoded)
-                    found.append(one.ids)
+                    found.append(self._beginning(text, enough or 0).ids if long else next(encoded))
         return found
+
+    def _encoded(self, texts: list[str]) -> list[list[int]]:
+        """The ids of texts without [CLS] and [SEP], by the library on all cores."""
+        return [one.ids for one in self._library.encode_batch_fast(texts, add_special_tokens=False)]
 
     def decode_many(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """The texts of token ids, special tokens among them by their names, on all cores."""

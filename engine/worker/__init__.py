@@ -30,9 +30,11 @@ def _share_the_memory() -> None:
     """Let all threads take memory from one heap, where glibc has one for each.
 
     What one thread gives back another can then use: training by two threads takes a tenth less.
-    What the user has set stays.
+    Threads that do little but take and give back memory, as those that tokenise, would wait for one
+    another: two take longer than one, which therefore does it alone. What the user has set stays.
     """
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries have none
         if mallopt is not None:
             mallopt(ARENA_MAX, 1)
+            os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

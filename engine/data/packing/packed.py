@@ -129,7 +129,7 @@ def pack_examples(
             last = min(first + MOST_TEXTS, len(texts))
             second = None if pairs is None else pairs[first:last]
             for ids, segments in tokenizer.encode_many(texts[first:last], second, max_length):
-                writer.add(ids, len(segments) - sum(segments))
+                writer.add(ids, segments.count(0))
             if progress is not None:
                 progress(last, len(texts))
     return Packed.open(folder)

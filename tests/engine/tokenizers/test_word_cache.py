@@ -1,0 +1,116 @@
+"""Words that were met before have the token ids that the library gives whole texts."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.tokenizers import word_cache
+from engine.tokenizers.added import Added
+from engine.tokenizers.byte_bpe import ByteLevelBpe
+from engine.tokenizers.tokenizer import Tokenizer
+from engine.tokenizers.word_cache import WordCache, parts_at_spaces
+from engine.tokenizers.wordpiece import SPECIAL, WordPiece
+from tests.often import tries
+
+PIECES = (
+    *"abcxyz日本",
+    *(f"##{one}" for one in "abcé日"),
+    "hello",
+    "un",
+    "##able",
+    ".",
+    "!",
+    "İ",
+    "σ",
+)
+CHARACTERS = st.characters(exclude_categories=["Cs"])  # lone surrogates are replaced before
+VOCABULARIES = {
+    "uncased": WordPiece((*SPECIAL, *PIECES)),
+    "cased": WordPiece((*SPECIAL, *PIECES), lowercase=False),
+    "accents kept": WordPiece((*SPECIAL, *PIECES), strip_accents=False, split_chinese=False),
+    "with added tokens": WordPiece(
+        (*SPECIAL, *PIECES, "<user>", "e.g."),
+        added=(Added("<user>", lstrip=True, rstrip=True), Added("e.g.", single_word=True)),
+        own=len(SPECIAL) + len(PIECES),
+    ),
+}
+PARTS = st.sampled_from(
+    [
+        *["a", "b", "hello", "unable", "[MASK]", "[SEP]", "[ MASK ]", "<user>", "x<user>x"],
+        *["e.g.", "ae.g.", "日本", "é", "É", "e\u0301", "\u0301", "Σ", "ςΣ", "İ", "\u200b", "🙂"],
+        *[*" \t\n\x00\x1c\u00a0\u2009\ufffd!.", "  ", "x" * 41, "x" * 120],
+    ]
+)
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_texts_have_the_ids_of_the_library(name):
+    tokenizer = Tokenizer(VOCABULARIES[name])
+    assert tokenizer._words is not None
+
+    @given(st.lists(st.lists(PARTS | CHARACTERS, max_size=12).map("".join), max_size=6))
+    @tries(150)
+    def agree(texts: list[str]) -> None:
+        texts = texts * 3  # so that words are met again
+        wanted = tokenizer._encoded(texts)
+        assert tokenizer._words.encode(texts) == wanted
+        assert tokenizer.contents(texts) == wanted
+
+    agree()
+
+
+@pytest.mark.parametrize(
+    "vocabulary, parts",
+    [
+        *((one, True) for one in VOCABULARIES.values()),
+        (WordPiece((*SPECIAL, "a b"), added=(Added("a b"),), own=5), False),
+        (WordPiece((*SPECIAL, "ab"), added=(Added("ab", normalized=True),), own=5), False),
+        (WordPiece((*SPECIAL, "C", "Br"), marked=False), False),
+        (ByteLevelBpe((*SPECIAL, "a", "Ġa"), special=SPECIAL, merges=()), False),
+    ],
+)
+def test_texts_are_taken_apart_only_where_no_token_reaches_over_a_space(vocabulary, parts):
+    assert parts_at_spaces(vocabulary) is parts
+
+
+class Counted:
+    """Encodes a word as its length, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = list[str]()
+
+    def __call__(self, texts: list[str]) -> list[list[int]]:
+        self.asked += texts
+        return [[len(word) for word in text.split(" ")] for text in texts]
+
+
+@pytest.fixture
+def cache() -> tuple[WordCache, Counted]:
+    counted = Counted()
+    return WordCache(counted), counted
+
+
+def test_a_word_is_encoded_once(cache):
+    words, counted = cache
+    assert words.encode(["a bb a", "bb a a"]) == [[1, 2, 1], [2, 1, 1]]
+    assert words.encode(["bb a bb ccc"]) == [[2, 1, 2, 3]]
+    assert sorted(counted.asked) == ["a", "bb", "ccc"]
+    assert words.encode([]) == [] and words.encode([""]) == [[0]]
+
+
+def test_texts_of_new_words_are_encoded_whole_and_some_words_learned(cache):
+    words, counted = cache
+    texts = [" ".join(f"w{number}" for number in range(64))]
+    found = words.encode(texts)
+    assert found == counted(texts) and texts[0] in counted.asked
+    assert len(words._known) == 64 // word_cache.LEARNED
+
+
+def test_long_words_and_too_many_words_are_not_kept(cache, monkeypatch):
+    monkeypatch.setattr(word_cache, "MOST_WORDS", 3)
+    words, _ = cache
+    long = "x" * (word_cache.MAX_LENGTH + 1)
+    assert words.encode([f"a a a {long} {long} {long}"]) == [[1, 1, 1, 41, 41, 41]]
+    assert list(words._known) == ["a"]
+    assert words.encode(["a bb ccc dddd " * 3 + "a"])[0][:4] == [1, 2, 3, 4]
+    assert not words._known
