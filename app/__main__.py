@@ -3,6 +3,7 @@
 Nothing heavy is imported here before it is known what is asked for.
 """
 
+import builtins
 import gc
 import os
 import sys
@@ -66,6 +67,7 @@ def open_window() -> int:
         return 1
     gc.disable()  # while modules are loaded, which leaves none; then app.shell.garbage takes over
     try:
+        import_as_usual()
         from app.background import give_up
         from app.shell.opening import run_window
     except ImportError as error:  # a system library that Qt needs
@@ -75,6 +77,15 @@ def open_window() -> int:
         )
         return 1
     return give_up(run_window())
+
+
+def import_as_usual() -> None:
+    """Take off the import of PySide, which reads the source of every module that is loaded.
+
+    It looks there for a wish to have other names for what Qt has, which is made nowhere here.
+    """
+    import_module("PySide6.QtCore")
+    builtins.__import__ = getattr(builtins, "__orig_import__", builtins.__import__)
 
 
 if __name__ == "__main__":

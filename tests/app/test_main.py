@@ -124,6 +124,18 @@ def test_the_window_with_all_its_pages_loads_no_torch_and_opens_with_little(home
     assert "Traceback" not in home.log.read_text(encoding="utf-8")
 
 
+def test_modules_are_loaded_as_python_does(home: Home) -> None:
+    """PySide's own import would read the source of each of them."""
+    loaded = run(
+        "-c",
+        "import builtins\nfrom app.__main__ import import_as_usual\n"
+        "import PySide6.QtCore\nprint(builtins.__import__.__name__)\n"
+        "import_as_usual()\nimport PySide6.QtWidgets, app.window\n"
+        "print('feature' in builtins.__import__.__name__)",
+    )
+    assert loaded.stdout.split() == ["__feature_import__", "False"], loaded.stderr
+
+
 def test_the_application_has_its_styles(home: Home) -> None:
     """Also where a benchmark makes it, which would paint another window without them."""
     made = run(
