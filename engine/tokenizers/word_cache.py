@@ -11,7 +11,7 @@ from itertools import chain
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.wordpiece import WordPiece
 
-MOST_WORDS = 100_000  # that are kept: with their ids some 30 MB
+MOST_WORDS = 100_000  # that are kept: with their ids some 35 MB
 MAX_LENGTH = 40  # characters of a word that is kept; what is longer is mostly no word, and rare
 RARE = 2  # of so many words at most one may be new: alone it takes twice as long as within a text
 LEARNED = 16  # one of so many new words is kept from texts that have more of them
@@ -19,13 +19,11 @@ LEARNED = 16  # one of so many new words is kept from texts that have more of th
 
 def parts_at_spaces(vocabulary: Vocabulary) -> bool:
     """Whether the token ids of a text are those of its parts between spaces, one after another."""
-    return (
-        isinstance(vocabulary, WordPiece)
-        and vocabulary.marked
-        and not any(
-            one.normalized or any(map(str.isspace, one.content)) for one in vocabulary.added
-        )
-    )
+    if not isinstance(vocabulary, WordPiece) or not vocabulary.marked:
+        return False
+    behind = () if vocabulary.own is None else vocabulary.tokens[vocabulary.own :]
+    reach_over = any(any(map(str.isspace, name)) for name in vocabulary.unsplit.union(behind))
+    return not reach_over and not any(one.normalized for one in vocabulary.added)
 
 
 class WordCache:

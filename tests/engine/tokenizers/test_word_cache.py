@@ -64,6 +64,8 @@ def test_texts_have_the_ids_of_the_library(name):
     [
         *((one, True) for one in VOCABULARIES.values()),
         (WordPiece((*SPECIAL, "a b"), added=(Added("a b"),), own=5), False),
+        (WordPiece((*SPECIAL, "a b"), own=5), False),
+        (WordPiece((*SPECIAL, "<m k>"), special=(*SPECIAL[:4], "<m k>")), False),
         (WordPiece((*SPECIAL, "ab"), added=(Added("ab", normalized=True),), own=5), False),
         (WordPiece((*SPECIAL, "C", "Br"), marked=False), False),
         (ByteLevelBpe((*SPECIAL, "a", "Ġa"), special=SPECIAL, merges=()), False),
