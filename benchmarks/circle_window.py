@@ -219,7 +219,7 @@ AGAIN = """
     click "push button:Next" "push button:Start*"
     click "push button:Start*"
     window Runs
-    gone "State: finished" 60
+    gone "push button:Train again on version *" 60
     expect "State: finished" {training}
     click "page tab:Results"
     expect "push button:Stop comparing" 60
