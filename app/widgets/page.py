@@ -99,12 +99,17 @@ class LateArea(QScrollArea):
         self._held = widget
         if widget.parent() is not self.viewport():
             widget.setParent(self.viewport())
+        if self.isVisible():
+            self._take(widget)
 
     def showEvent(self, event: QShowEvent) -> None:
         if self._held is not None and self.widget() is None:
-            self.setWidget(self._held)
-            self._held.setAutoFillBackground(False)
+            self._take(self._held)
         super().showEvent(event)
+
+    def _take(self, widget: QWidget) -> None:
+        self.setWidget(widget)
+        widget.setAutoFillBackground(False)
 
 
 def scrolling(inner: QWidget, parent: QWidget | None = None) -> QScrollArea:

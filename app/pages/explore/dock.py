@@ -10,7 +10,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.explore.panel import Panel, PanelDescription
+from app.pages.explore.panel import MakePanel, Panel, PanelDescription
 from app.theme import SPACE, Role, colour
 from app.widgets import buttons
 from app.widgets.help import HelpButton, set_help
@@ -29,21 +29,25 @@ _BY_TAB = Qt.FocusPolicy.TabFocus
 
 
 class PanelDock(QDockWidget):
-    """A panel with its title, the line that explains it, “?” and a menu of places."""
+    """A panel with its title, the line that explains it, “?” and a menu of places.
+
+    The panel is made when it is seen, or asked for, first.
+    """
 
     def __init__(
-        self, described: PanelDescription, panel: Panel, menu: QMenu, parent: QWidget
+        self, described: PanelDescription, make: MakePanel, menu: QMenu, parent: QWidget
     ) -> None:
         super().__init__(described.title, parent)
-        self.described, self.panel = described, panel
+        self.described = described
+        self._make = make
+        self._panel: Panel | None = None
+        self._place = Qt.DockWidgetArea.NoDockWidgetArea
         self.is_uncovered = False  # as Qt last said; of a floating one it says nothing reliable
         self.setObjectName(described.id)
         self.setAccessibleName(described.title)
         set_help(self, described.help)
         self.area = LateArea()
-        panel.setProperty("bare", True)
         self.setWidget(self.area)  # before it holds anything: it is given its style here
-        self.area.hold(panel)
         self.dockLocationChanged.connect(self._on_place)
         self.topLevelChanged.connect(lambda _: self._on_place(Qt.DockWidgetArea.NoDockWidgetArea))
         self.title = Text(described.title, "strong", wraps=False)
@@ -61,11 +65,31 @@ class PanelDock(QDockWidget):
         row.setSpacing(2 * SPACE)
         row.addWidget(self.title)
         row.addWidget(self.line, 1)
-        corner = panel.corner or row
-        corner.addWidget(self.help)
-        corner.addWidget(self.places)
+        row.addWidget(self.help)
+        row.addWidget(self.places)
         self.bar = bar
         self.setTitleBarWidget(bar)
+
+    @property
+    def panel(self) -> Panel:
+        return self.make()
+
+    def make(self) -> Panel:
+        """The panel, made now if it was not."""
+        if self._panel is None:
+            panel = self._panel = self._make()
+            panel.setProperty("bare", True)
+            self.area.hold(panel)
+            if panel.corner is not None:
+                panel.corner.addWidget(self.help)
+                panel.corner.addWidget(self.places)
+            self._on_place(self._place)
+        return self._panel
+
+    def set_seen(self, seen: bool) -> None:
+        """Tell the panel whether it is on the screen."""
+        if seen or self._panel is not None:
+            self.panel.set_seen(seen)
 
     @property
     def is_front(self) -> bool:
@@ -74,6 +98,9 @@ class PanelDock(QDockWidget):
 
     def _on_place(self, area: Qt.DockWidgetArea) -> None:
         """What is made for the side is never too narrow there for what it holds."""
+        self._place = area
+        if self._panel is None:
+            return
         sides = (AREAS["left"], AREAS["right"])
         is_aside = self.described.place in ("left", "right") and area in sides
         self.setMinimumWidth(self.least_width() if is_aside else 0)
@@ -86,7 +113,7 @@ class PanelDock(QDockWidget):
         """Show the name of the panel; without it there is no bar where the panel has the buttons,
         and what the bar explains is told by “?”."""
         self.title.setVisible(shown)
-        if self.panel.corner is not None:
+        if self._panel is not None and self._panel.corner is not None:
             self.bar.set_shown(shown)
 
     def focus_panel(self) -> None:

@@ -6,7 +6,8 @@ with `Study.model_wanted` and `input_wanted`. To compare, it has one `LiveQuery`
 sides and shows the second where `Study.is_compared`. Each of its figures has a `FigureButton`,
 whose captions end with `source(study)`.
 
-Each folder of `panels/` exports one function, `panel()`, and stands in one table, `PANELS`.
+Each folder of `panels/` exports one function, `panel()`, and stands in one table, `PANELS`. What a
+panel knows follows the study from the start; its widgets are made at the first look at them.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from app.settings import Settings
 from engine.home import Home
 
 Place = Literal["tab", "left", "right", "below", "float"]
+MakePanel = Callable[[], "Panel"]
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,6 @@ class Panel(QWidget):
         for query in self._queries:
             query.set_seen(seen)
 
-    def leave(self) -> None:
-        """The user leaves the page: the moment to keep what would be lost."""
-
 
 def always(_: Study) -> bool:
     return True
@@ -95,7 +94,7 @@ class PanelDescription:
     title: str
     icon: str
     help: str  # its page in resources/help
-    make: Callable[[PanelContext], Panel]
+    make: Callable[[PanelContext], MakePanel]
     place: Place = "tab"
     is_open: bool = True  # at first; one that is not gets a button on top of the page
     is_offered: Callable[[Study], bool] = always  # whether it has something to show of this model

@@ -40,6 +40,7 @@ class Study(QObject):
         model_wanted: a panel asks for the model in this folder.
         input_wanted: a panel asks to show this Input.
         chosen_changed: other texts are chosen to be worked on together.
+        left: the user leaves the page: the moment to keep what would be lost.
     """
 
     tokens_changed = Signal()
@@ -57,6 +58,7 @@ class Study(QObject):
     model_wanted = Signal(object)
     input_wanted = Signal(object)
     chosen_changed = Signal()
+    left = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

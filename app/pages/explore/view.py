@@ -1,5 +1,6 @@
 """The explore page: a text and a model above, the strip of tokens, and the panels below."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,7 @@ class ExplorePage(Page):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     @property
-    def panels(self) -> dict[str, Panel]:
+    def panels(self) -> Mapping[str, Panel]:
         """By their ids, in the order of their tabs and of their keys (`panel_keys`)."""
         return self.bench.panels
 
@@ -287,6 +288,7 @@ class ExplorePage(Page):
         super().hideEvent(event)
         self.training_bar.leave()
         self.bench.set_shown(False)
+        self.study.left.emit()
 
     def _on_validation_row(self, row: Input) -> None:
         """What a fine-tuned model is for, in place of a text that the user has not typed."""

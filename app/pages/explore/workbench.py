@@ -5,7 +5,7 @@ scrolls in its dock where that is smaller than the panel can be. Everything the 
 can do: every dock has one in its title bar, and the page has one for all of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.explore.dock import AREAS, PanelDock
-from app.pages.explore.panel import Panel, PanelDescription, Place
+from app.pages.explore.panel import MakePanel, Panel, PanelDescription, Place
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets.text import plain_menu_text
@@ -77,13 +77,14 @@ class Workbench(QMainWindow):
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
     @property
-    def panels(self) -> dict[str, Panel]:
-        return {key: dock.panel for key, dock in self.docks.items()}
+    def panels(self) -> Mapping[str, Panel]:
+        """By their ids; one that nobody has looked at is made when it is asked for."""
+        return _Panels(self.docks)
 
-    def add(self, described: PanelDescription, panel: Panel) -> None:
+    def add(self, described: PanelDescription, make: MakePanel) -> None:
         """Add a panel; call `begin` once all are there."""
         key = described.id
-        dock = PanelDock(described, panel, self._menu_of(key), self)
+        dock = PanelDock(described, make, self._menu_of(key), self)
         self.docks[key] = dock
         if not described.is_open:
             self._closed.add(key)
@@ -100,13 +101,17 @@ class Workbench(QMainWindow):
         """
         self._front = front
         self._arrange()
+        made = [front]
         kept = self._settings.place(LAYOUT_KEY)
         if isinstance(kept, dict) and kept.get("panels") == sorted(self.docks):
             state = kept.get("state")
-            closed = kept.get("closed")
-            if isinstance(state, str) and isinstance(closed, list):
+            closed, seen = kept.get("closed"), kept.get("seen")
+            if isinstance(state, str) and isinstance(closed, list) and isinstance(seen, list):
                 self.restoreState(QByteArray.fromBase64(state.encode("ascii")), VERSION)
                 self._closed = {key for key in closed if key in self.docks}
+                made = [key for key in self.docks if key in seen]
+        for key in made:
+            self.docks[key].make()  # while the page is made, perhaps early, and not as it is shown
         self._show_open()
 
     def is_open(self, key: str) -> bool:
@@ -225,19 +230,22 @@ class Workbench(QMainWindow):
             return
         if not shown:
             self.keep()
-            for panel in self.panels.values():
-                panel.leave()
         self._is_shown = shown
         for key, dock in self.docks.items():
             if dock.isFloating():
                 dock.setVisible(shown and self.is_open(key))
-            dock.panel.set_seen(self.is_seen(key))
+            dock.set_seen(self.is_seen(key))
 
     def keep(self) -> None:
         """Remember how the panels stand."""
         state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
-        closed, panels = sorted(self._closed), sorted(self.docks)
-        self._settings.keep(LAYOUT_KEY, {"state": state, "closed": closed, "panels": panels})
+        kept = {
+            "state": state,
+            "closed": sorted(self._closed),
+            "panels": sorted(self.docks),
+            "seen": [key for key, dock in self.docks.items() if dock.is_front],
+        }
+        self._settings.keep(LAYOUT_KEY, kept)
 
     # ── arranging ────────────────────────────────────────────────────────────────────────────
 
@@ -275,7 +283,7 @@ class Workbench(QMainWindow):
     def _on_visible(self, dock: PanelDock, visible: bool) -> None:
         dock.is_uncovered = visible
         self._is_drawn = self._is_drawn or visible
-        dock.panel.set_seen(self.is_seen(dock.described.id))
+        dock.set_seen(self.is_seen(dock.described.id))
         self._tidying.start()
 
     def _tidy(self) -> None:
@@ -294,7 +302,7 @@ class Workbench(QMainWindow):
         sides = (AREAS["left"], AREAS["right"])
         self._middle.setHidden(all(self.dockWidgetArea(dock) in sides for dock in stand))
         for key, dock in self.docks.items():
-            dock.panel.set_seen(self.is_seen(key))
+            dock.set_seen(self.is_seen(key))
             alone = not any(not d.isHidden() for d in self.tabifiedDockWidgets(dock))
             dock.show_title(alone or dock.isFloating())
         if self._is_shown:
@@ -357,6 +365,22 @@ class Workbench(QMainWindow):
             child.setAccessibleName(self.tr("Panels"))
             child.setElideMode(Qt.TextElideMode.ElideNone)
             child.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+
+class _Panels(Mapping[str, Panel]):
+    """The panels in their docks."""
+
+    def __init__(self, docks: Mapping[str, PanelDock]) -> None:
+        self._docks = docks
+
+    def __getitem__(self, key: str) -> Panel:
+        return self._docks[key].panel
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._docks)
+
+    def __len__(self) -> int:
+        return len(self._docks)
 
 
 class _Middle(QWidget):

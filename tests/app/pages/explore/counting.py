@@ -1,11 +1,12 @@
 """A panel from outside: it counts the letters of the text, with a question of its own."""
 
+from functools import partial
 from typing import ClassVar, Literal
 
 from PySide6.QtWidgets import QLabel, QVBoxLayout
 
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from engine.messages.explore.text import TextQuestion
 from engine.messages.question import Answer
 
@@ -40,7 +41,11 @@ class CountingView(Panel):
 
 
 def panel() -> PanelDescription:
-    return PanelDescription("counting", "Counting", "text", "tokens", CountingView)
+    return PanelDescription("counting", "Counting", "text", "tokens", _make)
+
+
+def _make(context: PanelContext) -> MakePanel:
+    return partial(CountingView, context)
 
 
 WORKER = """

@@ -1,13 +1,14 @@
 """How the panels stand: by mouse, by menu, by keys, and the next time."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QTabBar, QVBoxLayout
 
-from app.pages.explore.panel import Panel, PanelDescription
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.workbench import Workbench, panel_keys
 from app.settings import Settings
 from tests.app.accessible import assert_accessible
@@ -29,6 +30,11 @@ class Plain(Panel):
         self.seen.append(seen)
 
 
+def of(_: PanelContext) -> MakePanel:
+    """The bench is given what makes a panel by itself."""
+    raise AssertionError
+
+
 @pytest.fixture
 def settings(qtbot, tmp_path) -> Iterator[Settings]:
     made = Settings(tmp_path / "settings.json")
@@ -43,9 +49,9 @@ def make(qtbot, settings):
     def opened() -> Workbench:
         bench = Workbench(settings)
         for key, title in (("one", "One & only"), ("two", "Two")):
-            bench.add(PanelDescription(key, title, "text", "attention", Plain), Plain(title))
-        aside = PanelDescription("aside", "Aside", "text", "attention", Plain, "right", False)
-        bench.add(aside, Plain("Aside"))
+            bench.add(PanelDescription(key, title, "text", "attention", of), partial(Plain, title))
+        aside = PanelDescription("aside", "Aside", "text", "attention", of, "right", False)
+        bench.add(aside, partial(Plain, "Aside"))
         bench.begin("one")
         qtbot.addWidget(bench)
         bench.resize(*SIZE)

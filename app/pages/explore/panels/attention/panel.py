@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.view import AttentionView
 
@@ -17,8 +17,13 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
-    view = AttentionView(AttentionState(context.study, context.explorer), context.notices)
-    context.settings.remember(view.halves, "explore.heads")
-    context.settings.remember(view.pictures, "explore.pictures")
+def _make(context: PanelContext) -> MakePanel:
+    state = AttentionState(context.study, context.explorer)
+
+    def view() -> Panel:
+        made = AttentionView(state, context.notices)
+        context.settings.remember(made.halves, "explore.heads")
+        context.settings.remember(made.pictures, "explore.pictures")
+        return made
+
     return view

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.attribution.choice import Choice, has_target
 from app.pages.explore.panels.attribution.edits import EditsState
 from app.pages.explore.panels.attribution.faithfulness import FaithfulnessState
@@ -22,13 +22,13 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
+def _make(context: PanelContext) -> MakePanel:
     study, explorer = context.study, context.explorer
     choice = Choice(study)
     first, second = (AttributionState(study, explorer, choice, side) for side in (0, 1))
     faithfulness = FaithfulnessState(first, explorer)
     edits = EditsState(first, explorer, context.home)
-    return AttributionView((first, second), faithfulness, edits, context.notices)
+    return lambda: AttributionView((first, second), faithfulness, edits, context.notices)
 
 
 def _has_logits(study: Study) -> bool:

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.difference.state import DifferenceState
 from app.pages.explore.panels.difference.view import DifferenceView
 
@@ -18,6 +18,6 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
+def _make(context: PanelContext) -> MakePanel:
     state = DifferenceState(context.study, context.home, context.one_time_worker)
-    return DifferenceView(state, context.notices)
+    return lambda: DifferenceView(state, context.notices)

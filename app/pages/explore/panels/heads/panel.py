@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.heads.state import HeadsState
 from app.pages.explore.panels.heads.view import HeadsView
 
@@ -18,6 +18,6 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
+def _make(context: PanelContext) -> MakePanel:
     state = HeadsState(context.study, context.home, context.one_time_worker)
-    return HeadsView(state, context.notices, context.models_changed)
+    return lambda: HeadsView(state, context.notices, context.models_changed)

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.history.state import History
 from app.pages.explore.panels.history.view import HistoryView
 
@@ -19,6 +19,6 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
+def _make(context: PanelContext) -> MakePanel:
     history = History(context.study, context.home.inputs, context.notices)
-    return HistoryView(history)
+    return lambda: HistoryView(history)

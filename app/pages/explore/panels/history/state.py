@@ -80,6 +80,7 @@ class History(QObject):
         self._saving.setInterval(SAVE_DELAY_MS)
         self._saving.timeout.connect(self._save)
         study.both[0].input_changed.connect(self._resting.start)
+        study.left.connect(self.keep_input)
         app = QCoreApplication.instance()
         if app is not None:
             app.aboutToQuit.connect(self.flush)

@@ -56,9 +56,6 @@ class HistoryView(Panel):
         self.list.doubleClicked.connect(lambda _: self._on_open())
         self._on_entries()
 
-    def leave(self) -> None:
-        self.history.keep_input()
-
     def chosen(self) -> Entry | None:
         """The entry that is chosen."""
         entry = self.list.currentIndex().data(ENTRY)

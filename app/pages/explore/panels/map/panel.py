@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.map.state import MapState
 from app.pages.explore.panels.map.view import MapView
 
@@ -18,6 +18,6 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
+def _make(context: PanelContext) -> MakePanel:
     state = MapState(context.study, context.home, context.one_time_worker)
-    return MapView(state, context.notices)
+    return lambda: MapView(state, context.notices)

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.predictions.deciding import DecidingState
 from app.pages.explore.panels.predictions.state import PredictionsState
 from app.pages.explore.panels.predictions.view import PredictionsView
@@ -21,10 +21,10 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
+def _make(context: PanelContext) -> MakePanel:
     first, second = (PredictionsState(context.study, context.explorer, side) for side in (0, 1))
     one, other = (DecidingState(context.study, context.explorer, side) for side in (0, 1))
-    return PredictionsView((first, second), (one, other), context.notices)
+    return lambda: PredictionsView((first, second), (one, other), context.notices)
 
 
 def _has_task_head(study: Study) -> bool:

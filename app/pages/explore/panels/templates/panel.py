@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.templates.state import TemplatesState
 from app.pages.explore.panels.templates.view import TemplatesView
 from app.pages.explore.study import Study
@@ -23,5 +23,6 @@ def _has_mask(study: Study) -> bool:
     return study.has_head("mlm")
 
 
-def _make(context: PanelContext) -> Panel:
-    return TemplatesView(TemplatesState(context.study, context.explorer), context.notices)
+def _make(context: PanelContext) -> MakePanel:
+    state = TemplatesState(context.study, context.explorer)
+    return lambda: TemplatesView(state, context.notices)

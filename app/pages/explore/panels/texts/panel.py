@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.texts.state import TextsState
 from app.pages.explore.panels.texts.view import TextsView
 
@@ -18,6 +18,6 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
+def _make(context: PanelContext) -> MakePanel:
     state = TextsState(context.study, context.home, context.one_time_worker)
-    return TextsView(state, context.notices)
+    return lambda: TextsView(state, context.notices)

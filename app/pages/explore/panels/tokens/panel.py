@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.tokens.state import TokensState
 from app.pages.explore.panels.tokens.view import TokensView
 
@@ -17,5 +17,6 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
-    return TokensView(TokensState(context.study, context.explorer), context.notices)
+def _make(context: PanelContext) -> MakePanel:
+    state = TokensState(context.study, context.explorer)
+    return lambda: TokensView(state, context.notices)

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.vectors.state import VectorsState
 from app.pages.explore.panels.vectors.view import VectorsView
 
@@ -17,6 +17,6 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
+def _make(context: PanelContext) -> MakePanel:
     state = VectorsState(context.study, context.explorer, context.home, context.one_time_worker)
-    return VectorsView(state, context.notices)
+    return lambda: VectorsView(state, context.notices)

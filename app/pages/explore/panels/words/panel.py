@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.explore.panel import Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, PanelContext, PanelDescription
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
 
@@ -17,5 +17,6 @@ def panel() -> PanelDescription:
     )
 
 
-def _make(context: PanelContext) -> Panel:
-    return WordsView(WordsState(context.study, context.explorer), context.notices)
+def _make(context: PanelContext) -> MakePanel:
+    state = WordsState(context.study, context.explorer)
+    return lambda: WordsView(state, context.notices)
