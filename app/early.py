@@ -21,7 +21,7 @@ Work = Callable[[], object]
 class EarlyWorks(QObject):
     """Does `works`, a few after each while in which nothing moved.
 
-    A work holds the window's thread, the longest for a third of a second, so none is begun while
+    A work holds the window's thread, the longest for a fifth of a second, so none is begun while
     somebody types, points or is asked something.
     """
 
@@ -57,16 +57,15 @@ class EarlyWorks(QObject):
             work()
 
 
-def loading(*packages: str) -> Iterator[Work]:
-    """A work for each module below these packages, which is then loaded, and so in short pieces."""
-    for package in packages:
-        inside = pkgutil.iter_modules(import_module(package).__path__)
-        for module in sorted(inside, key=lambda module: module.ispkg):
-            name = f"{package}.{module.name}"
-            if name not in sys.modules:
-                yield partial(import_module, name)
-            if module.ispkg:
-                yield from loading(name)
+def loading(package: str) -> Iterator[Work]:
+    """A work for each module below a package, which is then loaded, and so in short pieces."""
+    inside = pkgutil.iter_modules(import_module(package).__path__)
+    for module in sorted(inside, key=lambda module: module.ispkg):
+        name = f"{package}.{module.name}"
+        if name not in sys.modules:
+            yield partial(import_module, name)
+        if module.ispkg:
+            yield from loading(name)
 
 
 def loading_drawing() -> Iterator[Work]:

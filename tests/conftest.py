@@ -151,6 +151,23 @@ def _is_wanted(item: pytest.Item, long: bool) -> bool:
     return not long or getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
 
 
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """What a test of the window started off its thread ends before its home is removed, and its
+    widgets go with it: else the next test would be told that there is no home."""
+    if "qtbot" not in getattr(item, "fixturenames", ()):
+        return (yield)
+    from PySide6.QtCore import QCoreApplication, QEvent
+
+    from app import background
+
+    is_over = background.finish(PATIENCE)
+    ended = yield
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    assert is_over, "work goes on"
+    return ended
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Keep a picture of every window that is shown when a test fails."""
@@ -291,16 +308,6 @@ def no_stuck_dialog(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     timer.stop()
     assert not stuck, f"dialogs that nothing closed: {stuck}"
-
-
-@pytest.fixture(autouse=True)
-def no_work_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test started off the window's thread has ended before the next test begins."""
-    yield
-    if "qtbot" in request.fixturenames:
-        from PySide6.QtCore import QThreadPool
-
-        assert QThreadPool.globalInstance().waitForDone(PATIENCE * 1000), "work goes on"
 
 
 @pytest.fixture

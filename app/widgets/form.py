@@ -21,7 +21,7 @@ from app.widgets.help_topics import setting_key
 from app.widgets.screen import set_shown
 from app.widgets.several import SeveralValues, can_vary, ends_of
 from app.widgets.spec_texts import help_of, problem_text, title_of, value_text
-from app.widgets.text import Text, tooltip
+from app.widgets.text import Text, TextStyle, tooltip
 from engine.spec.problems import Problem
 from engine.validation import problems_in
 
@@ -56,7 +56,8 @@ class SpecForm(QWidget):
         self._others = dict(others or {})
         self._setting = False
         self.fields: dict[str, Field] = {}
-        self._problems: dict[str, Text] = {}
+        self._right: dict[str, QVBoxLayout] = {}  # the control, and what is said below it
+        self._problems: dict[str, Text] = {}  # each made when there is something to say
         self._reasons: dict[str, Text] = {}  # why a value is recommended
         self._besides: dict[str, list[QWidget]] = {}  # title and help of each field
         self._hidden: set[str] = set()
@@ -105,9 +106,8 @@ class SpecForm(QWidget):
             field = self.fields.get(name)
             if isinstance(field, NumberOf):
                 field.recommend(value)
-        for name, label in self._reasons.items():
-            label.setText(reasons.get(name, ""))
-            set_shown(label, bool(label.text()) and name not in self._hidden)
+        for name in self.fields:
+            self._say(self._reasons, "small", name, reasons.get(name, ""))
 
     def hide_fields(self, names: Collection[str]) -> None:
         """Show all fields but these, which mean nothing at present; they keep their values."""
@@ -118,8 +118,8 @@ class SpecForm(QWidget):
                 set_shown(part, shown)
             if several is not None:
                 set_shown(field, shown and not several.is_open)
-            reason = self._reasons[name]
-            set_shown(reason, bool(reason.text()) and name not in self._hidden)
+            if (reason := self._reasons.get(name)) is not None:
+                set_shown(reason, bool(reason.text()) and shown)
         self._check()
 
     def problems(self) -> dict[str, str]:
@@ -177,18 +177,22 @@ class SpecForm(QWidget):
         if description:
             self._besides[name].append(Text(description, "small"))
             right.addWidget(self._besides[name][1])
-        self._reasons[name] = Text("", "small")
-        self._reasons[name].hide()
-        right.addWidget(self._reasons[name])
-        problem = Text("", "bad")
-        problem.hide()
-        right.addWidget(problem)
-        self._problems[name] = problem
+        self._right[name] = right
         self._grid.addLayout(right, row, 1)
         for control in field.controls():
             if not control.accessibleName():
                 control.setAccessibleName(title)
             control.setAccessibleDescription(description)
+
+    def _say(self, labels: dict[str, Text], style: TextStyle, name: str, text: str) -> None:
+        """Say this below a field: a reason above a problem."""
+        if text and name not in labels:
+            labels[name] = Text("", style)
+            place = len(self._besides[name]) if labels is self._reasons else -1
+            self._right[name].insertWidget(place, labels[name])
+        if name in labels:
+            labels[name].setText(text)
+            set_shown(labels[name], bool(text) and name not in self._hidden)
 
     def _on_changed(self) -> None:
         if not self._setting:
@@ -197,8 +201,7 @@ class SpecForm(QWidget):
 
     def _check(self) -> None:
         problems = self.problems()
-        for name, label in self._problems.items():
-            label.setText(problems.get(name, ""))
-            set_shown(label, name in problems and name not in self._hidden)
+        for name in self.fields:
+            self._say(self._problems, "bad", name, problems.get(name, ""))
         self.whole_problem.setText(problems.get("", ""))
         set_shown(self.whole_problem, "" in problems)

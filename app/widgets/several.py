@@ -51,18 +51,21 @@ class SeveralValues(QWidget):
         self._inner = field.inner if isinstance(field, Optional) else field
         self.line: QLineEdit | None = None
         self.boxes: dict[object, QCheckBox] = {}
-        self.editor = self._editor()
-        self.editor.hide()
+        self._editor: QWidget | None = None
         self.button = buttons.icon_button("plus", tr("Several values: {0}").format(title))
         self.button.setCheckable(True)
         self.button.toggled.connect(self._on_toggled)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * SPACE)
-        row.addWidget(field)
-        row.addWidget(self.editor)
-        row.addWidget(self.button)
-        row.addStretch()
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(2 * SPACE)
+        self._row.addWidget(field)
+        self._row.addWidget(self.button)
+        self._row.addStretch()
+
+    @property
+    def editor(self) -> QWidget:
+        """What stands in the place of the control for several values."""
+        return self._make_editor()
 
     @property
     def is_open(self) -> bool:
@@ -82,6 +85,7 @@ class SeveralValues(QWidget):
         if not values:
             self.button.setChecked(False)
             return
+        self._make_editor()
         if tuple(values) != self.values():
             if self.line is not None:
                 self.line.setText(", ".join(self._written(value) for value in values))
@@ -122,7 +126,15 @@ class SeveralValues(QWidget):
             return f"{written(value.low)}{UP_TO}{written(value.high)}"
         return written(value) if isinstance(value, int | float) else str(value)
 
-    def _editor(self) -> QWidget:
+    def _make_editor(self) -> QWidget:
+        """Make it when it is needed first, as it seldom is."""
+        if self._editor is None:
+            self._editor = self._new_editor()
+            self._editor.hide()
+            self._row.insertWidget(1, self._editor)
+        return self._editor
+
+    def _new_editor(self) -> QWidget:
         if isinstance(self._inner, NumberOf):
             self.line = QLineEdit()
             self.line.setMaxLength(LONGEST_LINE)
@@ -154,10 +166,10 @@ class SeveralValues(QWidget):
         self.button.setIcon(resources.icon("x" if opened else "plus", Role.MUTED, Role.ACCENT))
         self.button.setToolTip(tooltip(name.format(self._title)))
         self.button.setAccessibleName(name.format(self._title))
+        self.editor.setVisible(opened)
         if opened and not self.values():
             self._begin()
         self.field.setVisible(not opened)
-        self.editor.setVisible(opened)
         if opened and self.line is not None:
             self.line.setFocus()
         self.changed.emit()

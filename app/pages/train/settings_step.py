@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 from app.pages.train.changes import changed_by_advanced
 from app.pages.train.choices import Choices, Step
 from app.pages.train.fit import label_names
-from app.pages.train.goals import goals
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import in_language, translated
@@ -32,13 +31,6 @@ from engine.spec.task import TaskSpec
 from engine.spec.training import HardwareSpec, TrainingSpec
 
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
-
-
-def task_forms() -> list[tuple[str, TaskSpec, tuple[str, ...]]]:
-    """Each task by its kind, with the fields that a form shows; tasks without any are left out."""
-    tasks = {goal.kind: goal.task for goal in goals()}
-    fields = {kind: fields_at(type(task), "simple", "advanced") for kind, task in tasks.items()}
-    return [(kind, task, fields[kind]) for kind, task in tasks.items() if fields[kind]]
 
 
 def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type[BaseModel]:
@@ -72,10 +64,11 @@ class SettingsStep(QWidget):
         self.fine_tuning = _form(TrainingSpec, fields_at(TrainingSpec, "simple"))
         self.pre_training = _form(PRETRAINING, fields_at(TrainingSpec, "simple"))
         self.more = _form(TrainingSpec, fields_at(TrainingSpec, "advanced"))
-        self.tasks = {kind: _form(type(task), fields) for kind, task, fields in task_forms()}
+        self.tasks: dict[str, SpecForm] = {}  # of those that were chosen, by their kinds
         self.features = _form(Features, fields_at(Features, "advanced"))
         self.hardware = _form(HardwareSpec)
-        for form in self._forms():
+        usual = (self.fine_tuning, self.pre_training, self.more, self.features, self.hardware)
+        for form in usual:
             form.changed.connect(self._on_changed)
         self.length = Text("", "muted")
         self.advanced = QWidget()
@@ -126,8 +119,6 @@ class SettingsStep(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4 * SPACE)
         self.task_card = Card(self.tr("Task"))
-        for form in self.tasks.values():
-            self.task_card.body.addWidget(form)
         self.features_card = Card(self.tr("Fine-tune, or train a classifier on frozen features"))
         self.features_card.body.addWidget(self.features)
         more = Card(self.tr("More training settings"))
@@ -138,10 +129,6 @@ class SettingsStep(QWidget):
             column.addWidget(card)
         return self.advanced
 
-    def _forms(self) -> tuple[SpecForm, ...]:
-        usual = (self.fine_tuning, self.pre_training, self.more, self.features, self.hardware)
-        return *usual, *self.tasks.values()
-
     def _pretrains(self) -> bool:
         return self._state.choices.is_pretraining
 
@@ -149,7 +136,14 @@ class SettingsStep(QWidget):
         return self.pre_training if self._pretrains() else self.fine_tuning
 
     def _task_form(self) -> SpecForm | None:
-        return self.tasks.get(self._state.choices.task.kind)
+        """That of the task; None where there is nothing to set for it."""
+        task = self._state.choices.task
+        fields = fields_at(type(task), "simple", "advanced")
+        if fields and task.kind not in self.tasks:
+            form = self.tasks[task.kind] = _form(type(task), fields)
+            form.changed.connect(self._on_changed)
+            self.task_card.body.addWidget(form)
+        return self.tasks.get(task.kind)
 
     # ── from the forms to the choices ────────────────────────────────────────────────────────
 

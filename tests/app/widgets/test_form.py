@@ -6,6 +6,7 @@ import pytest
 from pydantic import BaseModel, Field, model_validator
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
 
 from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
 from app.widgets.form import SpecForm
@@ -70,7 +71,7 @@ def test_arrow_keys_move_among_the_ticks(qtbot, form: SpecForm) -> None:
     assert form.value()["batch_size"] == 16 and segments.group.button(0).hasFocus()
 
 
-def test_what_is_wrong_is_said_beside_the_field(form: SpecForm) -> None:
+def test_what_is_wrong_is_said_beside_the_field(qtbot: QtBot, form: SpecForm) -> None:
     form.set_value({"batch_size": 0, "warmup_ratio": 2})
     number(form, "seed").number.lineEdit().setText("many")
     assert form.problems() == {
@@ -78,9 +79,10 @@ def test_what_is_wrong_is_said_beside_the_field(form: SpecForm) -> None:
         "warmup_ratio": "Must be at most 1.",
         "seed": "Must be a whole number.",
     }
-    shown = [label.text() for label in form.findChildren(QLabel) if label.isVisible()]
-    assert "Must be at least 1." in shown
+    said = next(w for w in form.findChildren(QLabel) if w.text() == "Must be at least 1.")
+    qtbot.waitUntil(said.isVisible)
     form.set_value({"batch_size": 8, "warmup_ratio": 0.1, "seed": 1})
+    assert said.isHidden()
     assert form.problems() == {}
 
 

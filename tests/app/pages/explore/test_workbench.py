@@ -89,6 +89,27 @@ def test_tabs_at_first_and_only_the_front_one_is_seen(bench):
     assert True not in panel(bench, "two").seen
 
 
+def made(bench) -> list[str]:
+    """The panels that there are already."""
+    return sorted(shown.button.text() for shown in bench.findChildren(Plain))
+
+
+def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench, make, settings):
+    assert made(bench) == ["One & only"]
+    bench.show_panel("aside")
+    assert made(bench) == ["Aside", "One & only"]
+    assert list(bench.panels) == ["one", "two", "aside"]
+    assert made(bench) == ["Aside", "One & only"], "their names make none"
+    bench.show_panel("two")
+    bench.set_shown(False)
+    again = Workbench(settings)
+    for dock in bench.docks.values():
+        again.add(dock.described, partial(Plain, dock.described.title))
+    again.begin("one")
+    assert made(again) == ["Aside", "Two"]
+    again.deleteLater()
+
+
 def test_a_click_on_a_tab_brings_its_panel_to_the_front(qtbot, bench):
     bar = bench.findChild(QTabBar)
     qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())

@@ -44,10 +44,12 @@ def test_every_setting_of_hardware_and_features_has_a_control(step: SettingsStep
     assert set(step.features.fields) == set(fields_at(Features, "simple", "advanced"))
 
 
-def test_every_setting_of_a_task_has_a_control(step: SettingsStep) -> None:
-    for kind, task in TASKS.items():
-        shown = set(step.tasks[kind].fields) if kind in step.tasks else set()
-        assert shown == set(fields_at(task, "simple", "advanced")), kind
+def test_every_setting_of_a_task_has_a_control(wizard: TrainPage, step: SettingsStep) -> None:
+    assert {goal.kind for goal in goals()} == set(TASKS)
+    for goal in goals():
+        wizard.state.set(replace(wizard.state.choices, goal=goal))
+        shown = set(step.tasks[goal.kind].fields) if goal.kind in step.tasks else set()
+        assert shown == set(fields_at(TASKS[goal.kind], "simple", "advanced")), goal.kind
 
 
 def test_the_metrics_of_the_task_are_offered_for_the_best_checkpoint(

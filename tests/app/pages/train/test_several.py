@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.train.choices import CUSTOM_SIZE, Step
 from app.pages.train.estimate_texts import verdict_sentence
+from app.pages.train.goals import goals
 from app.pages.train.job import choices_of, job
 from app.pages.train.view import TrainPage
 from app.studio import Studio
@@ -45,7 +46,11 @@ def click(qtbot: QtBot, several: SeveralValues) -> None:
 
 def test_every_number_and_every_choice_can_have_several_values(wizard: TrainPage) -> None:
     """From the fields themselves: whoever adds one need not think of it."""
-    for form in wizard.settings._forms():
+    settings = wizard.settings
+    for goal in goals():
+        wizard.state.set(replace(wizard.state.choices, goal=goal))
+    forms = (settings.fine_tuning, settings.pre_training, settings.more, settings.features)
+    for form in (*forms, settings.hardware, *settings.tasks.values()):
         varied = {name for name, field in form.fields.items() if can_vary(field)}
         assert varied - {"seeds"} == set(form.several)
         assert not {name for name in form.fields if name not in varied} - {
