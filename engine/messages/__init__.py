@@ -8,23 +8,12 @@ a message names. Old lines stay readable: a new field has a default, a kind neve
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-YEARS = range(1970, 9999)  # of which a moment can be said in every time zone
+CALENDAR = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+"""The first moment that counts, and the first that cannot be said in every time zone any more."""
 
-
-def in_calendar(at: datetime) -> datetime:
-    """The same moment in UTC. Raises ValueError where it is at the edge of the calendar."""
-    try:
-        moved = at.astimezone(UTC)
-    except OverflowError as error:
-        raise ValueError("this is no date") from error
-    if moved.year not in YEARS:
-        raise ValueError("this is no date")
-    return moved
-
-
-Moment = Annotated[AwareDatetime, AfterValidator(in_calendar)]
+Moment = Annotated[AwareDatetime, Field(ge=CALENDAR[0], lt=CALENDAR[1])]
 Count = Annotated[int, Field(ge=0, lt=2**63)]  # what the record can hold
 
 

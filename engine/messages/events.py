@@ -167,3 +167,4 @@ AnyEvent = Annotated[
     Field(discriminator="kind"),
 ]
 EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+EVENTS: TypeAdapter[list[AnyEvent]] = TypeAdapter(list[AnyEvent])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import ForeignKey, delete, select, update
+from sqlalchemy import ForeignKey, bindparam, delete, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -26,6 +26,17 @@ class Checkpoint(Table):
     step: Mapped[int] = mapped_column(default=0)
     best: Mapped[bool] = mapped_column(default=False)  # of its run
     saved: Mapped[datetime] = mapped_column(Moment)
+
+
+# Said once, and of the table, not of the class: a home of a thousand runs asks each of them
+# thousands of times, and to put one together takes longer than to carry it out.
+_TABLE = Checkpoint.metadata.tables[Checkpoint.__tablename__]
+_NEW = insert(_TABLE)
+_ADD = _NEW.on_conflict_do_update(
+    set_={name: _NEW.excluded[name] for name in ("run_id", "step", "best", "saved")}
+)
+_UNMARK = update(_TABLE).where(_TABLE.c.run_id == bindparam("run")).values(best=False)
+_FOLDERS = select(_TABLE.c.folder).where(_TABLE.c.run_id == bindparam("run"))
 
 
 def checkpoints_of(session: Session, run_id: str) -> Sequence[Checkpoint]:
@@ -62,7 +73,7 @@ def best_and_last(session: Session) -> dict[str, tuple[Path, int]]:
 def add_saved(session: Session, run_id: str, folder: RunFolder, event: Saved) -> None:
     """Record what a run saved; a new best one takes that mark from the one before."""
     if event.best:
-        session.execute(update(Checkpoint).where(Checkpoint.run_id == run_id).values(best=False))
+        session.connection().execute(_UNMARK, {"run": run_id})
     _add(session, folder.checkpoint(event.step), run_id, event.step, event.best, event.at)
 
 
@@ -77,7 +88,7 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
     A worker can be killed between the saving of a checkpoint and the line that tells of it, and
     a user can delete a folder by hand.
     """
-    known = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id == run_id)))
+    known = set(session.connection().scalars(_FOLDERS, {"run": run_id}))
     standing = set(folder.checkpoint_folders())
     for gone in known - standing:
         remove_checkpoint(session, gone)
@@ -104,6 +115,5 @@ def match_imported(session: Session, models: Path) -> None:
 def _add(
     session: Session, folder: Path, run_id: str | None, step: int, best: bool, saved: datetime
 ) -> None:
-    new = {"run_id": run_id, "step": step, "best": best, "saved": saved}
-    upsert = insert(Checkpoint).values(folder=folder, **new)
-    session.execute(upsert.on_conflict_do_update(set_=new))
+    new = {"folder": folder, "run_id": run_id, "step": step, "best": best, "saved": saved}
+    session.connection().execute(_ADD, new)

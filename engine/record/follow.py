@@ -5,8 +5,8 @@ no event is lost or counted twice, however the program ends.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
-from itertools import groupby
+from datetime import datetime, timedelta
+from itertools import groupby, pairwise
 
 from sqlalchemy.orm import Session
 
@@ -32,11 +32,20 @@ from engine.runs.folder import RunFolder, step_of
 from engine.spec.job import JobSpec
 
 BATCH_BYTES = 256 << 10  # bytes of events in one transaction, some 2,000 lines
-MAX_GAP = 3600.0  # s between two events; in more of it the machine slept
+MAX_GAP = timedelta(hours=1)  # between two events; in more of it the machine slept
+NO_TIME = timedelta()
 
 
 def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
     """Record the next batch of events, and return it; call again until it is empty."""
+    events = _record_next(session, run, folder)
+    if any(isinstance(event, Ended) for event in events):
+        match_folders(session, run.id, folder)
+    return events
+
+
+def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
+    """The same without a look at which checkpoints there are."""
     events, byte = folder.events_after(run.bytes_read, BATCH_BYTES)
     if byte < run.bytes_read:
         run.remarks = []  # another file stands there now, and it was read from its start
@@ -69,7 +78,7 @@ def take_in(session: Session, folder: RunFolder, job: JobSpec, queued: bool = Fa
     run = add_run(session, folder, job, "queued" if queued else "stopped")
     held = folder.has_worker()  # before the lines are read, so that no last event is missed
     with session.no_autoflush:  # nothing that is asked meanwhile is about the row of the run
-        while catch_up(session, run, folder):
+        while _record_next(session, run, folder):
             pass
     if held and run.state not in WORKING:
         run.state, run.launched = "starting", now()
@@ -140,7 +149,7 @@ def _cause(exit_code: int | None, by_user: bool, step: int) -> str:
 def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> State | None:
     """Record what one event says of its run, and return the state that it leads to."""
     if not isinstance(event, Started):
-        run.seconds += _seconds(run.heard, event.at)
+        run.seconds += _gap(run.heard or event.at, event.at).total_seconds()
     run.heard = event.at
     _follow_stage(run, event)
     leads_to: State | None = None
@@ -174,7 +183,6 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
             run.step = max(run.step, event.step)  # a failed worker may not know its step
             run.ended, run.bug = event.at, event.bug
             run.problem, run.advice, run.details = event.problem, event.advice, event.details
-            match_folders(session, run.id, folder)
             return event.outcome
     return leads_to
 
@@ -184,11 +192,9 @@ def _apply_points(run: Run, folder: RunFolder, points: Sequence[Measured]) -> St
 
     Each field of the run is set once for all of them, which the record notices each time.
     """
-    heard, seconds = run.heard, run.seconds
-    for point in points:
-        seconds += _seconds(heard, point.at)
-        heard = point.at
-    run.heard, run.seconds = heard, seconds
+    times = [point.at for point in points]
+    spent = sum((_gap(*pair) for pair in pairwise((run.heard or times[0], *times))), NO_TIME)
+    run.heard, run.seconds = times[-1], run.seconds + spent.total_seconds()
     _follow_stage(run, points[-1])
     if run.paced_from is None:
         run.paced_from, run.paced_step = points[0].at, points[0].step
@@ -217,10 +223,9 @@ def at_work(folder: RunFolder) -> State:
     return "stopping" if folder.stop_wanted() else "running"
 
 
-def _seconds(before: datetime | None, after: datetime) -> float:
+def _gap(before: datetime, after: datetime) -> timedelta:
     """The time between two events, whatever somebody did to the clock."""
-    gap = (after - before).total_seconds() if before is not None else 0.0
-    return min(max(gap, 0.0), MAX_GAP)
+    return min(max(after - before, NO_TIME), MAX_GAP)
 
 
 def _find_best(session: Session, run: Run) -> None:

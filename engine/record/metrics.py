@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from sqlalchemy import ForeignKey, Integer, cast, func, select
@@ -73,10 +74,12 @@ class Metric(Table):
     status: Mapped[str]
 
 
+MANY = 250  # points that one statement adds, which takes two thirds of the time
 ADD = (
-    "INSERT INTO metrics (run_id, name, step, value, status) VALUES (?, ?, ?, ?, ?)"
+    "INSERT INTO metrics (run_id, name, step, value, status) VALUES {rows}"
     " ON CONFLICT DO UPDATE SET value = excluded.value, status = excluded.status"
 )
+ONE = "(?, ?, ?, ?, ?)"
 
 BEST = (
     "SELECT score.step, score.value FROM metrics AS score LEFT JOIN metrics AS loss"
@@ -92,8 +95,12 @@ def add_metrics(session: Session, run_id: str, points: Sequence[Measured]) -> No
     By the driver alone, as they are read: the ORM would take as long as all else that is done.
     """
     rows = [(run_id, point.name, point.step, point.value, point.status) for point in points]
-    if rows:
-        session.connection().exec_driver_sql(ADD, rows)
+    rest = len(rows) % MANY
+    for first in range(0, len(rows) - rest, MANY):
+        many = tuple(chain.from_iterable(rows[first : first + MANY]))
+        session.connection().exec_driver_sql(ADD.format(rows=", ".join([ONE] * MANY)), many)
+    if rest:
+        session.connection().exec_driver_sql(ADD.format(rows=ONE), rows[-rest:])
 
 
 def curves(session: Session, run_id: str) -> dict[str, Points]:

@@ -98,9 +98,10 @@ def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found
         if not is_text(path.name):
             found.problems.append(_nameless(path))
             continue
-        if before not in (None, "unreadable") or not _is_run(path):
+        folder = RunFolder(path)
+        if before not in (None, "unreadable") or not _is_run(folder):
             continue
-        run = _take_in(session, RunFolder(path), words.get(path.name), listed=before is not None)
+        run = _take_in(session, folder, words.get(path.name), listed=before is not None)
         if run is None:
             continue
         found.added.append(run.id)
@@ -113,11 +114,11 @@ def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found
     return found
 
 
-def _is_run(path: Path) -> bool:
+def _is_run(folder: RunFolder) -> bool:
     """Whether a folder is a run by its files, be they readable or not."""
+    path = folder.path
     if path.name.startswith(".") or path.is_symlink() or not path.is_dir():
         return False  # being made, or not a run
-    folder = RunFolder(path)
     return may_be_there(folder.spec_file) or may_be_there(folder.events_file)
 
 

@@ -18,8 +18,8 @@ from pydantic_core import from_json
 
 from engine.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
 from engine.errors import StudioError
-from engine.messages import YEARS, in_calendar
-from engine.messages.events import EVENT, AnyEvent, Ended, Event, Noted, Saved, Started
+from engine.messages import CALENDAR
+from engine.messages.events import EVENT, EVENTS, AnyEvent, Ended, Event, Noted, Saved, Started
 from engine.phrases import phrase
 from engine.regular_file import LONGEST_LINE, lines_of, open_regular, read_regular
 from engine.runs.lock import hold, is_held, open_here
@@ -337,10 +337,12 @@ class RunFolder:
 
 def changed(path: Path) -> datetime:
     """When a file or folder was changed last; the first day that counts where nobody can know."""
+    beginning, end = CALENDAR
     try:
-        return in_calendar(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+        at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
     except (OSError, OverflowError, ValueError):
-        return datetime(YEARS[0], 1, 1, tzinfo=UTC)
+        return beginning
+    return at if beginning <= at < end else beginning
 
 
 def step_of(checkpoint: Path) -> int:
@@ -364,9 +366,15 @@ def _write_whole(descriptor: int, line: bytes) -> None:
 
 def _events(lines: bytes, byte: int) -> list[AnyEvent]:
     """The events of whole lines that begin at `byte`."""
-    events: list[AnyEvent] = []
-    unknown = 0
-    for line in lines.splitlines(keepends=True):
+    split = lines.splitlines(keepends=True)
+    try:  # all at once, which takes two thirds of the time
+        events = EVENTS.validate_json(b"[%b]" % b",".join(split))
+        if len(events) == len(split):
+            return events
+    except ValidationError:
+        pass  # one of them is damaged, or of a newer kind
+    events, unknown = [], 0
+    for line in split:
         event = _event(line)
         if event is not None:
             events.append(event)

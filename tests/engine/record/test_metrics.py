@@ -5,7 +5,7 @@ import pytest
 
 from engine.home import Home
 from engine.messages.events import measured
-from engine.record.metrics import add_metrics, curves, extreme, sparkline
+from engine.record.metrics import MANY, add_metrics, curves, extreme, sparkline
 from engine.record.opening import Record
 from engine.record.runs import add_run, remove_run
 from engine.runs.folder import RunFolder
@@ -25,6 +25,17 @@ def test_a_step_measured_again_replaces_the_old_value(record: Record, run_id: st
         add_metrics(session, run_id, [measured("loss", 2, 20), measured("loss", 2, 21)])
         kept = curves(session, run_id)["loss"]
     assert list(kept.finite()) == [(1, 1), (2, 21), (3, 3)] and not kept.not_finite
+
+
+@pytest.mark.parametrize("count", [MANY - 1, MANY, 2 * MANY, 2 * MANY + 1])
+def test_points_are_added_many_at_once(record: Record, run_id: str, count: int) -> None:
+    """The last of a step counts, wherever the earlier one stood."""
+    points = [measured("loss", step, step) for step in (*range(1, count), 1)]
+    points[-1] = measured("loss", 1, 7.0)
+    with record.session() as session:
+        add_metrics(session, run_id, points)
+        kept = curves(session, run_id)["loss"]
+    assert list(kept.finite()) == [(1, 7.0), *((step, step) for step in range(2, count))]
 
 
 def test_what_is_not_finite_is_kept_as_what_it_was(record: Record, run_id: str) -> None:

@@ -148,6 +148,24 @@ def test_a_damaged_line_is_skipped_and_said(folder: RunFolder) -> None:
     assert byte == folder.events_size()
 
 
+@pytest.mark.parametrize(
+    "between, kinds",
+    [
+        (b"%b,%b\n", ["noted"]),  # two events in a line
+        (b'{"kind":"started","pid":1,"x":[{}\n{}]}\n', ["noted", "noted"]),  # one in two lines
+        (b"\n", []),
+    ],
+)
+def test_an_event_is_a_line(folder: RunFolder, between: bytes, kinds: list[str]) -> None:
+    """Though many lines are read as one list, in which these would be events as well."""
+    line = measured("loss", 1, 0.5).line()
+    pieces = between.replace(b"%b", line.strip())
+    folder.events_file.write_bytes(line + pieces + line)
+    events, byte = folder.events_after(0)
+    assert [e.kind for e in events] == ["measured", *kinds, "measured"]
+    assert byte == folder.events_size()
+
+
 def test_lines_of_a_newer_worker_are_counted_and_said(folder: RunFolder) -> None:
     newer = b'{"kind":"dreamt","of":"sheep"}\n'
     folder.events_file.write_bytes(newer + Started(pid=1).line() + newer)
