@@ -6,6 +6,8 @@ another file in it, or to the store of a download cache beside it, and nowhere e
 
 import hashlib
 import json
+import mmap
+import os
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -183,6 +185,17 @@ def unchanged_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
             checking.result()
 
 
+def _sha256(path: Path) -> str:
+    """Of a file as it lies in memory, in one go: whoever reads it piece by piece asks Python each
+    time whether it may go on, and waits meanwhile for the thread that copies the weights.
+    """
+    with open_regular(path) as file:
+        if not os.fstat(file.fileno()).st_size:
+            return hashlib.sha256().hexdigest()  # nothing that could be mapped
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            return hashlib.sha256(mapped).hexdigest()
+
+
 def _check_unchanged(folder: Path, names: list[str]) -> None:
     manifest = json_object(folder, MANIFEST)
     entries = manifest.get("files") if manifest else None
@@ -192,8 +205,7 @@ def _check_unchanged(folder: Path, names: list[str]) -> None:
         entry, path = entries.get(name), plain_file(folder, name)
         if not isinstance(entry, dict) or path is None:
             continue
-        with open_regular(path) as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
+        found = _sha256(path)
         if entry.get("sha256") not in (found, None):
             raise BadCheckpoint(
                 phrase(

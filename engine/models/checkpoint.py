@@ -128,12 +128,12 @@ def load(
     file, config = read_config(inner)
     config = with_settings(inner, config)
     spec = spec_of(config, file)
-    tokenizer = _tokenizer(inner, spec) if known is None else known
-    spec = told_segments(spec, tokenizer)
     with open_weight_files(folder, dense) as stored:
         weights = split(stored, FAMILIES[spec.family].fused)
         words = [file, *TOKENIZER]
-        with unchanged_meanwhile(inner, words), unchanged_meanwhile(folder, [*weights.files]):
+        with unchanged_meanwhile(folder, [*weights.files]), unchanged_meanwhile(inner, words):
+            tokenizer = _tokenizer(inner, spec) if known is None else known
+            spec = told_segments(spec, tokenizer)
             pools = None if layout is None else layout.spec
             plan = StateDictMapper(weights, spec, config, file, pools).map(heads, labels)
             network = _filled(folder, spec, plan, weights)
