@@ -110,6 +110,13 @@ def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench,
     again.deleteLater()
 
 
+def test_the_keys_of_a_panel_lead_into_it_also_at_the_first_look(bench):
+    bench.show_panel("two", focus=True)
+    assert bench.focusWidget() is panel(bench, "two").button
+    bench.toggle_panel("aside")
+    assert bench.focusWidget() is panel(bench, "aside").button
+
+
 def test_a_click_on_a_tab_brings_its_panel_to_the_front(qtbot, bench):
     bar = bench.findChild(QTabBar)
     qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())
