@@ -3,7 +3,8 @@
     python benchmarks/starts.py frame WORK    from the start of the program to the first frame, the
                                               very first time and later, by the clock and in
                                               processor seconds of the window's thread; then the
-                                              first visit of each page; medians of --pairs
+                                              first visit of each page, at once, and where it was
+                                              made early; medians of --pairs
     python benchmarks/starts.py rows WORK     a data set of a million rows, the first time and later
     python benchmarks/starts.py click WORK    from the click in the window, with a fresh worker and
                                               with one that stands by, the starter model and base,
@@ -44,6 +45,7 @@ LABELS = ("good", "bad", "so-so")
 PATIENCE = 600.0  # s for one run to take its first step
 QUIET = 1.0  # s without work, after which a worker stands by
 STARTED = "BERT_STUDIO_STARTED"  # when a program was started, in seconds since 1970
+EARLY = "BERT_STUDIO_EARLY"  # set where the pages are made before they are visited
 TICK = 5  # ms between two beats of the window's loop
 
 
@@ -90,8 +92,10 @@ def frames(work: Path, times: int) -> None:
     command = [sys.executable, __file__, "one-frame", str(work)]
     for turn in range(-1, times):  # the first turn is not counted: it reads all from the disk
         shutil.rmtree(work / "home", ignore_errors=True)
-        for home in ("new home", "later"):
+        for home in ("new home", "later", "made early"):
             started = usual | {STARTED: str(time.time())}
+            if home == "made early":
+                started[EARLY] = "1"
             told = subprocess.run(command, check=True, capture_output=True, text=True, env=started)
             for line in told.stdout.splitlines() if turn >= 0 else ():
                 name, _, value = line.rpartition(" ")
@@ -134,6 +138,13 @@ def one_frame() -> None:
         def visit(self) -> None:
             print(f"first frame, by the clock {time.time() - float(os.environ[STARTED])}")
             print(f"first frame {time.thread_time()}")
+            pieces: list[float] = []
+            for work in self.window._early_works() if EARLY in os.environ else ():
+                begun = time.thread_time()
+                work()
+                pieces.append(time.thread_time() - begun)
+            if pieces:
+                print(f"longest piece of what is made early {max(pieces)}")
             for key in self.window.entries:
                 begun = time.thread_time()
                 self.window.go(key)

@@ -186,8 +186,8 @@ def unchanged_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
 
 
 def _sha256(path: Path) -> str:
-    """Of a file as it lies in memory, in one go: whoever reads it piece by piece asks Python each
-    time whether it may go on, and waits meanwhile for the thread that copies the weights.
+    """Of the mapped file, in one call: in chunks it would wait for Python's lock after each of
+    them, which the thread that copies the weights holds most of the time.
     """
     with open_regular(path) as file:
         if not os.fstat(file.fileno()).st_size:
