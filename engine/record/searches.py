@@ -133,7 +133,8 @@ class Searches:
             run = find(session, run_id)
             if run is None or run.state != "running" or MARK not in run.job:
                 return []
-            if run.best_metric not in {point.name for point in points}:
+            scored = [point.step for point in points if point.name == run.best_metric]
+            if not scored:
                 return []
             job = run.readable_job()
             search = job.group.search if job is not None and job.group is not None else None
@@ -149,7 +150,7 @@ class Searches:
         if median is None or _was_pruned(run):
             return []
         score = best_so_far(own, run.higher_is_better)[-1]
-        run.run_folder().ask_stop(why_pruned(run.step, score, median))
+        run.run_folder().ask_stop(why_pruned(max(scored), score, median))
         with self._record.session() as session:
             if (found := find(session, run_id)) is not None and found.state == "running":
                 found.state = "stopping"

@@ -269,7 +269,7 @@ def is_below_median(
 
 
 def why_pruned(step: int, score: float, median: float) -> Phrase:
-    """Why the search stops a run."""
+    """Why the search stops a run, at the step of its last evaluation."""
     return phrase(
         "Pruned at step {step:,}: its best score of {score:.4g} is worse than {median:.4g}, the"
         " median of the other runs at this evaluation.",

@@ -74,7 +74,7 @@ def test_a_poor_run_is_pruned_and_says_why(window: Window, monkeypatch: pytest.M
     window.until_waiting(good)
     window.say(good, "go on")
     run = window.until(poor, "stopped")
-    assert run.problem.startswith("Pruned at step 3: its best score of 0.1 is worse than 0.5")
+    assert run.problem.startswith("Pruned at step 2: its best score of 0.1 is worse than 0.5")
     ends = [values[0] for name, values in window.updates if name == "ended"]
     assert [end.name for end in ends if not end.by_user] == [window.run(good).name]  # type: ignore[attr-defined]
     with window.record.read() as session:
