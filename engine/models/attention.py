@@ -86,7 +86,7 @@ class Attention(nn.Module):
         """
         residual, q, k, v = self._projected(x, layout)
         gathered, weights = layout.attend(self, q, k, v)
-        out = residual + self.dropout(self.output(gathered))
+        out = self.dropout.added(residual, self.output(gathered))
         return (out if self.pre_norm else self.norm(out)), weights
 
     def weights(self, x: Tensor, layout: "Padded") -> Tensor:

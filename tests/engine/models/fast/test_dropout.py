@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.models.fast import dropout
-from engine.models.fast.dropout import Dropout, dropped_indices
+from engine.models.fast.dropout import Dropout, dropout_seed, dropped_indices
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
@@ -56,3 +56,22 @@ def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(dropout._source, "draws", Unlucky(), raising=False)
     assert torch.equal(dropped_indices(5000, 0.1), torch.arange(5000))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_what_is_left_is_added_as_if_it_were_done_by_itself(dtype: torch.dtype) -> None:
+    random = torch.Generator().manual_seed(3)
+    x, residual = (torch.randn((40, 6), generator=random) for _ in range(2))
+    weight = torch.randn((40, 6), generator=random)
+
+    def both(by_itself: bool) -> list[torch.Tensor]:
+        a, b = x.to(dtype).requires_grad_(), residual.clone().requires_grad_()
+        dropout = Dropout(0.4)
+        with dropout_seed(5):
+            found = b + dropout(a) if by_itself else dropout.added(b, a)
+        (found * weight).sum().backward()
+        return [found.detach(), *(one.grad for one in (a, b) if one.grad is not None)]
+
+    for one, other in zip(both(True), both(False), strict=True):
+        assert one.dtype == other.dtype and torch.equal(one, other)
+    assert torch.equal(Dropout(0.4).eval().added(residual, x), residual + x)
