@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject, QPoint, QTimer
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
-LOOK_INTERVAL_MS = 1500  # between two looks at whether somebody is doing something
-PAUSE_MS = 50  # between two works while nobody does
+LOOK_INTERVAL_MS = 500  # between two looks at whether somebody is doing something
+PAUSE_MS = 10  # between two works while nobody does
 SLICE = 0.03  # s of short works that are done at once
 
 Work = Callable[[], object]
@@ -36,6 +36,7 @@ class EarlyWorks(QObject):
 
     def begin(self) -> None:
         """Start to look, once the window is on the screen."""
+        self._seen = QCursor.pos(), QApplication.focusWidget()
         self._timer.start()
 
     def _look(self) -> None:
