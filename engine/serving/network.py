@@ -4,7 +4,8 @@ Shapes: N rows, D hidden size, V vocabulary, S shortlist; … any leading dimens
 """
 
 import copy
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -59,10 +60,11 @@ class PackedAttention(Attention):
     def __init__(self, attention: Attention, kind: Kind) -> None:
         self.__dict__ |= _twin(attention).__dict__
         self.output = PackedLinear(attention.output, kind)
-        before = attention if isinstance(attention, PackedAttention) else None
         weight = torch.cat((self.key.weight, self.value.weight))  # [2 D, D]
         bias = torch.cat((_bias(self.key), _bias(self.value)))
-        plain = (before._queries, before._keys_and_values) if before else (None, None)
+        plain: tuple[Matmul, Matmul] = self.query, partial(_side_by_side, (self.key, self.value))
+        if isinstance(attention, PackedAttention):
+            plain = attention._queries, attention._keys_and_values
         self._queries: Matmul = matmul(kind, self.query.weight, _bias(self.query), plain[0])
         self._keys_and_values: Matmul = matmul(kind, weight, bias, plain[1])
 
@@ -132,6 +134,11 @@ def _with_packed_weights(module: nn.Module, kind: Kind) -> nn.Module:
     for name, child in module.named_children():
         setattr(made, name, _with_packed_weights(child, kind))
     return made
+
+
+def _side_by_side(linears: Iterable[nn.Linear], x: Tensor) -> Tensor:
+    """float [..., I] → the outputs of all, [..., O + …]."""
+    return torch.cat([linear(x) for linear in linears], -1)
 
 
 def _bias(linear: nn.Linear) -> Tensor:

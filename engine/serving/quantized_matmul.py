@@ -24,6 +24,8 @@ Matmul = Callable[[Tensor], Tensor]
 
 MEMORY_BOUND_ROWS = 32  # rows up to which reading the weights takes longer than the sums
 ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
+MANY_ROWS = 384  # rows from which weights as they are multiply as quickly as those in blocks, and
+# need no rows to be filled up
 FREE_ROWS = 64  # rows up to which every number of them is a shape of its own
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
@@ -34,7 +36,8 @@ def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None
     Args:
         weight: float32 [O, I].
         bias: float32 [O].
-        plain: the same product in float32, for what the kind is not good at.
+        plain: the same product in float32, for what the kind is not good at; None: of these very
+            weights, which it then keeps.
     """
     weight, bias = weight.detach(), bias.detach()
     return MAKERS[kind](weight, bias, plain or (lambda x: F.linear(x, weight, bias)))
@@ -93,15 +96,22 @@ def rows_of_shape(rows: int) -> int:
     return -(-rows // step) * step
 
 
-def _float32(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
-    """The same sums in another order, from weights in blocks as oneDNN reads them."""
+def _float32(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
+    """The same sums in another order, from weights in blocks as oneDNN reads them; of many rows the
+    plain product.
+    """
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
-    def multiply(x: Tensor) -> Tensor:
+    def by_blocks(x: Tensor) -> Tensor:
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, blocks, bias, "none", [], "")
         return y
 
-    return in_few_shapes(multiply)
+    filled = in_few_shapes(by_blocks)
+
+    def multiply(x: Tensor) -> Tensor:
+        return plain(x) if x.numel() >= MANY_ROWS * x.size(-1) else filled(x)
+
+    return multiply
 
 
 def _bfloat16(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:

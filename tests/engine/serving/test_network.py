@@ -7,7 +7,13 @@ import torch.nn.functional as F
 from engine.models.heads import Heads
 from engine.serving import quantized_matmul
 from engine.serving.network import SHORTLIST, packed_network
-from engine.serving.quantized_matmul import KINDS, MEMORY_BOUND_ROWS, matmul, present
+from engine.serving.quantized_matmul import (
+    KINDS,
+    MANY_ROWS,
+    MEMORY_BOUND_ROWS,
+    matmul,
+    present,
+)
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, drawn
@@ -160,3 +166,38 @@ def test_rows_are_filled_up_to_few_shapes_and_none_is_changed_by_it(kind):
         assert torch.allclose(product(x), right, atol=LARGEST[kind])
         if rows % 7 == 0:
             assert torch.equal(product(x.view(7, -1, 16)).flatten(0, 1), product(x))
+
+
+@torch.no_grad()
+def test_many_rows_are_multiplied_as_they_are_and_none_is_filled_up():
+    random = torch.Generator().manual_seed(0)
+    weight, bias = torch.randn((24, 16), generator=random), torch.randn(24, generator=random)
+    asked = list[int]()
+
+    def plain(x: torch.Tensor) -> torch.Tensor:
+        asked.append(len(x))
+        return F.linear(x, weight, bias)
+
+    product = matmul("float32", weight, bias, plain)
+    for rows in (MANY_ROWS - 1, MANY_ROWS, MANY_ROWS + 7):
+        x = torch.randn((rows, 16), generator=random)
+        assert torch.allclose(product(x), F.linear(x, weight, bias), atol=1e-5)
+    assert asked == [MANY_ROWS, MANY_ROWS + 7]
+
+
+@pytest.mark.parametrize("kind", HERE)
+@torch.no_grad()
+def test_a_large_batch_says_what_the_network_says(kind):
+    plain = network(Heads(mlm=True, outputs=3))
+    ids, segments, _ = batch(SPEC, tokens=20)
+    times = -(-MANY_ROWS // ids.numel())
+    ids, segments = ids.repeat(times, 1), segments.repeat(times, 1)
+    for quick in (
+        packed_network(plain, kind),
+        packed_network(packed_network(plain, "float32"), kind),
+    ):
+        found = quick.encoder(ids, segments, keep_weights=True)
+        right = plain.encoder(ids, segments, keep_weights=True)
+        assert torch.allclose(found.last, right.last, atol=LARGEST[kind])
+        for some, wanted in zip(found.weights, right.weights, strict=True):
+            assert torch.allclose(some, wanted, atol=LARGEST[kind])
