@@ -151,9 +151,9 @@ def one_frame() -> None:
 
         def timed(self, works: Iterator[Callable[[], object]]) -> Iterator[Callable[[], object]]:
             for work in works:
-                yield partial(self.time, work)
+                yield partial(self.measure, work)
 
-        def time(self, work: Callable[[], object]) -> None:
+        def measure(self, work: Callable[[], object]) -> None:
             begun = time.thread_time()
             work()
             self.pieces.append(time.thread_time() - begun)
