@@ -24,8 +24,10 @@ Matmul = Callable[[Tensor], Tensor]
 
 MEMORY_BOUND_ROWS = 32  # rows up to which reading the weights takes longer than the sums
 ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
-MANY_ROWS = 384  # rows from which weights as they are multiply as quickly as those in blocks, and
-# need no rows to be filled up
+PACKED_FOR = 512  # rows that MKL is told to expect. Any number of them can be multiplied; but with
+# weights laid out for a few, many take longer
+MANY_ROWS = 384  # rows from which weights as they are multiply as quickly as those in oneDNN's
+# blocks, and need no rows to be filled up
 FREE_ROWS = 64  # rows up to which every number of them is a shape of its own
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
@@ -97,9 +99,26 @@ def rows_of_shape(rows: int) -> int:
 
 
 def _float32(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
-    """The same sums in another order, from weights in blocks as oneDNN reads them; of many rows the
-    plain product.
-    """
+    """From weights laid out as the library multiplies by them: MKL, or else oneDNN."""
+    laid_out = _by_mkl if torch.backends.mkl.is_available() else _in_blocks
+    return laid_out(weight, bias, plain)
+
+
+def _by_mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
+    """The plain product, which would lay the weights out anew each time."""
+    packed = torch.ops.mkl._mkl_reorder_linear_weight(weight, PACKED_FOR)
+    shape = weight.new_zeros(()).expand(weight.shape)  # of which no number is read
+
+    def multiply(x: Tensor) -> Tensor:
+        rows = x.numel() // x.size(-1)  # with any other number the weight as it is would be taken
+        y: Tensor = torch.ops.mkl._mkl_linear(x, packed, shape, bias, rows)
+        return y
+
+    return multiply
+
+
+def _in_blocks(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
+    """By oneDNN, the same sums in another order; of many rows the plain product."""
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
     def by_blocks(x: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from engine.serving.quantized_matmul import (
     KINDS,
     MANY_ROWS,
     MEMORY_BOUND_ROWS,
+    PACKED_FOR,
     matmul,
     present,
 )
@@ -20,6 +21,7 @@ from tests.engine.models.test_families import OTHERS, drawn
 
 LARGEST = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 0.1, "int8": 0.3}  # difference of a logit
 HERE = [kind for kind in KINDS if present(kind)]
+with_mkl = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch has no MKL here")
 
 
 def of_family(family):
@@ -169,7 +171,8 @@ def test_rows_are_filled_up_to_few_shapes_and_none_is_changed_by_it(kind):
 
 
 @torch.no_grad()
-def test_many_rows_are_multiplied_as_they_are_and_none_is_filled_up():
+def test_without_mkl_many_rows_are_multiplied_as_they_are_and_none_is_filled_up(monkeypatch):
+    monkeypatch.setattr(torch.backends.mkl, "is_available", lambda: False)
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((24, 16), generator=random), torch.randn(24, generator=random)
     asked = list[int]()
@@ -183,6 +186,35 @@ def test_many_rows_are_multiplied_as_they_are_and_none_is_filled_up():
         x = torch.randn((rows, 16), generator=random)
         assert torch.allclose(product(x), F.linear(x, weight, bias), atol=1e-5)
     assert asked == [MANY_ROWS, MANY_ROWS + 7]
+
+
+@with_mkl
+@pytest.mark.parametrize("threads", [1, 2])
+@torch.no_grad()
+def test_what_mkl_has_laid_out_is_multiplied_by_any_number_of_rows_and_threads(threads):
+    random = torch.Generator().manual_seed(0)
+    weight, bias = torch.randn((200, 136), generator=random), torch.randn(200, generator=random)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        product = matmul("float32", weight, bias)
+        torch.set_num_threads(3 - threads)  # others than those that laid it out
+        for rows in (0, 1, 2, 17, PACKED_FOR - 1, PACKED_FOR, PACKED_FOR + 9, 3 * PACKED_FOR):
+            x = torch.randn((136, rows), generator=random).T  # not as it lies in memory
+            assert torch.allclose(product(x), F.linear(x, weight, bias), rtol=0, atol=1e-4)
+            assert torch.equal(product(x.reshape(1, rows, 136))[0], product(x))
+    finally:
+        torch.set_num_threads(before)
+
+
+@with_mkl
+@torch.no_grad()
+def test_mkl_multiplies_by_what_it_has_laid_out_and_never_by_the_weight_as_it_is():
+    weight, bias = torch.ones(8, 16), torch.zeros(8)
+    product = matmul("float32", weight, bias)
+    weight += 1
+    for rows in (3, PACKED_FOR, 1000):
+        assert bool((product(torch.ones(rows, 16)) == 16).all())
 
 
 @pytest.mark.parametrize("kind", HERE)
