@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from engine.heap import give_back_memory
 from engine.models.attention import Attention
 from engine.models.heads import MlmHead
 from engine.models.network import Network
@@ -114,6 +115,7 @@ def packed_network(network: Network, kind: Kind) -> Network:
 def packing(network: Network, kind: Kind) -> Generator[None, None, Network]:
     """`packed_network`, which gives way after each layer: all of them may take seconds."""
     made, encoder = _twin(network), _twin(network.encoder)
+    give_back_memory()  # what MKL lays out has room to spare, which takes no memory where it is new
     layers = nn.ModuleList()
     for layer in network.encoder.layers:
         layers.append(_with_packed_weights(layer, kind))

@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.models.heads import Heads
+from engine.serving import network as network_of_packed
 from engine.serving import quantized_matmul
 from engine.serving.network import SHORTLIST, packed_network
 from engine.serving.quantized_matmul import (
@@ -215,6 +216,19 @@ def test_mkl_multiplies_by_what_it_has_laid_out_and_never_by_the_weight_as_it_is
     weight += 1
     for rows in (3, PACKED_FOR, 1000):
         assert bool((product(torch.ones(rows, 16)) == 16).all())
+
+
+def test_freed_memory_is_given_back_before_weights_are_laid_out(monkeypatch):
+    """MKL's has room to spare, for which old memory would be kept."""
+    done = list[str]()
+
+    def noted(*_: torch.Tensor) -> None:
+        done.append("laid out")
+
+    monkeypatch.setattr(network_of_packed, "give_back_memory", lambda: done.append("given back"))
+    monkeypatch.setattr(network_of_packed, "matmul", noted)
+    packed_network(network(Heads(outputs=3)), "float32")
+    assert done[:2] == ["given back", "laid out"] and done.count("given back") == 1
 
 
 @pytest.mark.parametrize("kind", HERE)
