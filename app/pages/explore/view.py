@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from app import background
@@ -183,6 +183,7 @@ class ExplorePage(Page):
             if dock.described.works_on_texts:
                 dock.visibilityChanged.connect(self._stand_by)
         self._problem = ""
+        self._was_entered = False
         self._offered = {EXAMPLE}  # texts that the page has put into the editor
         self.validation_row = ValidationRow(study)
         self.validation_row.found.connect(self._on_validation_row)
@@ -220,6 +221,10 @@ class ExplorePage(Page):
             self.bench.show_panel(panel.described.id)
         if given.get("compare") and self.comparison.other() is not None:
             self.comparison.begin()
+        if not self._was_entered:  # later Qt gives the focus to what had it last
+            self._was_entered = True
+            self.text.moveCursor(QTextCursor.MoveOperation.End)
+            self.text.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def choose(self, folder: Path) -> None:
         """Look through the model in this folder, also one that the list does not have."""

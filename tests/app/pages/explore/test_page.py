@@ -61,6 +61,18 @@ def test_it_can_be_come_to_with_a_model_and_a_text(page, classifier, wait):
     assert page.study.checkpoint == classifier
 
 
+def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, page, wait):
+    page.arrive(None)
+    wait(lambda: page.study.is_settled)
+    qtbot.waitActive(page)
+    assert page.focusWidget() is page.text
+    qtbot.keyClicks(page.focusWidget(), " too")
+    assert page.text.toPlainText() == f"{EXAMPLE} too"
+    page.picker.setFocus()
+    page.arrive(None)
+    assert page.focusWidget() is page.picker
+
+
 def test_a_model_outside_the_home_can_be_looked_into(page, model, tmp_path, wait):
     import shutil
 
