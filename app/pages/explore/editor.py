@@ -1,7 +1,7 @@
 """Where the text is typed: plain, a few lines high, and quick whatever is put into it."""
 
 from PySide6.QtCore import QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QTextCursor
+from PySide6.QtGui import QFocusEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from app.pages.explore.side import MAX_CHARACTERS
@@ -65,6 +65,10 @@ class Editor(QPlainTextEdit):
         super().focusInEvent(event)
         if event.reason() == Qt.FocusReason.TabFocusReason:
             self.moveCursor(QTextCursor.MoveOperation.End)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()  # at another width the text may need other lines, of which Qt says none
 
     def _on_changed(self) -> None:
         text = self.toPlainText()

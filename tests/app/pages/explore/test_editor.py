@@ -92,3 +92,13 @@ def test_the_editor_grows_with_its_lines_and_then_scrolls(qtbot, editor):
     three = editor.sizeHint().height()
     editor.set_text("a\n" * 300)
     assert editor.sizeHint().height() == three
+
+
+def test_the_editor_has_the_lines_that_its_text_needs_at_any_width(qapp, editor):
+    editor.set_text("the cat sat on the mat and saw the dog")
+    heights = []
+    for width in (600, 180, 600):
+        editor.resize(width, editor.height())
+        qapp.processEvents()
+        heights.append(editor.sizeHint().height())
+    assert heights[0] == heights[2] < heights[1]

@@ -1,6 +1,7 @@
 """The three steps from a text to its tokens, one below the other."""
 
 from PySide6.QtCore import QSizeF, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QSizePolicy, QWidget
 
 from app.pages.explore.panels.tokens.state import TokensState
@@ -93,6 +94,10 @@ class _Shown(QPlainTextEdit):
         shown = "\n".join(visible(line[:LONGEST_LINE]).replace("\n", "⏎") for line in lines)
         if shown != self.toPlainText():
             self.setPlainText(shown)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit(self.document().size())  # a wider one may need fewer lines, of which Qt says none
 
     def _fit(self, size: QSizeF) -> None:
         lines = min(MOST_LINES, max(1, round(size.height())))

@@ -20,6 +20,10 @@ from app.widgets.text import OneLine, Text
 
 BESIDE = 720  # px of the panel from which steps and table stand beside one another
 LOWEST = 16 * SPACE  # px of the steps, and of a table
+SHARES = {  # of the steps and of the tables, at first and of what is more or less later
+    Qt.Orientation.Horizontal: ([360, 640], (0, 1)),
+    Qt.Orientation.Vertical: ([600, 400], (3, 2)),
+}
 LONGEST_REST = 40  # characters of what was left out that are quoted
 
 
@@ -47,8 +51,7 @@ class TokensView(Panel):
         for side in self.sides:
             tables.addWidget(side)
         self.halves.addWidget(tables)
-        self.halves.setSizes([360, 640])
-        self.halves.setStretchFactor(1, 1)
+        self._turn(Qt.Orientation.Horizontal)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, SPACE, 0, 0)
         column.setSpacing(2 * SPACE)
@@ -64,7 +67,17 @@ class TokensView(Panel):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         beside = self.width() >= BESIDE
-        self.halves.setOrientation(Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical)
+        turned = Qt.Orientation.Horizontal if beside else Qt.Orientation.Vertical
+        if turned != self.halves.orientation():
+            self._turn(turned)
+
+    def _turn(self, orientation: Qt.Orientation) -> None:
+        """Both parts get their share of the room; else the steps would leave the table none."""
+        self.halves.setOrientation(orientation)
+        sizes, stretches = SHARES[orientation]
+        self.halves.setSizes(sizes)
+        for part, stretch in enumerate(stretches):
+            self.halves.setStretchFactor(part, stretch)
 
     def show_state(self) -> None:
         """What cannot be seen in the table: what the model does not know, and does not read."""

@@ -101,6 +101,27 @@ def test_a_model_without_position_embeddings_has_places(view, state, answer, tol
     assert len(drawn.table().header) == 4 + len(tables) + 2
 
 
+def test_in_a_narrow_panel_rows_of_the_table_are_seen_below_the_steps(view, answer, qapp):
+    answer()
+    view.resize(700, 460)
+    qapp.processEvents()
+    table = view.tables[0]
+    assert table.viewport().height() >= 3 * table.rowHeight(0)
+    assert view.halves.widget(0).height() > view.halves.widget(1).height()
+
+
+def test_a_text_takes_no_more_lines_than_it_needs_at_any_width(view, told, qapp):
+    told()
+    lines = []
+    for width in (1100, 330, 1100):
+        view.flow.normalised.setFixedWidth(width)
+        view.flow.normalised.resize(width, view.flow.normalised.height())
+        view.flow.normalised.show_lines(["the cat sat on the mat and saw the dog that sat there"])
+        qapp.processEvents()
+        lines.append(view.flow.normalised.height())
+    assert lines[0] == lines[2] < lines[1]
+
+
 def test_a_pair_has_two_segments(view, study, wait, answer, state):
     study.set_texts("the cat", "a dog")
     wait(lambda: study.is_settled and len(state.steps[0]) == 2)
