@@ -109,7 +109,8 @@ def answer(page, explorer, question):
         tokens = page.study.tokens
         path = explorer.scratch / f"attention-{question.number}.npy"
         shape = (12, 12, len(tokens), len(tokens))
-        np.lib.format.open_memmap(path, "w+", np.float32, shape)[0, 0] = 1 / len(tokens)
+        if not path.exists():  # what is read in the background must not be made anew
+            np.lib.format.open_memmap(path, "w+", np.float32, shape)[0, 0] = 1 / len(tokens)
         file = ArrayFile(path=path, shape=shape, dtype="float32")
         explorer.answered.emit(Attended(to=question.number, tokens=tokens, weights=file))
     elif question.kind in ("fill_mask", "embed", "predict", "predict_next_sentence"):

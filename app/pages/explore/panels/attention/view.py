@@ -105,6 +105,8 @@ class AttentionView(Panel):
         pictures = QSplitter(Qt.Orientation.Horizontal)
         pictures.setChildrenCollapsible(False)
         self.lines_area, self.titles = scroll_area(self.lines), AxisTitles(self.lines)
+        bar = self.lines_area.verticalScrollBar().sizeHint().width()
+        self.lines_area.setMinimumWidth(self.lines.minimumSizeHint().width() + bar)
         left = QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(0, 0, 0, 0)

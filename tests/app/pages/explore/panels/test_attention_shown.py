@@ -186,3 +186,13 @@ def test_a_threshold_that_was_chosen_stays(state):
     state.strongest.set_threshold(0.4)
     state.strongest.fit(10)
     assert state.strongest.threshold == 0.4
+
+
+@pytest.mark.usefixtures("weights")
+def test_both_sides_of_the_lines_are_seen_in_a_narrow_panel(qapp, view):
+    view.resize(660, 440)
+    qapp.processEvents()
+    seen = view.lines_area.viewport().width()
+    assert view.lines.width() <= seen
+    assert view.lines.ends()[1] < seen
+    assert view.width() == 660
