@@ -50,7 +50,7 @@ def present(kind: Kind) -> bool:
     """Whether this torch has such a product on this processor, and it comes to what it should."""
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((32, 64), generator=random), torch.randn(32, generator=random)
-    for rows in (3, MEMORY_BOUND_ROWS + 1):
+    for rows in (3, MEMORY_BOUND_ROWS + 1, PACKED_FOR + 1):
         x = torch.randn((rows, 64), generator=random)
         try:
             found = matmul(kind, weight, bias)(x)
