@@ -41,6 +41,8 @@ class Editor(QPlainTextEdit):
         if text == self.toPlainText():
             return
         self.setPlainText(text[:MAX_CHARACTERS])
+        if self.hasFocus():  # whoever types now goes on behind it
+            self.moveCursor(QTextCursor.MoveOperation.End)
         self.shortened.emit(len(text) if len(text) > MAX_CHARACTERS else 0)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
@@ -63,7 +65,7 @@ class Editor(QPlainTextEdit):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if event.reason() == Qt.FocusReason.TabFocusReason:
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.OtherFocusReason):
             self.moveCursor(QTextCursor.MoveOperation.End)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

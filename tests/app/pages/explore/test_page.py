@@ -68,6 +68,9 @@ def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, 
     assert page.focusWidget() is page.text
     qtbot.keyClicks(page.focusWidget(), " too")
     assert page.text.toPlainText() == f"{EXAMPLE} too"
+    page.text.set_text("the cat")  # as when a row of the validation set comes
+    qtbot.keyClicks(page.focusWidget(), " sat")
+    assert page.text.toPlainText() == "the cat sat"
     page.picker.setFocus()
     page.arrive(None)
     assert page.focusWidget() is page.picker

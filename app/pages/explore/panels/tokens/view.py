@@ -20,7 +20,7 @@ from app.widgets.text import OneLine, Text
 
 BESIDE = 720  # px of the panel from which steps and table stand beside one another
 LOWEST = 16 * SPACE  # px of the steps, and of a table
-SHARES = {  # of the steps and of the tables, at first and of what is more or less later
+SHARES = {  # of steps and tables: px at first, in proportion; how a change of size is shared out
     Qt.Orientation.Horizontal: ([360, 640], (0, 1)),
     Qt.Orientation.Vertical: ([600, 400], (3, 2)),
 }
