@@ -206,7 +206,9 @@ class MainWindow(QMainWindow):
 
     def begin(self) -> None:
         """Start what goes on behind the window, once it is on the screen."""
-        self.stack.setFocus()
+        focused = self.focusWidget()
+        if focused is None or not self.stack.isAncestorOf(focused):
+            self.stack.setFocus()
         self.studio.dispatcher.begin()
         self.studio.running.refresh()
         self.studio.explorer.start()

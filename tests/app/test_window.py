@@ -101,6 +101,24 @@ def test_a_page_is_made_when_it_is_first_shown(window: MainWindow) -> None:
     assert page(window, "runs").arguments == [{"run": "x"}, None]
 
 
+@pytest.mark.parametrize("wants", [True, False])
+def test_what_the_first_page_gives_the_focus_keeps_it(
+    qtbot, window: MainWindow, monkeypatch: pytest.MonkeyPatch, wants: bool
+) -> None:
+    class Typing(FakePage):
+        def arrive(self, argument: object) -> None:
+            self.text = QLineEdit(self)
+            if wants:
+                self.text.setFocus()
+
+    made = Typing("typing")
+    monkeypatch.setattr(MainWindow, "_make", lambda self, key: self.stack.addWidget(made) or made)
+    again = MainWindow(window.studio)
+    qtbot.addWidget(again)
+    again.begin()
+    assert again.focusWidget() is (made.text if wants else again.stack)
+
+
 def test_the_last_page_is_shown_at_the_next_start(qtbot, window: MainWindow) -> None:
     window.go("models")
     again = MainWindow(window.studio)

@@ -65,7 +65,7 @@ class Editor(QPlainTextEdit):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.OtherFocusReason):
+        if event.reason() == Qt.FocusReason.TabFocusReason:
             self.moveCursor(QTextCursor.MoveOperation.End)
 
     def resizeEvent(self, event: QResizeEvent) -> None:

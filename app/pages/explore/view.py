@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from app import background
@@ -223,6 +223,7 @@ class ExplorePage(Page):
             self.comparison.begin()
         if not self._was_entered:  # later Qt gives the focus to what had it last
             self._was_entered = True
+            self.text.moveCursor(QTextCursor.MoveOperation.End)
             self.text.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def choose(self, folder: Path) -> None:
