@@ -24,6 +24,8 @@ class AdamW(torch.optim.AdamW):
     (1.4 s), only to say that they are not to be compiled; nothing is here.
     """
 
+    grad_scale: Tensor | None = None  # [], by which a step divides the gradients; torch reads it
+
     add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
     state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
@@ -31,7 +33,7 @@ class AdamW(torch.optim.AdamW):
     step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
 
 
-def adamw(network: Network, training: TrainingSpec) -> torch.optim.AdamW:
+def adamw(network: Network, training: TrainingSpec) -> AdamW:
     """Weights decay; biases and layer norms do not."""
     layers = network.spec.layers
     groups: dict[tuple[float, float], list[Tensor]] = {}

@@ -1,8 +1,11 @@
 """One update of the weights, from a batch to the optimiser."""
 
 import math
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -11,9 +14,10 @@ from engine.models.network import Network
 from engine.training.loss_scaling import LossScaler
 from engine.training.micro_batches import accumulate_gradients
 from engine.training.not_finite import FailedStep, not_finite
-from engine.training.optimiser import learning_rate_at, set_learning_rate
+from engine.training.optimiser import AdamW, learning_rate_at, set_learning_rate
 from engine.training.prefetch import StepInput
-from engine.training.sharding import whole
+from engine.training.ranks import balanced
+from engine.training.sharding import is_sharded, whole
 from engine.training.training_run import TrainingRun
 
 
@@ -41,9 +45,10 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
     on_device = accumulate_gradients(run, given.batch, scaler.scale)
     run.ranks.sum_gradients(run.network)
     scaler.unscale(run.network)
-    gradient_norm = clip_gradients(run.network, run.settings.max_grad_norm)
+    gradient_norm = norm_of_gradients(run.network, run.machine.threads)
+    clip_gradients(run.network, run.optimiser, gradient_norm, run.settings.max_grad_norm)
     terms = run.ranks.sums({name: float(term) for name, term in on_device.items()})
-    loss, norm = sum(terms.values()), float(gradient_norm)
+    loss, norm = sum(terms.values()), float(whole(gradient_norm))
     if scaler.overflowed(loss, norm):
         run.context.note(scaler.lower())
     else:
@@ -59,20 +64,46 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
     return Updated(loss, norm, rate, tokens)
 
 
-def clip_gradients(network: Network, max_norm: float) -> Tensor:
-    """Scale the gradients down to `max_norm`, 0 for no limit; returns their norm before, []."""
-    limit, kept = max_norm or math.inf, network.encoder.embeddings.token.kept
-    learning = [p for p in network.parameters() if p.grad is not None]
-    rows = None
+def norm_of_gradients(network: Network, threads: int = 1) -> Tensor:
+    """The norm of all gradients together, [].
+
+    Of a gradient that keeps its memory only the rows are read that may be other than zero. On a
+    processor two threads take half each, for torch reads a gradient by one.
+    """
+    kept = network.encoder.embeddings.token.kept
+    rest = [p for p in network.parameters() if p.grad is not None]
+    rows = list[Tensor]()
     if kept is not None and kept.is_there:
-        learning = [p for p in learning if p is not kept.weight]
-        rows = kept.read()
-    gradients = [p.grad for p in learning if p.grad is not None]
-    norm = torch.nn.utils.get_total_norm(gradients if rows is None else [rows, *gradients])
-    torch.nn.utils.clip_grads_with_norm_(learning, limit, norm)
-    if kept is not None and rows is not None:
-        kept.write(rows.mul_((limit / (norm + 1e-6)).clamp(max=1)))  # as torch does
-    return whole(norm)
+        rest = [p for p in rest if p is not kept.weight]
+        rows.append(kept.read())
+    gradients = rows + [p.grad for p in rest if p.grad is not None]
+    if threads < 2 or any(gradient.device.type != "cpu" for gradient in gradients):
+        return torch.nn.utils.get_total_norm(gradients)
+    halves = balanced(np.array([gradient.numel() for gradient in gradients]), 2)
+    norms: dict[int, Tensor] = {}
+
+    def read(numbers: Iterable[int]) -> None:
+        for number in numbers:
+            norms[number] = torch.linalg.vector_norm(gradients[number])
+
+    with ThreadPoolExecutor(1) as beside:
+        other = beside.submit(read, halves[1].tolist())
+        read(halves[0].tolist())
+        other.result()
+    both: Tensor = torch.linalg.vector_norm(torch.stack([norms[n] for n in range(len(norms))]))
+    return both
+
+
+def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: float) -> None:
+    """Scale the gradients down to `max_norm`, 0 for no limit, where their norm is larger.
+
+    On a processor the optimiser does that while it reads them.
+    """
+    on_processor = norm.device.type == "cpu" and not is_sharded(network)
+    limited = on_processor and max_norm > 0
+    optimiser.grad_scale = ((norm + 1e-6) / max_norm).clamp(min=1) if limited else None
+    if not on_processor:
+        torch.nn.utils.clip_grads_with_norm_(network.parameters(), max_norm or math.inf, norm)
 
 
 def _check_finite(run: TrainingRun, given: StepInput, loss: float, norm: float) -> None:

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-import torch
-
 from engine.models.network import Network
 from engine.spec.job import JobSpec
 from engine.spec.training import TrainingSpec
 from engine.training.context import RunContext
 from engine.training.cuda_graphs import CudaGraphs
 from engine.training.devices import Machine
+from engine.training.optimiser import AdamW
 from engine.training.progress import TrainingProgress
 from engine.training.ranks import Ranks
 from engine.training.setup import TrainingSetup
@@ -24,7 +23,7 @@ class TrainingRun:
     setup: TrainingSetup
     machine: Machine
     ranks: Ranks
-    optimiser: torch.optim.Optimizer
+    optimiser: AdamW
     average: WeightAverage
     progress: TrainingProgress
     graphs: CudaGraphs | None = None  # by which its passes go

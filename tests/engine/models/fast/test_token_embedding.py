@@ -14,7 +14,6 @@ from engine.models.network import Network
 from engine.spec.families.bert import BertSpec
 from engine.training import gradients
 from engine.training.loop import train
-from engine.training.step import clip_gradients
 from tests.engine.training import small
 
 ROWS, SIZE = 50, 16
@@ -91,27 +90,6 @@ def tiny(heads: Heads) -> Network:
         vocab_size=60, hidden_size=16, layers=1, heads=2, intermediate_size=32, max_positions=32
     )
     return Network(spec, heads)
-
-
-@pytest.mark.parametrize("limit", [0.0, 1e-3, 1e3])
-def test_clipping_is_torchs(limit: float) -> None:
-    found = list[list[torch.Tensor]]()
-    for keeps in (True, False):
-        network = tiny(Heads(outputs=2)).train()
-        if keeps:
-            network.keep_token_gradient()
-        torch.manual_seed(1)
-        for _ in range(2):
-            network.zero_grad(set_to_none=True)
-            tokens = torch.randint(0, 60, (3, 8))
-            network.logits(tokens, torch.zeros_like(tokens)).pow(2).sum().backward()
-        if keeps:
-            norm = clip_gradients(network, limit)
-        else:
-            norm = torch.nn.utils.clip_grad_norm_(network.parameters(), limit or float("inf"))
-        found.append([norm, *(p.grad for p in network.parameters())])
-    for ours, theirs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=0)
 
 
 def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:

@@ -1,0 +1,48 @@
+"""Clipping is torch's, whoever scales the gradients and however many threads read them."""
+
+import pytest
+import torch
+
+from engine.models.heads import Heads
+from engine.models.network import Network
+from engine.spec.families.bert import BertSpec
+from engine.spec.training import TrainingSpec
+from engine.training.optimiser import adamw
+from engine.training.step import clip_gradients, norm_of_gradients
+
+
+def tiny(keeps: bool) -> Network:
+    torch.manual_seed(0)
+    spec = BertSpec(
+        vocab_size=60, hidden_size=16, layers=1, heads=2, intermediate_size=32, max_positions=32
+    )
+    network = Network(spec, Heads(outputs=2)).train()
+    if keeps:
+        network.keep_token_gradient()
+    torch.manual_seed(1)
+    for _ in range(2):  # the rows of the first batch are to be wiped
+        network.zero_grad(set_to_none=True)
+        tokens = torch.randint(0, 60, (3, 8))
+        network.logits(tokens, torch.zeros_like(tokens)).pow(2).sum().backward()
+    return network
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("limit", [0.0, 1e-3, 1e3])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_clipping_is_torchs(keeps: bool, limit: float, threads: int) -> None:
+    training = TrainingSpec(learning_rate=1e-2, max_grad_norm=limit)
+    ours, theirs = tiny(keeps), tiny(False)
+    before = [parameter.detach().clone() for parameter in theirs.parameters()]
+    norm = norm_of_gradients(ours, threads)
+    optimiser = adamw(ours, training)
+    clip_gradients(ours, optimiser, norm, limit)
+    wanted = torch.nn.utils.clip_grad_norm_(theirs.parameters(), limit or float("inf"))
+    torch.testing.assert_close(norm, wanted, rtol=1e-6, atol=0)
+    optimiser.step()
+    adamw(theirs, training).step()
+    for own, other, old in zip(ours.parameters(), theirs.parameters(), before, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-6, atol=1e-7)
+        state = optimiser.state[own]["exp_avg"]
+        torch.testing.assert_close(state, 0.1 * other.grad, rtol=1e-5, atol=0)
+        assert not torch.equal(own, old) or not other.grad.any()
