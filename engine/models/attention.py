@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.fast.dropout import Dropout
+from engine.models.fast.linear import Linear
 from engine.models.relative import Relative
 from engine.models.rotary import Rotary
 from engine.spec.model import EncoderSpec
@@ -64,10 +65,10 @@ class Attention(nn.Module):
         self.rotary = None
         if parts.positions == "rotary":
             self.rotary = Rotary(spec.heads, parts.rotary_base_at(number))
-        self.query = nn.Linear(size, size, bias=parts.biases)
-        self.key = nn.Linear(size, size, bias=parts.biases)
-        self.value = nn.Linear(size, size, bias=parts.biases)
-        self.output = nn.Linear(size, size, bias=parts.biases)
+        self.query: nn.Linear = Linear(size, size, bias=parts.biases)
+        self.key = Linear(size, size, bias=parts.biases)
+        self.value = Linear(size, size, bias=parts.biases)
+        self.output: nn.Linear = Linear(size, size, bias=parts.biases)
         self.pre_norm = parts.norm == "pre"
         self.norm: nn.Module = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.norm_biases)
         if self.pre_norm and number == 0 and not parts.first_norm:

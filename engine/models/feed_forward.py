@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.fast.dropout import Dropout
+from engine.models.fast.linear import Linear
 from engine.spec.model import EncoderSpec
 
 
@@ -36,8 +37,8 @@ class FeedForward(nn.Module):
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         parts, size = spec.parts, spec.hidden_size
-        self.wide = nn.Linear(size, spec.intermediate_size, bias=parts.biases)
-        self.narrow = nn.Linear(spec.intermediate_size, size, bias=parts.biases)
+        self.wide = Linear(size, spec.intermediate_size, bias=parts.biases)
+        self.narrow = Linear(spec.intermediate_size, size, bias=parts.biases)
         self.activation = ACTIVATIONS[spec.activation]
         self.pre_norm = parts.norm == "pre"
         self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=parts.norm_biases)
@@ -59,7 +60,7 @@ class GatedFeedForward(FeedForward):
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__(spec)
-        self.gate = nn.Linear(spec.hidden_size, spec.intermediate_size, bias=spec.parts.biases)
+        self.gate = Linear(spec.hidden_size, spec.intermediate_size, bias=spec.parts.biases)
 
     def inside(self, x: Tensor) -> Tensor:
         inside: Tensor = super().inside(x) * self.gate(x)

@@ -63,7 +63,7 @@ def rounded_once(
     if is_short:
         for parent in list(network.encoder.layers.modules()):
             for name, linear in parent.named_children():
-                if type(linear) is nn.Linear:
+                if isinstance(linear, nn.Linear) and not isinstance(linear, FrozenLinear):
                     rounded = FrozenLinear(linear)
                     rounded.short = linear.weight.detach().to(dtype)
                     setattr(parent, name, rounded)

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn, zeros, zeros_like
 
 from engine.models.fast.dropout import Dropout
+from engine.models.fast.gradient_sum import Room
 from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.models.feed_forward import ACTIVATIONS
 from engine.spec.features import Features
@@ -118,6 +119,7 @@ class MlmHead(nn.Module):
         self.own_decoder = own_decoder
         self.decoder = nn.Parameter(zeros_like(token.weight)) if own_decoder else token.weight
         self.bias = nn.Parameter(zeros(spec.vocab_size))
+        self._room = Room()
 
     def forward(self, hidden: Tensor) -> Tensor:
         return F.linear(self._turned(hidden), self.decoder, self.bias)
@@ -127,7 +129,8 @@ class MlmHead(nn.Module):
 
         Equal to that of the logits, which it never holds all at once: float32 scalar.
         """
-        return cross_entropy(self._turned(hidden), self.decoder, self.bias, targets, count)
+        turned = self._turned(hidden)
+        return cross_entropy(turned, self.decoder, self.bias, targets, count, self._room)
 
     def _turned(self, hidden: Tensor) -> Tensor:
         turned: Tensor = self.norm(self.activation(self.dense(hidden)))

@@ -6,12 +6,14 @@ one do alone whatever is too small to be shared.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from engine.models.fast.dropout import dropout_seed
+from engine.models.fast.gradient_sum import GradientSum
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Counts, Learner, total
 from engine.training.devices import Machine
@@ -45,29 +47,35 @@ class GradientAccumulator:
             scale: by what the gradients are multiplied besides; see loss_scaling.py.
         """
         seeds = torch.randint(2**62, (2,)).tolist()
+        halves = [part]
         if self._gains_by_two_threads(part):
-            return self._add_halves(part, counts, weight, scale, seeds)
-        with dropout_seed(seeds[0]):
-            return self._add(part, counts, weight, scale)
+            halves = [part.taken(numbers) for numbers in balanced(part.lengths, 2)]
+        gradients = GradientSum(self.network.parameters(), len(halves))
 
-    def _add_halves(
-        self, part: Batch, counts: Counts, weight: float, scale: float, seeds: list[int]
-    ) -> dict[str, Tensor]:
-        halves = [part.taken(numbers) for numbers in balanced(part.lengths, 2)]
+        def one(number: int) -> dict[str, Tensor]:
+            if len(halves) > 1:
+                torch.set_num_threads(max(1, self.machine.threads // 2))  # of this thread
+            summing = gradients.half(number) if self._sums_gradients else nullcontext()
+            with dropout_seed(seeds[number]), summing:
+                return self._add(halves[number], counts, weight, scale)
 
-        def one(half: Batch, seed: int) -> dict[str, Tensor]:
-            torch.set_num_threads(max(1, self.machine.threads // 2))  # of this thread
-            with dropout_seed(seed):
-                return self._add(half, counts, weight, scale)
-
+        if len(halves) < 2:
+            return one(0)
         try:
             # autograd adds to a gradient under a lock, and a + b is b + a, whoever comes first
             with ThreadPoolExecutor(1) as beside:
-                other = beside.submit(one, halves[1], seeds[1])
-                values, more = one(halves[0], seeds[0]), other.result()
+                other = beside.submit(one, 1)
+                values, more = one(0), other.result()
+            gradients.finish()
         finally:
             torch.set_num_threads(self.machine.threads)
         return {name: value + more[name] for name, value in values.items()}
+
+    @property
+    def _sums_gradients(self) -> bool:
+        """Whether large weights have their gradients summed by us; see gradient_sum.py."""
+        plain = self.machine.device.type == "cpu" and self.machine.precision_name == "fp32"
+        return plain and not is_sharded(self.network)
 
     def _gains_by_two_threads(self, part: Batch) -> bool:
         if self.machine.device.type != "cpu" or self.machine.threads < 2 or part.size < 2:

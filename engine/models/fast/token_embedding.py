@@ -10,12 +10,16 @@ Shapes: N tokens, R different ones among them, V vocabulary, D size of a vector;
 dimensions.
 """
 
+from collections.abc import Callable
+from functools import partial
 from threading import Lock
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+
+from engine.models.fast.gradient_sum import Half, current_half
 
 _adding = Lock()  # two threads may come with their halves of a batch
 
@@ -35,11 +39,21 @@ class TokenEmbedding(nn.Embedding):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """int64 […] → float […, D]"""
-        learns = self.training and self.weight.requires_grad and torch.is_grad_enabled()
-        if self.kept is None or not learns or self.weight.device.type != "cpu":
+        add = self._adds()
+        if add is None:
             return super().forward(tokens)
-        found: Tensor = _Rows.apply(self.weight, tokens, self.kept)  # type: ignore[no-untyped-call]
+        found: Tensor = _Rows.apply(self.weight, tokens, add)  # type: ignore[no-untyped-call]
         return found
+
+    def _adds(self) -> Callable[[Tensor, Tensor], None] | None:
+        """What fills the gradient with that of tokens int64 […], float […, D]; None: torch."""
+        learns = self.training and self.weight.requires_grad and torch.is_grad_enabled()
+        if not learns or self.weight.device.type != "cpu":
+            return None
+        if self.kept is not None:
+            return self.kept.add
+        half = current_half()
+        return None if half is None else partial(_add_rows, half, self.weight)
 
 
 class KeptGradient:
@@ -53,9 +67,7 @@ class KeptGradient:
     @torch.no_grad()
     def add(self, tokens: Tensor, gradient: Tensor) -> None:
         """Add what a pass says of its tokens: int64 […], float […, D]."""
-        flat = gradient.reshape(-1, gradient.size(-1))  # [N, D]
-        rows, places = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
-        sums = flat.new_zeros(len(rows), flat.size(1)).index_add_(0, places, flat)
+        rows, sums = _summed(tokens, gradient)
         with _adding:
             if self.weight.grad is None:
                 self.weight.grad = self._wiped()
@@ -93,18 +105,37 @@ class KeptGradient:
         return self._written[0]
 
 
+def _summed(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """Of int64 […] and float […, D] the rows without repeats, [R], and what is added to them."""
+    flat = gradient.reshape(-1, gradient.size(-1))  # [N, D]
+    rows, places = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
+    return rows, flat.new_zeros(len(rows), flat.size(1)).index_add_(0, places, flat)
+
+
+def _add_rows(half: Half, weight: Tensor, tokens: Tensor, gradient: Tensor) -> None:
+    """The same as `KeptGradient.add`, where others add to the gradient, too."""
+    rows, sums = _summed(tokens, gradient)
+
+    def addend(found: Tensor | None) -> Tensor:
+        return (torch.zeros_like(weight) if found is None else found).index_add_(0, rows, sums)
+
+    half.add(weight, addend)
+
+
 class _Rows(torch.autograd.Function):
-    """Looks rows up; on the way back it fills the gradient of the table by itself."""
+    """Looks rows up; on the way back it lets the gradient of the table be filled."""
 
     @staticmethod
-    def forward(ctx: Any, weight: Tensor, tokens: Tensor, kept: KeptGradient) -> Tensor:
+    def forward(
+        ctx: Any, weight: Tensor, tokens: Tensor, add: Callable[[Tensor, Tensor], None]
+    ) -> Tensor:
         ctx.save_for_backward(tokens)
-        ctx.kept = kept
+        ctx.add = add
         return nn.functional.embedding(tokens, weight)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
         (tokens,) = ctx.saved_tensors
-        ctx.kept.add(tokens, gradient)
+        ctx.add(tokens, gradient)
         return None, None, None

@@ -13,13 +13,20 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from engine.models.fast.gradient_sum import Half, Room, current_half
+
 ROWS = 256  # at a time
 NONE = -100  # a target that there is not, as torch has it
 MULTIPLE = 64  # of rows, in short numbers on a processor
 
 
 def cross_entropy(
-    rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor, count: float | Tensor
+    rows: Tensor,
+    decoder: Tensor,
+    bias: Tensor,
+    targets: Tensor,
+    count: float | Tensor,
+    room: Room | None = None,
 ) -> Tensor:
     """The cross-entropy of `rows @ decoderᵀ + bias`, summed and divided by `count`: float32 scalar.
 
@@ -27,12 +34,15 @@ def cross_entropy(
         rows: float [N, D]. Under autocast products are made in its type, as by `F.linear`.
         decoder: float [V, D]; bias: float [V].
         targets: int64 [N]; on a GPU some may be `NONE`, whose rows count for nothing.
+        room: for the gradient of the decoder, where that is summed; see gradient_sum.py.
     """
     device = rows.device.type
     if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16:
         return _by_torch(rows, decoder, bias, targets) / count
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
-    found: Tensor = _Shared.apply(rows, decoder, bias, targets, 1 / count, dtype)  # type: ignore[no-untyped-call]
+    found: Tensor = _Shared.apply(  # type: ignore[no-untyped-call]
+        rows, decoder, bias, targets, 1 / count, dtype, current_half(), room or Room()
+    )
     return found
 
 
@@ -56,7 +66,11 @@ def _by_torch(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> T
 
 
 class _Shared(torch.autograd.Function):
-    """The gradients are made on the way there, while the logits are at hand."""
+    """The gradients are made on the way there, while the logits are at hand.
+
+    That of the decoder is made on the way back where it is added to one that is there, and what it
+    is made of is not larger than it.
+    """
 
     @staticmethod
     def forward(
@@ -67,11 +81,16 @@ class _Shared(torch.autograd.Function):
         targets: Tensor,
         share: float | Tensor,
         dtype: torch.dtype,
+        half: Half | None,
+        room: Room,
     ) -> Tensor:
+        learns = ctx.needs_input_grad[1]
+        is_later = half is not None and 0 < len(rows) <= decoder.size(1)
+        parts = list[Tensor]()  # of which the gradient of the decoder is made: [n, V], [n, D]
         with torch.autocast(rows.device.type, enabled=False):
             weights, offset = decoder.to(dtype), bias.to(dtype)
-            to_rows = torch.empty_like(rows)
-            to_decoder, to_bias = torch.zeros_like(decoder), torch.zeros_like(bias)
+            to_rows, to_bias = torch.empty_like(rows), torch.zeros_like(bias)
+            to_decoder = torch.zeros_like(decoder) if learns and not is_later else None
             loss = torch.zeros((), dtype=torch.float32, device=rows.device)
             # oneDNN makes a kernel for each shape in short numbers: few shapes are to come up
             multiple = MULTIPLE if dtype.itemsize < 4 and rows.device.type == "cpu" else 1
@@ -91,18 +110,44 @@ class _Shared(torch.autograd.Function):
                 gradient = gradient.to(dtype)
                 gradient = F.pad(gradient, (0, 0, 0, more)) if more else gradient
                 to_rows[first : first + n] = (gradient @ weights)[:n]
-                if dtype == decoder.dtype:
+                if to_decoder is None:
+                    parts += [gradient, some] if learns else []
+                elif dtype == decoder.dtype:
                     to_decoder.addmm_(gradient.t(), some)
                 else:
                     to_decoder += gradient.t() @ some
-        ctx.save_for_backward(to_rows, to_decoder, to_bias)
+        ctx.save_for_backward(to_rows, to_decoder, to_bias, *parts)
+        ctx.half, ctx.room, ctx.decoder = half, room, decoder
         return loss * share
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        if gradient.device.type == "cpu" and float(gradient) == 1:  # it nearly always is
-            return (*ctx.saved_tensors, None, None, None)
-        return (*(saved * gradient for saved in ctx.saved_tensors), None, None, None)
+        to_rows, to_decoder, to_bias, *parts = ctx.saved_tensors
+        is_one = gradient.device.type == "cpu" and float(gradient) == 1  # it nearly always is
+        if not is_one:
+            to_rows, to_bias = to_rows * gradient, to_bias * gradient
+            to_decoder = None if to_decoder is None else to_decoder * gradient
+            parts[1::2] = [some * gradient for some in parts[1::2]]
+        if ctx.half is not None and ctx.needs_input_grad[1]:
+            made, to_decoder = to_decoder, None
+            ctx.half.add(
+                ctx.decoder, lambda found: _added(found, made, parts, ctx.decoder, ctx.room)
+            )
+        return to_rows, to_decoder, to_bias, *(None,) * 5
+
+
+def _added(
+    found: Tensor | None, made: Tensor | None, parts: list[Tensor], decoder: Tensor, room: Room
+) -> Tensor:
+    """The gradient of a decoder with what is made for it, or with the products of the parts."""
+    if made is not None:
+        return made if found is None else found.add_(made)
+    total = room.like(decoder) if found is None else found
+    is_empty = found is None
+    for shares, some in zip(parts[::2], parts[1::2], strict=True):
+        total.addmm_(shares.t(), some, beta=0 if is_empty else 1)
+        is_empty = False
+    return total
 
 
 def _with_gradient(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

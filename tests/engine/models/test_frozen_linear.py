@@ -101,7 +101,7 @@ def test_without_autocast_the_weights_themselves_are_used() -> None:
 def test_a_block_rounds_each_weight_once_and_leaves_the_network_as_it_was(family: str) -> None:
     network = made(family, Heads(outputs=3)).eval()
     weights = {
-        m.weight.data_ptr() for m in network.encoder.layers.modules() if type(m) is nn.Linear
+        m.weight.data_ptr() for m in network.encoder.layers.modules() if isinstance(m, nn.Linear)
     }
     modules = list(network.modules())
 

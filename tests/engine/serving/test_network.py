@@ -4,6 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from engine.models.fast.linear import Linear
 from engine.models.heads import Heads
 from engine.serving import network as network_of_packed
 from engine.serving import quantized_matmul
@@ -79,7 +80,7 @@ def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
     plain = network()
     before = {name: p.clone() for name, p in plain.named_parameters()}
     exact = packed_network(plain, "float32")
-    assert type(plain.encoder.layers[0].feed_forward.wide) is torch.nn.Linear
+    assert type(plain.encoder.layers[0].feed_forward.wide) is Linear
     assert {name: p.data_ptr() for name, p in exact.named_parameters()} == {
         name: p.data_ptr() for name, p in plain.named_parameters()
     }

@@ -1,4 +1,7 @@
-"""Half of a batch on each of two threads: the same gradients, and the same dropout every time."""
+"""Half of a batch on each of two threads: the same gradients, and the same dropout every time.
+
+All weights have their gradients summed by us here, as only large ones have otherwise.
+"""
 
 import threading
 from collections.abc import Callable
@@ -10,6 +13,7 @@ import torch
 from engine.errors import StudioError
 from engine.messages.events import Event, Measured
 from engine.models.checkpoint import load
+from engine.models.fast import linear
 from engine.models.fast.dropout import dropout_seed
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
@@ -45,6 +49,7 @@ def by_halves(monkeypatch: pytest.MonkeyPatch) -> set[int]:
 
     monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)
     monkeypatch.setattr(gradients, "dropout_seed", noted)
+    monkeypatch.setattr(linear, "LARGE", 0)
     return took_part
 
 
@@ -106,6 +111,30 @@ def test_dropout_is_the_same_every_time(by_halves: set[int], tmp_path: Path) -> 
             assert torch.equal(found[key], weight), f"{name}: {key}"
     assert len(by_halves) > 1
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("make", [pairs, small.classifying], ids=["words", "classes"])
+def test_summed_gradients_are_those_of_torch(
+    make: Callable[..., JobSpec],
+    by_halves: set[int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a run by halves and in one of micro-batches; a table is the decoder, too, or it is not."""
+    for name, size in (("whole", 0), ("parts", 5)):
+        job = on_two(make(tmp_path, steps=STEPS, dropout=0.2, micro_batch_size=size))
+        summed = trained(tmp_path / f"{name} summed", job)
+        with monkeypatch.context() as patch:
+            patch.setattr(gradients.GradientAccumulator, "_sums_gradients", False)
+            by_torch = trained(tmp_path / f"{name} by torch", job)
+        assert summed == pytest.approx(by_torch, rel=1e-6), name
+        ours, theirs = (weights(tmp_path / f"{name} {way}") for way in ("summed", "by torch"))
+        for key, weight in theirs.items():
+            if key.endswith("key.bias"):
+                continue  # its gradient is nothing but what was rounded
+            torch.testing.assert_close(
+                ours[key], weight, rtol=1e-4, atol=1e-6, msg=f"{name}: {key}"
+            )
 
 
 def test_the_halves_do_not_drop_the_same(by_halves: set[int], tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def trajectory(precision: torch.dtype, words: bool) -> list[float]:
     return losses
 
 
-def plain_cross_entropy(rows, decoder, bias, targets, count):
+def plain_cross_entropy(rows, decoder, bias, targets, count, room):
     return F.cross_entropy(F.linear(rows, decoder, bias).float(), targets, reduction="sum") / count
 
 

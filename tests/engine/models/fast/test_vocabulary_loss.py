@@ -1,9 +1,12 @@
 """Cross-entropy over a vocabulary, some rows at a time."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 import torch.nn.functional as F
 
+from engine.models.fast.gradient_sum import GradientSum, Room
 from engine.models.fast.vocabulary_loss import ROWS, cross_entropy
 
 
@@ -24,6 +27,39 @@ def test_a_loss_in_parts_is_that_of_torch(rows):
             assert torch.allclose(one, other, atol=1e-4, rtol=1e-5)
     with torch.no_grad():
         assert cross_entropy(hidden, decoder, bias, targets, 7).item() == pytest.approx(ours.item())
+
+
+@pytest.mark.parametrize("rows", [0, 5, ROWS + 3, 2 * ROWS + 3], ids=str)
+@pytest.mark.parametrize("there", [False, True])
+def test_a_gradient_of_the_decoder_that_is_summed_is_that_of_torch(rows, there):
+    """In one part and in two, which are kept for the way back, and in more than there is room."""
+    torch.manual_seed(2)
+    width = 2 * ROWS
+    given = [torch.randn(s, dtype=torch.float64) for s in ((rows, width), (9, width), (9,))]
+    hidden, decoder, bias = (tensor.div_(9).requires_grad_() for tensor in given)
+    targets = torch.randint(0, 9, (rows,))
+    before = torch.randn_like(decoder) if there else None
+    theirs = F.cross_entropy(F.linear(hidden, decoder, bias), targets, reduction="sum") / 7
+    wanted = torch.autograd.grad(2.5 * theirs, (hidden, decoder, bias))
+    room = Room()
+    for factor in (1.0, 2.5):
+        decoder.grad = before if before is None else before.clone()
+        hidden.grad = bias.grad = None
+        with GradientSum([decoder]).half():
+            ours = cross_entropy(hidden, decoder, bias, targets, 7, room)
+            (factor * ours).backward()
+        found = (hidden.grad, decoder.grad if before is None else decoder.grad - before, bias.grad)
+        for one, other in zip(found, wanted, strict=True):
+            torch.testing.assert_close(one, other * factor / 2.5, rtol=1e-5, atol=1e-6)
+
+
+def test_a_decoder_that_does_not_learn_has_no_gradient():
+    hidden, decoder = torch.randn(5, 8, requires_grad=True), torch.randn(9, 8)
+    for summing in (nullcontext(), GradientSum([decoder]).half()):
+        with summing:
+            cross_entropy(hidden, decoder, torch.zeros(9), torch.arange(5), 1).backward()
+    assert decoder.grad is None
+    assert hidden.grad.any()
 
 
 @pytest.mark.parametrize("rows", [5, ROWS, ROWS + 3])

@@ -1,0 +1,52 @@
+"""The linear layers of the encoder, which add to the gradients of large weights where they are."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from engine.models.fast.gradient_sum import Half, current_half, with_product
+
+LARGE = 2**19  # weights, from which a sum that is spared takes longer than Python on the way back
+
+
+class Linear(nn.Linear):
+    """torch's own, on another way back in a pass whose gradients are summed; see gradient_sum.py.
+
+    Shapes: I inputs, O outputs; … any leading dimensions.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """float […, I] → float […, O]"""
+        half = current_half()
+        if half is None or self.weight.numel() < LARGE or not self.weight.requires_grad:
+            return super().forward(x)
+        found: Tensor = _Linear.apply(x, self.weight, self.bias, half)  # type: ignore[no-untyped-call]
+        return found
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, half: Half) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.half, ctx.parameter = half, weight  # what is saved may come back as another object
+        return F.linear(x, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        rows, to_rows = x.reshape(-1, x.size(-1)), gradient.reshape(-1, gradient.size(-1))
+
+        def add() -> None:
+            ctx.half.add(ctx.parameter, lambda found: with_product(found, to_rows, rows))
+
+        if at_once := ctx.half.is_next(ctx.parameter):
+            add()
+        to_x = gradient @ weight if ctx.needs_input_grad[0] else None
+        if not at_once:
+            add()  # meanwhile the other half may have made its own
+        to_bias = to_rows.sum(0) if ctx.needs_input_grad[2] else None
+        return to_x, None, to_bias, None

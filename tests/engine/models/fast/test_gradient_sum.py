@@ -1,0 +1,193 @@
+"""Gradients that are added up where they are: the sums that torch makes, in one order always."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from engine.models.fast import linear
+from engine.models.fast.gradient_sum import GradientSum, current_half
+from engine.models.fast.linear import Linear
+from engine.models.fast.token_embedding import TokenEmbedding
+from engine.models.fast.vocabulary_loss import cross_entropy
+from engine.models.heads import Heads, MlmHead
+from engine.models.network import Network
+from engine.spec.families.bert import BertSpec
+
+TOKENS, SIZE, WORDS = 23, 6, 11
+
+
+@pytest.fixture(autouse=True)
+def every_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear, "LARGE", 0)
+
+
+class Tied(nn.Module):
+    """A table that is a decoder, too, and two layers, the upper of which is gone through twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = TokenEmbedding(WORDS, SIZE)
+        self.lower, self.upper = Linear(SIZE, SIZE, bias=False), Linear(SIZE, SIZE)
+        self.offset = nn.Parameter(torch.zeros(WORDS))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        x = self.upper(self.upper(self.lower(self.table(tokens)).tanh())).flatten(0, -2)
+        return cross_entropy(x, self.table.weight, self.offset, tokens.flatten(), TOKENS)
+
+
+@pytest.fixture
+def network() -> Tied:
+    torch.manual_seed(3)
+    return Tied().double()
+
+
+def gradients(network: nn.Module) -> dict[str, Tensor]:
+    found = {name: p.grad.clone() for name, p in network.named_parameters() if p.grad is not None}
+    network.zero_grad(set_to_none=True)
+    return found
+
+
+def halves() -> tuple[Tensor, Tensor]:
+    """Tokens [TOKENS], and as many of [5, 4], which are too many for their room on the way back."""
+    return torch.randint(0, WORDS, (TOKENS,)), torch.randint(0, WORDS, (5, 4))
+
+
+def alike(ours: dict[str, Tensor], theirs: dict[str, Tensor]) -> None:
+    assert ours.keys() == theirs.keys()
+    for name, gradient in theirs.items():
+        torch.testing.assert_close(ours[name], gradient, rtol=1e-6, atol=1e-9, msg=name)
+
+
+def one_after_another(network: Tied, first: int) -> dict[str, Tensor]:
+    """Gradients of both halves, of which one is done before the other begins."""
+    torch.manual_seed(1)
+    given, summed = halves(), GradientSum(network.parameters(), 2)
+    for number in (first, 1 - first):
+        with summed.half(number):
+            network(given[number]).backward()
+    summed.finish()
+    return gradients(network)
+
+
+def test_a_sum_is_that_of_torch(network: Tied) -> None:
+    torch.manual_seed(1)
+    for tokens in halves():
+        network(tokens).backward()
+    theirs = gradients(network)
+    assert len(theirs) == 5
+    for first in (0, 1):
+        alike(one_after_another(network, first), theirs)
+
+
+def test_the_order_is_the_same_whoever_comes_first(network: Tied) -> None:
+    network.float()
+    ours, others = (one_after_another(network, first) for first in (0, 1))
+    for name, gradient in ours.items():
+        assert torch.equal(others[name], gradient), name
+
+
+def test_a_pass_adds_to_what_is_there(network: Tied) -> None:
+    tokens, more = halves()
+    for summing in (True, False):
+        for each in (tokens, more):
+            summed = GradientSum(network.parameters())
+            if summing:
+                with summed.half():
+                    network(each).backward()
+            else:
+                network(each).backward()
+        if summing:
+            ours = gradients(network)
+    alike(ours, gradients(network))
+
+
+def test_one_half_may_go_where_the_other_does_not(network: Tied) -> None:
+    x = torch.randn(2, TOKENS, SIZE, dtype=torch.float64)
+    for first in (0, 1):
+        summed = GradientSum(network.parameters(), 2)
+        for number in (first, 1 - first):
+            with summed.half(number):
+                for _ in range(3 * number):
+                    network.upper(x[number]).sum().backward()
+        summed.finish()
+        ours = gradients(network)
+        for _ in range(3):
+            network.upper(x[1]).sum().backward()
+        alike(ours, gradients(network))
+
+
+def test_what_comes_early_waits(network: Tied) -> None:
+    summed = GradientSum([network.upper.weight], 2)
+    x = torch.randn(4, SIZE, dtype=torch.float64)
+    with summed.half(1):
+        network.upper(x).sum().backward()
+        assert network.upper.weight.grad is None
+    with summed.half(0):
+        network.upper(x).sum().backward()
+        once = network.upper.weight.grad.clone()
+    with summed.half(1):
+        network.upper(x).sum().backward()  # and what waited
+    torch.testing.assert_close(network.upper.weight.grad, 2 * once)
+
+
+@pytest.mark.parametrize("shape", [(7,), (2, 7)])
+def test_a_layer_gives_back_what_torch_gives(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(2)
+    layer = Linear(SIZE, 4).double()
+    x = torch.randn(*shape, SIZE, dtype=torch.float64, requires_grad=True)
+    back = torch.randn(*shape, 4, dtype=torch.float64)
+    found = []
+    for way in (current_half, lambda: None):
+        with pytest.MonkeyPatch.context() as patch, GradientSum(layer.parameters()).half():
+            patch.setattr(linear, "current_half", way)
+            out = layer(x)
+            assert (type(out.grad_fn).__name__ == "_LinearBackward") is (way is current_half)
+            out.backward(back)
+        found.append([out, x.grad, layer.weight.grad, layer.bias.grad])
+        x.grad = layer.weight.grad = layer.bias.grad = None
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def ways() -> Iterator[tuple[str, Callable[[Linear], object]]]:
+    yield "no pass", lambda layer: None
+    yield "frozen", lambda layer: layer.requires_grad_(False)
+    yield "small", lambda layer: setattr(linear, "LARGE", 10**6)
+
+
+def test_torch_goes_its_own_way_where_nothing_is_gained(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(3, SIZE, requires_grad=True)
+    for name, change in ways():
+        monkeypatch.setattr(linear, "LARGE", 0)
+        layer = Linear(SIZE, SIZE)
+        change(layer)
+        if name == "no pass":
+            out = layer(x)
+        else:
+            with GradientSum(layer.parameters()).half():
+                out = layer(x)
+        assert type(out.grad_fn).__name__ == "AddmmBackward0", name
+    with GradientSum(layer.parameters()).half(), torch.no_grad():
+        assert current_half() is None
+
+
+def test_every_linear_layer_of_an_encoder_is_ours() -> None:
+    spec = BertSpec(vocab_size=30, hidden_size=16, layers=1, heads=2, intermediate_size=32)
+    layers = Network(spec, Heads(outputs=2)).encoder.layers
+    linears = [part for part in layers.modules() if isinstance(part, nn.Linear)]
+    assert len(linears) == 6
+    assert all(isinstance(part, Linear) for part in linears)
+
+
+def test_the_gradient_of_a_decoder_keeps_its_memory() -> None:
+    spec = BertSpec(vocab_size=30, hidden_size=16, layers=1, heads=2, intermediate_size=32)
+    head = MlmHead(spec, nn.Embedding(30, 16))
+    places = set[int]()
+    for _ in range(3):
+        with GradientSum(head.parameters()).half():
+            head.loss(torch.randn(8, 16), torch.arange(8), 8).backward()
+        places.add(head.decoder.grad.data_ptr())
+        head.zero_grad(set_to_none=True)
+    assert len(places) == 1
