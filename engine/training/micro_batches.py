@@ -8,7 +8,6 @@ from engine.phrases import phrase
 from engine.tasks.learner import Batch
 from engine.tasks.rng import DROPOUT, rng_for
 from engine.training.cuda_graphs import why_not
-from engine.training.gradients import GradientAccumulator
 from engine.training.progress import TrainingProgress
 from engine.training.training_run import TrainingRun
 
@@ -64,9 +63,8 @@ def _accumulate(
     run: TrainingRun, shares: list[tuple[Batch, float]], batch: Batch, scale: float
 ) -> dict[str, Tensor]:
     """`shares` as `Ranks.parts` has them."""
-    learner, graphs = run.setup.data.learner, run.graphs
-    accumulator = GradientAccumulator(run.network, learner, run.machine)
-    counts = learner.counts(batch)
+    accumulator, graphs = run.accumulator, run.graphs
+    counts = run.setup.data.learner.counts(batch)
     losses: dict[str, Tensor] = {}
     for part, weight in shares:
         if graphs is None:

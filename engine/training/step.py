@@ -20,6 +20,8 @@ from engine.training.ranks import balanced
 from engine.training.sharding import is_sharded, whole
 from engine.training.training_run import TrainingRun
 
+WORTH_TWO_THREADS = 2**23  # numbers whose norm takes longer than to begin another thread
+
 
 class Updated(NamedTuple):
     """What is measured in one update."""
@@ -41,11 +43,12 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
     rate = learning_rate_at(progress.step, run.setup.data.steps, run.settings)
     set_learning_rate(run.optimiser, rate)
     scaler = LossScaler(run.machine, progress)
-    run.network.train()
+    if not run.network.training:  # to go through all modules takes 0.2 ms and more
+        run.network.train()
     on_device = accumulate_gradients(run, given.batch, scaler.scale)
     run.ranks.sum_gradients(run.network)
     scaler.unscale(run.network)
-    gradient_norm = norm_of_gradients(run.network, run.machine.threads)
+    gradient_norm = norm_of_gradients(run.network, run.optimiser, run.machine.threads)
     clip_gradients(run.network, run.optimiser, gradient_norm, run.settings.max_grad_norm)
     terms = run.ranks.sums({name: float(term) for name, term in on_device.items()})
     loss, norm = sum(terms.values()), float(whole(gradient_norm))
@@ -64,22 +67,24 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
     return Updated(loss, norm, rate, tokens)
 
 
-def norm_of_gradients(network: Network, threads: int = 1) -> Tensor:
+def norm_of_gradients(network: Network, optimiser: AdamW, threads: int = 1) -> Tensor:
     """The norm of all gradients together, [].
 
     Of a gradient that keeps its memory only the rows are read that may be other than zero. On a
-    processor two threads take half each, for torch reads a gradient by one.
+    processor two threads take half each of many numbers, for torch reads a gradient by one.
     """
     kept = network.encoder.embeddings.token.kept
-    rest = [p for p in network.parameters() if p.grad is not None]
+    rest = [p for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
     rows = list[Tensor]()
     if kept is not None and kept.is_there:
         rest = [p for p in rest if p is not kept.weight]
         rows.append(kept.read())
     gradients = rows + [p.grad for p in rest if p.grad is not None]
-    if threads < 2 or any(gradient.device.type != "cpu" for gradient in gradients):
+    sizes = np.array([gradient.numel() for gradient in gradients])
+    on_processor = all(gradient.device.type == "cpu" for gradient in gradients)
+    if threads < 2 or sizes.sum() < WORTH_TWO_THREADS or not on_processor:
         return torch.nn.utils.get_total_norm(gradients)
-    halves = balanced(np.array([gradient.numel() for gradient in gradients]), 2)
+    halves = balanced(sizes, 2)
     norms: dict[int, Tensor] = {}
 
     def read(numbers: Iterable[int]) -> None:

@@ -1,6 +1,7 @@
 """All that a run carries from its first step to its last."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from engine.models.network import Network
 from engine.spec.job import JobSpec
@@ -8,6 +9,7 @@ from engine.spec.training import TrainingSpec
 from engine.training.context import RunContext
 from engine.training.cuda_graphs import CudaGraphs
 from engine.training.devices import Machine
+from engine.training.gradients import GradientAccumulator
 from engine.training.optimiser import AdamW
 from engine.training.progress import TrainingProgress
 from engine.training.ranks import Ranks
@@ -27,6 +29,10 @@ class TrainingRun:
     average: WeightAverage
     progress: TrainingProgress
     graphs: CudaGraphs | None = None  # by which its passes go
+
+    @cached_property
+    def accumulator(self) -> GradientAccumulator:
+        return GradientAccumulator(self.network, self.setup.data.learner, self.machine)
 
     @property
     def job(self) -> JobSpec:

@@ -17,7 +17,7 @@ Shapes: N tokens, I inputs, O outputs.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
@@ -29,14 +29,23 @@ Addend = Callable[[Tensor | None], Tensor]  # of the gradient so far, None for n
 class GradientSum:
     """What one pass through a network, or two halves of it, add to the gradients of its weights."""
 
-    def __init__(self, parameters: Iterable[Tensor], halves: int = 1) -> None:
-        weights = (parameter for parameter in parameters if parameter.dim() > 1)
-        self._turns = {each: _Turns(each, halves, n % halves) for n, each in enumerate(weights)}
+    def __init__(self, numbers: Mapping[Tensor, int], halves: int = 1) -> None:
+        """`numbers` are those of `numbered`; whose turn is first at a weight follows from them."""
+        self._numbers, self._halves = numbers, halves
+        self._turns: dict[Tensor, _Turns] = {}
+
+    def turns(self, weight: Tensor) -> "_Turns":
+        """What is to be added to a weight."""
+        found = self._turns.get(weight)
+        if found is None:
+            made = _Turns(weight, self._halves, self._numbers[weight] % self._halves)
+            found = self._turns.setdefault(weight, made)  # the other half may have been here
+        return found
 
     @contextmanager
     def half(self, number: int = 0) -> Iterator[None]:
         """Take what this thread computes in the block, there and back, for one of the halves."""
-        before, _thread.half = _thread.half, Half(self._turns, number)
+        before, _thread.half = _thread.half, Half(self, number)
         try:
             yield
         finally:
@@ -51,6 +60,12 @@ class GradientSum:
                     turns.take()
                 else:
                     turns.skip()
+
+
+def numbered(parameters: Iterable[Tensor]) -> dict[Tensor, int]:
+    """The weights among the parameters of a network, which are its matrices: numbered from 0."""
+    weights = (parameter for parameter in parameters if parameter.dim() > 1)
+    return {weight: number for number, weight in enumerate(weights)}
 
 
 class _Turns:
@@ -73,20 +88,20 @@ class _Turns:
 class Half:
     """One of the halves of a pass, which has a thread of its own."""
 
-    def __init__(self, turns: dict[Tensor, _Turns], number: int) -> None:
-        self._turns, self._number = turns, number
+    def __init__(self, gradients: GradientSum, number: int) -> None:
+        self._gradients, self._number = gradients, number
         self._early = list[_Turns]()  # where something waits for its turn
 
     def is_next(self, weight: Tensor) -> bool:
         """Whether what is added to this weight now need not wait."""
-        return self._turns[weight].next == self._number
+        return self._gradients.turns(weight).next == self._number
 
     @torch.no_grad()
     def add(self, weight: Tensor, addend: Addend) -> None:
         """Add to the gradient of a weight, now or later."""
-        self._turns[weight].waiting[self._number].append(addend)
-        early = [*self._early, self._turns[weight]]
-        self._early = [turns for turns in early if not self._took(turns)]
+        now = self._gradients.turns(weight)
+        now.waiting[self._number].append(addend)
+        self._early = [turns for turns in (*self._early, now) if not self._took(turns)]
 
     def _took(self, turns: _Turns) -> bool:
         if turns.next != self._number:

@@ -186,4 +186,5 @@ def _layout(
 
 def _rounded(numbers: Ints, multiple: int) -> Tensor:
     """With zeros behind them, as many as make a multiple."""
-    return torch.from_numpy(np.pad(numbers, (0, -len(numbers) % multiple)))
+    more = -len(numbers) % multiple
+    return torch.from_numpy(np.pad(numbers, (0, more)) if more else numbers)

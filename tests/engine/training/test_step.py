@@ -7,6 +7,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.spec.families.bert import BertSpec
 from engine.spec.training import TrainingSpec
+from engine.training import step
 from engine.training.optimiser import adamw
 from engine.training.step import clip_gradients, norm_of_gradients
 
@@ -30,12 +31,15 @@ def tiny(keeps: bool) -> Network:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("limit", [0.0, 1e-3, 1e3])
 @pytest.mark.parametrize("keeps", [False, True])
-def test_clipping_is_torchs(keeps: bool, limit: float, threads: int) -> None:
+def test_clipping_is_torchs(
+    keeps: bool, limit: float, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step, "WORTH_TWO_THREADS", 0)
     training = TrainingSpec(learning_rate=1e-2, max_grad_norm=limit)
     ours, theirs = tiny(keeps), tiny(False)
     before = [parameter.detach().clone() for parameter in theirs.parameters()]
-    norm = norm_of_gradients(ours, threads)
     optimiser = adamw(ours, training)
+    norm = norm_of_gradients(ours, optimiser, threads)
     clip_gradients(ours, optimiser, norm, limit)
     wanted = torch.nn.utils.clip_grad_norm_(theirs.parameters(), limit or float("inf"))
     torch.testing.assert_close(norm, wanted, rtol=1e-6, atol=0)
