@@ -1,7 +1,6 @@
 """One update of the weights, from a batch to the optimiser."""
 
 import math
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -82,20 +81,14 @@ def norm_of_gradients(network: Network, optimiser: AdamW, threads: int = 1) -> T
     gradients = rows + [p.grad for p in rest if p.grad is not None]
     sizes = np.array([gradient.numel() for gradient in gradients])
     on_processor = all(gradient.device.type == "cpu" for gradient in gradients)
+    total_norm = torch.nn.utils.get_total_norm
     if threads < 2 or sizes.sum() < WORTH_TWO_THREADS or not on_processor:
-        return torch.nn.utils.get_total_norm(gradients)
-    halves = balanced(sizes, 2)
-    norms: dict[int, Tensor] = {}
-
-    def read(numbers: Iterable[int]) -> None:
-        for number in numbers:
-            norms[number] = torch.linalg.vector_norm(gradients[number])
-
+        return total_norm(gradients)
+    halves = [[gradients[number] for number in numbers] for numbers in balanced(sizes, 2)]
     with ThreadPoolExecutor(1) as beside:
-        other = beside.submit(read, halves[1].tolist())
-        read(halves[0].tolist())
-        other.result()
-    both: Tensor = torch.linalg.vector_norm(torch.stack([norms[n] for n in range(len(norms))]))
+        other = beside.submit(total_norm, halves[1])
+        norms = torch.stack([total_norm(halves[0]), other.result()])
+    both: Tensor = torch.linalg.vector_norm(norms)
     return both
 
 
