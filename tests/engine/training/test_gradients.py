@@ -15,6 +15,7 @@ from engine.messages.events import Event, Measured
 from engine.models.checkpoint import load
 from engine.models.fast import linear
 from engine.models.fast.dropout import dropout_seed
+from engine.models.fast.gradient_sum import Addend, Half
 from engine.runs.folder import RunFolder
 from engine.spec.job import JobSpec
 from engine.spec.tasks.pretraining import Pretraining
@@ -121,12 +122,22 @@ def test_summed_gradients_are_those_of_torch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In a run by halves and in one of micro-batches; a table is the decoder, too, or it is not."""
+    added, add = list[torch.Tensor](), Half.add
+
+    def noted(self: Half, weight: torch.Tensor, addend: Addend) -> None:
+        added.append(weight)
+        add(self, weight, addend)
+
+    monkeypatch.setattr(Half, "add", noted)
     for name, size in (("whole", 0), ("parts", 5)):
         job = on_two(make(tmp_path, steps=STEPS, dropout=0.2, micro_batch_size=size))
         summed = trained(tmp_path / f"{name} summed", job)
+        assert added, name
+        added.clear()
         with monkeypatch.context() as patch:
             patch.setattr(gradients.GradientAccumulator, "_sums_gradients", False)
             by_torch = trained(tmp_path / f"{name} by torch", job)
+        assert not added, name
         assert summed == pytest.approx(by_torch, rel=1e-6), name
         ours, theirs = (weights(tmp_path / f"{name} {way}") for way in ("summed", "by torch"))
         for key, weight in theirs.items():
