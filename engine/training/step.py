@@ -80,9 +80,9 @@ def norm_of_gradients(network: Network, optimiser: AdamW, threads: int = 1) -> T
         rows.append(kept.read())
     gradients = rows + [p.grad for p in rest if p.grad is not None]
     sizes = np.array([gradient.numel() for gradient in gradients])
-    on_processor = all(gradient.device.type == "cpu" for gradient in gradients)
     total_norm = torch.nn.utils.get_total_norm
-    if threads < 2 or sizes.sum() < WORTH_TWO_THREADS or not on_processor:
+    is_shared = threads > 1 and sizes.sum() >= WORTH_TWO_THREADS
+    if not is_shared or not _is_on_processor(network, gradients[0]):
         return total_norm(gradients)
     halves = [[gradients[number] for number in numbers] for numbers in balanced(sizes, 2)]
     with ThreadPoolExecutor(1) as beside:
@@ -97,11 +97,16 @@ def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: f
 
     On a processor the optimiser does that while it reads them.
     """
-    on_processor = norm.device.type == "cpu" and not is_sharded(network)
+    on_processor = _is_on_processor(network, norm)
     limited = on_processor and max_norm > 0
     optimiser.grad_scale = ((norm + 1e-6) / max_norm).clamp(min=1) if limited else None
     if not on_processor:
         torch.nn.utils.clip_grads_with_norm_(network.parameters(), max_norm or math.inf, norm)
+
+
+def _is_on_processor(network: Network, tensor: Tensor) -> bool:
+    """Whether such a tensor of the network is whole, and in the memory of the host."""
+    return tensor.device.type == "cpu" and not is_sharded(network)
 
 
 def _check_finite(run: TrainingRun, given: StepInput, loss: float, norm: float) -> None:

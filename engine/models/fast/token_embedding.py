@@ -85,12 +85,6 @@ class KeptGradient:
         assert self._memory is not None
         return self._memory.index_select(0, self._rows())
 
-    @torch.no_grad()
-    def write(self, rows: Tensor) -> None:
-        """Replace what `read` gave."""
-        assert self._memory is not None
-        self._memory.index_copy_(0, self._rows(), rows)
-
     def _wiped(self) -> Tensor:
         if self._memory is None:
             self._memory = torch.zeros_like(self.weight)

@@ -50,3 +50,16 @@ def test_clipping_is_torchs(
         state = optimiser.state[own]["exp_avg"]
         torch.testing.assert_close(state, 0.1 * other.grad, rtol=1e-5, atol=0)
         assert not torch.equal(own, old) or not other.grad.any()
+
+
+def test_slices_of_a_network_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their norm is asked for by all ranks in the same order, so by one thread."""
+    network = tiny(False)
+    optimiser = adamw(network, TrainingSpec(learning_rate=1e-2))
+    monkeypatch.setattr(step, "WORTH_TWO_THREADS", 0)
+    monkeypatch.setattr(step, "is_sharded", lambda network: True)
+    monkeypatch.setattr(step, "ThreadPoolExecutor", None)
+    norm = norm_of_gradients(network, optimiser, 2)
+    clip_gradients(network, optimiser, norm, 1e-3)
+    assert optimiser.grad_scale is None
+    assert float(norm_of_gradients(network, optimiser, 2)) == pytest.approx(1e-3, rel=1e-3)
