@@ -50,7 +50,9 @@ class GradientAccumulator:
         seeds = torch.randint(2**62, (2,)).tolist()
         halves = [part]
         if self._gains_by_two_threads(part):
-            halves = [part.taken(numbers) for numbers in balanced(part.lengths, 2)]
+            # planned one after the other: threads would wait for Python more than they plan
+            rows = balanced(part.lengths, 2)
+            halves = [part.taken(numbers).planned(self.network) for numbers in rows]
         gradients = GradientSum(self._numbers, len(halves))
 
         def one(number: int) -> dict[str, Tensor]:

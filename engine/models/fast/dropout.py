@@ -2,25 +2,97 @@
 
 torch draws a random number for each value there, which in a small network takes a good part of a
 training step. Few values are dropped, so that it is less to draw how far it is from each of them
-to the next: such gaps are distributed geometrically, whatever came before.
+to the next: such gaps are distributed geometrically, whatever came before. A pass draws them for
+many values at a time, since two threads wait for one another between short operations of NumPy.
 """
 
 import math
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from copy import deepcopy
+from copy import copy, deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
+
+AT_ONCE = 2**18  # values for which gaps are drawn at a time, at the most: as many as fit a cache
+
+
+@dataclass
+class _Ahead:
+    """What is dropped of a row of values, which are taken from its beginning on."""
+
+    places: NDArray[np.int64]  # rising
+    values: int
+    taken: int = 0  # of the values
+    passed: int = 0  # of the places
+
+    def has(self, count: int) -> bool:
+        return self.taken + count <= self.values
+
+    def take(self, count: int) -> Tensor:
+        """Which of the next `count` values are dropped."""
+        first, begin = self.passed, self.taken
+        self.taken += count
+        self.passed = int(self.places.searchsorted(self.taken))
+        return torch.from_numpy(self.places[first : self.passed] - begin)
+
+
+class Draws:
+    """What dropout drops, which follows from a seed and from what was asked for before."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = np.random.Generator(np.random.SFC64(seed))
+        self._ahead: dict[float, _Ahead] = {}  # by the share that is dropped
+
+    def dropped(self, count: int, share: float) -> Tensor:
+        """Which of `count` values are dropped where each is with a chance of `share`.
+
+        Returns int64, rising. At first no more is drawn than is needed.
+        """
+        if count * share < 1e-9:
+            return torch.empty(0, dtype=torch.int64)
+        ahead = self._ahead.get(share)
+        if ahead is None or not ahead.has(count):
+            values = count if ahead is None else max(count, min(2 * ahead.values, AT_ONCE))
+            ahead = self._ahead[share] = _Ahead(self._places(values, share), values)
+        return ahead.take(count)
+
+    def again(self) -> "Draws":
+        """Others that draw the same from here on."""
+        made = copy(self)
+        made._random = deepcopy(self._random)
+        made._ahead = {share: copy(ahead) for share, ahead in self._ahead.items()}
+        return made
+
+    def _places(self, values: int, share: float) -> NDArray[np.int64]:
+        """Where those are that are dropped, at least all of so many values.
+
+        A gap is ⌊E / -ln(1 - share)⌋ with E from the exponential distribution: that many are kept.
+        """
+        expected = values * share
+        number = int(expected + 6 * math.sqrt(expected)) + 8  # more once in a billion times
+        found = list[NDArray[np.int64]]()
+        last = -1
+        while last < values:
+            gaps = self._random.standard_exponential(number, dtype=np.float32)
+            gaps *= -1 / math.log1p(-share)
+            places = gaps.astype(np.int64)
+            places += 1
+            places[0] += last
+            found.append(np.add.accumulate(places, out=places))
+            last = int(places[-1])
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
 
 class _Source(threading.local):
     """Where the draws of a thread come from."""
 
-    draws: np.random.Generator | None = None  # None: each is seeded from torch's random state
+    draws: Draws | None = None  # None: each is seeded from torch's random state
 
 
 _source = _Source()
@@ -28,17 +100,17 @@ _source = _Source()
 
 def dropout_seed(seed: int) -> AbstractContextManager[None]:
     """Let this thread draw by itself for the block, whatever others draw meanwhile."""
-    return _drawing_from(_seeded(seed))
+    return _drawing_from(Draws(seed))
 
 
 def the_same_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """For what is computed now, and for when it is computed again: both draw the same."""
     draws = _draws()
-    return _drawing_from(draws), _drawing_from(deepcopy(draws))
+    return _drawing_from(draws), _drawing_from(draws.again())
 
 
 @contextmanager
-def _drawing_from(draws: np.random.Generator) -> Iterator[None]:
+def _drawing_from(draws: Draws) -> Iterator[None]:
     before, _source.draws = _source.draws, draws
     try:
         yield
@@ -46,12 +118,13 @@ def _drawing_from(draws: np.random.Generator) -> Iterator[None]:
         _source.draws = before
 
 
-def _draws() -> np.random.Generator:
-    return _source.draws or _seeded(int(torch.randint(2**62, ())))
+def _draws() -> Draws:
+    return _source.draws or Draws(int(torch.randint(2**62, ())))
 
 
-def _seeded(seed: int) -> np.random.Generator:
-    return np.random.Generator(np.random.SFC64(seed))
+def dropped_indices(count: int, share: float) -> Tensor:
+    """Which of `count` values are dropped where each is with a chance of `share`: int64, rising."""
+    return _draws().dropped(count, share)
 
 
 class Dropout(nn.Dropout):
@@ -101,30 +174,3 @@ def _dropped(x: Tensor, dropped: Tensor, scale: float) -> Tensor:
     left = (x if x.is_contiguous() else x.contiguous()).mul(scale)
     left.view(-1).index_fill_(0, dropped, 0)
     return left
-
-
-def dropped_indices(count: int, share: float) -> Tensor:
-    """Which of `count` values are dropped where each is with a chance of `share`: int64, rising.
-
-    By NumPy, whose operations are begun in a third of the time: most of these are short.
-    """
-    expected = count * share
-    if expected < 1e-9:
-        return torch.empty(0, dtype=torch.int64)
-    draws = _draws()
-    number = int(expected + 6 * math.sqrt(expected)) + 8  # more are needed once in a billion times
-    found = list[np.ndarray]()
-    last = -1
-    while last < count:
-        gaps = draws.random(number, dtype=np.float32)
-        np.subtract(1, gaps, out=gaps)  # in (0, 1]
-        np.log(gaps, out=gaps)
-        gaps /= math.log1p(-share)
-        np.minimum(gaps, count, out=gaps)
-        places = gaps.astype(np.int64)
-        places += 1
-        places[0] += last
-        found.append(np.cumsum(places, out=places))
-        last = int(places[-1])
-    places = found[0] if len(found) == 1 else np.concatenate(found)
-    return torch.from_numpy(places[: np.searchsorted(places, count)])

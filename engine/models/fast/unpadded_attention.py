@@ -123,7 +123,7 @@ def _rectangles(rows: Tensor, where: Rectangles, wanted: bool = False) -> list[T
     """[cells, K] → views of it, [n * H, w, K] each."""
     shapes = (where.queries if wanted else where.keys).shapes
     sizes = [n * where.heads * w for n, w in shapes]
-    split = rows.split(sizes)
+    split = torch.split_with_sizes(rows, sizes)
     return [part.view(-1, w, rows.size(1)) for part, (_, w) in zip(split, shapes, strict=True)]
 
 
@@ -147,7 +147,7 @@ class UnpaddedAttention(torch.autograd.Function):
                 if _widest(where) >= SHORT_FROM
                 else torch.promote_types(q.dtype, torch.float32)
             )
-            q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
+            q, k, v = (_in_type(x, dtype) for x in (q, k, v))
             rows, heads = q.size(0), where.heads
             scale = 1 / math.sqrt(q.size(1) // heads)
             sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
@@ -158,7 +158,8 @@ class UnpaddedAttention(torch.autograd.Function):
             ):
                 scores = _product(Q, K.mT, scale)  # [n * H, m, w]
                 if bias is not None:
-                    scores.unflatten(0, (-1, heads)).add_(bias.to(scores.dtype))
+                    by_head = scores.view(-1, heads, *scores.shape[1:])
+                    by_head.add_(_in_type(bias, dtype))
                 weights = scores.softmax(-1)
                 dropped = dropped_indices(weights.numel(), dropout)
                 kept += [Q, K, V, weights, dropped]
@@ -166,14 +167,15 @@ class UnpaddedAttention(torch.autograd.Function):
                 room.baddbmm_(shares, V, beta=0, alpha=1 / (1 - dropout))
             ctx.save_for_backward(*kept)
             ctx.where, ctx.dropout, ctx.scale = where, dropout, scale
-            return out.index_select(0, where.queries.back).view(rows, -1).to(ctx.dtypes[0])
+            found = out.index_select(0, where.queries.back).view(rows, -1)
+            return _in_type(found, ctx.dtypes[0])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         where, rest, scale = ctx.where, 1 / (1 - ctx.dropout), ctx.scale
         saved = ctx.saved_tensors
         width = saved[0].size(2)
-        gradient = gradient.to(saved[0].dtype)
+        gradient = _in_type(gradient, saved[0].dtype)
         rows = gradient.reshape(-1, width).index_select(0, where.queries.source)
         rows.index_fill_(0, where.queries.padding, 0)
         to_q = torch.empty_like(rows)
@@ -198,8 +200,15 @@ class UnpaddedAttention(torch.autograd.Function):
         joined = [to_q.index_select(0, where.queries.back)]
         joined += [x.index_select(0, where.keys.back) for x in (to_k, to_v)]
         D = where.heads * width
-        found = (x.view(-1, D).to(dtype) for x, dtype in zip(joined, ctx.dtypes, strict=True))
+        found = (
+            _in_type(x.view(-1, D), dtype) for x, dtype in zip(joined, ctx.dtypes, strict=True)
+        )
         return (*found, None, None, None)
+
+
+def _in_type(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """`to` lets another thread have Python, and may wait for it, even where nothing is to do."""
+    return x if x.dtype == dtype else x.to(dtype)
 
 
 def _widest(where: Rectangles) -> int:
@@ -214,6 +223,8 @@ def _product(one: Tensor, other: Tensor, factor: float) -> Tensor:
 
 def _without(weights: Tensor, dropped: Tensor) -> Tensor:
     """The weights with 0 where they are dropped."""
-    if not len(dropped):
+    if not dropped.numel():
         return weights
-    return weights.clone().view(-1).index_fill_(0, dropped, 0).view(weights.shape)
+    left = weights.clone()
+    left.view(-1).index_fill_(0, dropped, 0)
+    return left

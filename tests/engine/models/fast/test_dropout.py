@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.fast import dropout
-from engine.models.fast.dropout import Dropout, dropout_seed, dropped_indices
+from engine.models.fast.dropout import AT_ONCE, Draws, Dropout, dropout_seed
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
@@ -51,11 +50,43 @@ def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatc
     """Once in a billion times the gaps that are drawn at first are too short."""
 
     class Unlucky:
-        def random(self, number: int, dtype: type) -> np.ndarray:
-            return np.zeros(number, dtype)  # of which each gap is 0, so that every value is dropped
+        def standard_exponential(self, number: int, dtype: type) -> np.ndarray:
+            return np.zeros(number, dtype)  # so that every value is dropped
 
-    monkeypatch.setattr(dropout._source, "draws", Unlucky(), raising=False)
-    assert torch.equal(dropped_indices(5000, 0.1), torch.arange(5000))
+    draws = Draws(3)
+    monkeypatch.setattr(draws, "_random", Unlucky())
+    for count in (5000, 800, 9000):
+        assert torch.equal(draws.dropped(count, 0.1), torch.arange(count))
+
+
+@pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (AT_ONCE + 5, 2)])
+def test_each_value_is_dropped_by_a_chance_of_its_own(count: int, times: int) -> None:
+    """Also where a row of values begins or ends in the middle of what is drawn at a time."""
+    draws, share = Draws(7), 0.3
+    rows = np.zeros((times, count), dtype=bool)
+    for row in rows:
+        dropped = draws.dropped(count, share).numpy()
+        assert (np.diff(dropped) > 0).all()
+        row[dropped] = True
+    assert rows.mean() == pytest.approx(share, abs=5 * math.sqrt(share / rows.size))
+    for edge in (rows[:, 0], rows[:, -1]):
+        assert edge.mean() == pytest.approx(share, abs=5 * math.sqrt(share / times))
+    gaps = np.diff(np.flatnonzero(rows))  # geometric, over the borders between the rows too
+    for gap in range(1, 8):
+        expected = share * (1 - share) ** (gap - 1)
+        wide = 5 * math.sqrt(expected / len(gaps))
+        assert (gaps == gap).mean() == pytest.approx(expected, abs=wide)
+
+
+def test_what_is_drawn_again_is_the_same_from_there_on_for_every_share() -> None:
+    draws = Draws(5)
+    asked = [(700, 0.1), (40, 0.5), (3, 0.1), (900, 0.1), (40, 0.5), (2000, 0.1), (500, 0.5)]
+    for count, share in asked:
+        draws.dropped(count, share)
+    again = draws.again()
+    for count, share in asked:
+        first, second = (each.dropped(count, share) for each in (draws, again))
+        assert torch.equal(first, second) and bool(len(first)) == (count > 3)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
