@@ -7,7 +7,7 @@ from app.tasks import view_of
 from app.tasks.prediction_view import Given
 from app.theme import SPACE
 from app.using.trying_state import TryingState
-from app.widgets.text import Text
+from app.widgets.text import Text, height_of_lines
 from app.widgets.word_effects import Words
 from engine.spec.tasks import TASKS
 
@@ -43,7 +43,7 @@ class TryingView(QWidget):
             box.setAccessibleName(name)
             box.setPlaceholderText(name)
             box.setTabChangesFocus(True)
-            box.setFixedHeight(box.fontMetrics().lineSpacing() * BOX_LINES + 4 * SPACE)
+            box.setFixedHeight(height_of_lines(box, BOX_LINES))
             box.textChanged.connect(self._pause.start)
         self.pair.setVisible(asks_pair)
         column = QVBoxLayout(self)

@@ -1,13 +1,14 @@
 """Text on the window: always plain, never taken as markup."""
 
+import math
 import re
 from textwrap import wrap
 from typing import Literal
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFont, QFontMetrics, QResizeEvent
+from PySide6.QtGui import QFont, QFontMetrics, QFontMetricsF, QResizeEvent
 from PySide6.QtGui import Qt as RichQt
-from PySide6.QtWidgets import QApplication, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QSizePolicy, QWidget
 
 import engine.visible
 from app import resources
@@ -115,6 +116,14 @@ def _dress(label: QLabel, style: TextStyle) -> None:
         if label.testAttribute(Qt.WidgetAttribute.WA_WState_Polished):
             label.style().unpolish(label)
             label.style().polish(label)
+
+
+def height_of_lines(box: QPlainTextEdit, lines: int) -> int:
+    """The height, in px, of a box that shows so many lines whole."""
+    box.ensurePolished()  # font and frame come from the style sheet
+    frame, margin = box.contentsMargins(), box.document().documentMargin()
+    line = math.ceil(QFontMetricsF(box.font()).lineSpacing())
+    return frame.top() + round(lines * line + 2 * margin) + frame.bottom() + 1  # or else Qt scrolls
 
 
 def visible(text: str) -> str:

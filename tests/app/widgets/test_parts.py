@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QAbstractTableModel, Qt
 from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QTextLayout
-from PySide6.QtWidgets import QStyle, QStyleOptionButton, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QPlainTextEdit,
+    QStyle,
+    QStyleOptionButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
 
 import app
 from app.library import ModelEntry
@@ -23,7 +31,7 @@ from app.widgets.model_texts import past_of, score_of
 from app.widgets.page import Card, EmptyState, Page, clear
 from app.widgets.switch import Switch
 from app.widgets.tables import NOWHERE, Index, dress
-from app.widgets.text import OneLine, Text, plain_menu_text, tooltip, visible
+from app.widgets.text import OneLine, Text, height_of_lines, plain_menu_text, tooltip, visible
 from engine.messages.reports import CheckpointInfo
 from engine.shipped import included_models, resources, tiny_model
 from engine.spec.job import FromCheckpoint
@@ -321,3 +329,20 @@ def test_names_that_begin_alike_are_told_apart_where_they_are_cut(qtbot) -> None
         bars.resize(220, 60)
         painted.append(bars.grab().toImage())
     assert painted[0] != painted[1]
+
+
+@pytest.mark.parametrize("frame", [QFrame.Shape.NoFrame, QFrame.Shape.StyledPanel], ids=str)
+@pytest.mark.parametrize("size", [0, 9, 13, 22])
+@pytest.mark.parametrize("lines", [1, 3])
+def test_a_box_as_high_as_lines_shows_them_whole(qtbot, qapp, lines, size, frame) -> None:
+    box = QPlainTextEdit()
+    qtbot.addWidget(box)
+    box.setFrameShape(frame)
+    if size:
+        box.setFont(QFont(box.font().family(), size))
+    box.setFixedHeight(height_of_lines(box, lines))
+    box.show()
+    for count, scrolls in ((lines, False), (lines + 1, True)):
+        box.setPlainText("\n".join(["Ágy"] * count))
+        qapp.processEvents()
+        assert (box.verticalScrollBar().maximum() > 0) == scrolls

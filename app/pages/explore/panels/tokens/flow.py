@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QSizePolicy, 
 from app.pages.explore.panels.tokens.state import TokensState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets.text import Text, visible
+from app.widgets.text import Text, height_of_lines, visible
 from app.widgets.token_row import TokenRow
 from app.widgets.tokenizer_texts import step_helps
 
@@ -101,4 +101,4 @@ class _Shown(QPlainTextEdit):
 
     def _fit(self, size: QSizeF) -> None:
         lines = min(MOST_LINES, max(1, round(size.height())))
-        self.setFixedHeight(self.fontMetrics().lineSpacing() * lines + 6 * SPACE)
+        self.setFixedHeight(height_of_lines(self, lines))

@@ -122,6 +122,20 @@ def test_a_text_takes_no_more_lines_than_it_needs_at_any_width(view, told, qapp)
     assert lines[0] == lines[2] < lines[1]
 
 
+@pytest.mark.parametrize("count, scrolled", [(1, 0), (2, 0), (3, 0), (4, 1), (9, 6)])
+def test_lines_are_shown_whole_and_no_part_of_the_next(view, told, qapp, count, scrolled):
+    told()
+    shown = view.flow.words
+    shown.show_lines(["the cat"] * count)
+    qapp.processEvents()
+    assert shown.verticalScrollBar().maximum() == scrolled
+    margin = shown.document().documentMargin()
+    blocks = [shown.document().findBlockByNumber(number) for number in range(min(count, 3))]
+    lines = sum(block.layout().boundingRect().height() for block in blocks)
+    rest = shown.viewport().height() - margin - lines
+    assert 0 <= rest <= margin + 1
+
+
 def test_a_pair_has_two_segments(view, study, wait, answer, state):
     study.set_texts("the cat", "a dog")
     wait(lambda: study.is_settled and len(state.steps[0]) == 2)
