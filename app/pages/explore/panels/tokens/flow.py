@@ -86,6 +86,8 @@ class _Shown(QPlainTextEdit):
         self.setTabChangesFocus(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(0)  # where part of the next line would be seen
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
         self._fit(QSizeF(0, 1))
 
