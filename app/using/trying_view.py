@@ -43,6 +43,7 @@ class TryingView(QWidget):
             box.setAccessibleName(name)
             box.setPlaceholderText(name)
             box.setTabChangesFocus(True)
+            box.document().setDocumentMargin(SPACE / 2)
             box.setFixedHeight(height_of_lines(box, BOX_LINES))
             box.textChanged.connect(self._pause.start)
         self.pair.setVisible(asks_pair)
