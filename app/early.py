@@ -1,4 +1,4 @@
-"""What takes long to load and to make, before it is asked for, while nobody does anything."""
+"""What takes long to load and to make, before it is asked for."""
 
 import pkgutil
 import sys
@@ -11,51 +11,78 @@ from PySide6.QtCore import QObject, QPoint, QTimer
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
+from app.shell.garbage import keep_modules
+
 LOOK_INTERVAL_MS = 500  # between two looks at whether somebody is doing something
-PAUSE_MS = 10  # between two works while nobody does
+PAUSE_MS = 10  # between two works
 SLICE = 0.03  # s of short works that are done at once
 
 Work = Callable[[], object]
 
 
 class EarlyWorks(QObject):
-    """Does `works`, a few after each while in which nothing moved.
+    """Loads `modules` at once, a few after each, and then makes `pages` while nothing moves.
 
-    A work holds the window's thread, the longest for a fifth of a second, so none is begun while
-    somebody types, points or is asked something.
+    A module holds the window's thread for a twelfth of a second at most. A page may hold it twice
+    as long, so none is begun while somebody types, points or is asked something.
     """
 
-    def __init__(self, works: Iterator[Work], parent: QObject | None = None) -> None:
+    def __init__(
+        self, modules: Iterator[Work], pages: Iterator[Work], parent: QObject | None = None
+    ) -> None:
         super().__init__(parent)
-        self._works = works
+        self._modules, self._pages = modules, pages
         self._seen: tuple[QPoint, QWidget | None] | None = None
+        self._is_loaded = False
         self.is_over = False  # whether all works are done
         self._timer = QTimer(self)
-        self._timer.setInterval(LOOK_INTERVAL_MS)
-        self._timer.timeout.connect(self._look)
+        self._timer.setInterval(PAUSE_MS)
+        self._timer.timeout.connect(self._go_on)
 
     def begin(self) -> None:
-        """Start to look, once the window is on the screen."""
-        self._seen = QCursor.pos(), QApplication.focusWidget()
+        """Start, once the window is on the screen."""
         self._timer.start()
 
+    def _go_on(self) -> None:
+        self._seen = self._seen or _here()  # the window has the keyboard by now
+        if self._is_loaded:
+            self._look()
+        else:
+            self._is_loaded = _do_some(self._modules)
+            keep_modules()
+
     def _look(self) -> None:
-        focused = QApplication.focusWidget()
-        before, self._seen = self._seen, (QCursor.pos(), focused)
-        types = isinstance(focused, QLineEdit | QPlainTextEdit)
-        asked = QApplication.activeModalWidget() or QApplication.activePopupWidget()
-        if before != self._seen or types or asked or QApplication.mouseButtons().value:
+        before, self._seen = self._seen, _here()
+        if before != self._seen or _is_busy():
             self._timer.setInterval(LOOK_INTERVAL_MS)
             return
         self._timer.setInterval(PAUSE_MS)
-        end = time.perf_counter() + SLICE
-        while time.perf_counter() < end:
-            work = next(self._works, None)
-            if work is None:
-                self._timer.stop()
-                self.is_over = True
-                return
-            work()
+        if _do_some(self._pages):
+            self._timer.stop()
+            self.is_over = True
+
+
+def _do_some(works: Iterator[Work]) -> bool:
+    """Do a few short works, or one long one; whether none is left."""
+    end = time.perf_counter() + SLICE
+    while time.perf_counter() < end:
+        work = next(works, None)
+        if work is None:
+            return True
+        work()
+    return False
+
+
+def _here() -> tuple[QPoint, QWidget | None]:
+    """Where the pointer is, and the keyboard."""
+    return QCursor.pos(), QApplication.focusWidget()
+
+
+def _is_busy() -> bool:
+    """Whether somebody types, presses a button of the mouse or is asked something."""
+    types = isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit)
+    asked = QApplication.activeModalWidget() or QApplication.activePopupWidget()
+    return bool(types or asked or QApplication.mouseButtons().value)
 
 
 def loading(package: str) -> Iterator[Work]:

@@ -58,7 +58,8 @@ class PageEntry:
     """One page. It is made when it is first shown; `keys` lead to it from anywhere.
 
     A page is a QWidget. If it has `arrive(argument)`, that is called whenever it is shown; if it
-    has `accept_drop(paths) -> bool`, it is asked about files that are dropped on the window.
+    has `accept_drop(paths) -> bool`, it is asked about files that are dropped on the window; if it
+    has `make_rest()`, that makes what its first look does not need, while nobody does anything.
     """
 
     key: str
@@ -67,6 +68,7 @@ class PageEntry:
     keys: str
     make: Callable[[Studio], QWidget]
     help: str = FIRST  # the key of the page of help that F1 opens there
+    is_large: bool = False  # made early before the others, which take less than a tenth of a second
 
 
 def _home(studio: Studio) -> QWidget:
@@ -128,6 +130,7 @@ PAGES: list[PageEntry] = [
         "Ctrl+4",
         _train,
         "settings",
+        is_large=True,
     ),
     PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _runs, "runs"),
     PageEntry(
@@ -137,6 +140,7 @@ PAGES: list[PageEntry] = [
         "Ctrl+6",
         _explore,
         "explore",
+        is_large=True,
     ),
 ]
 LOWER: list[PageEntry] = [
@@ -174,7 +178,7 @@ class MainWindow(QMainWindow):
         self._area = WithBanners(self.stack, studio.notices)
         self.banners = self._area.banners
         self._news = RunNews(studio, self)
-        self.early = EarlyWorks(self._early_works(), self)
+        self.early = EarlyWorks(self._modules(), self._early_pages(), self)
         self.status = StatusBar()
         self.status.run_asked.connect(
             lambda run: studio.go.emit("runs", {"run": run} if run else None)
@@ -283,12 +287,16 @@ class MainWindow(QMainWindow):
         self.stack.addWidget(page)
         return page
 
-    def _early_works(self) -> Iterator[Work]:
+    def _modules(self) -> Iterator[Work]:
         yield from loading_drawing()
         yield from loading("app.tasks")
         for key in self.entries:
             yield from loading(f"app.pages.{key}")
+
+    def _early_pages(self) -> Iterator[Work]:
+        for key in sorted(self.entries, key=lambda key: not self.entries[key].is_large):
             yield partial(self._make_early, key)
+            yield partial(self._make_rest, key)
         yield keep_what_is_there
 
     def _make_early(self, key: str) -> None:
@@ -296,6 +304,12 @@ class MainWindow(QMainWindow):
         again; the first visit then shows it at once."""
         if key not in self.pages:
             self._make(key).ensurePolished()
+
+    def _make_rest(self, key: str) -> None:
+        """Make what a page leaves for later, where it does."""
+        make_rest = getattr(self.pages[key], "make_rest", None)
+        if make_rest is not None:
+            make_rest()
 
     def _title(self, entry: PageEntry) -> str:
         return in_language(entry.title)

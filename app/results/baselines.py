@@ -24,13 +24,16 @@ from engine.results.store import baselines_in, root_of
 class BaselineLine(QWidget):
     """What the baselines reach and what follows, or a button that fits them.
 
+    Args:
+        folder: of the results; None: they have no baselines.
+
     Signals:
         wanted: the baselines are to be fitted for what is shown.
     """
 
     wanted = Signal()
 
-    def __init__(self, state: ResultsState, notices: Notices, folder: Path) -> None:
+    def __init__(self, state: ResultsState, notices: Notices, folder: Path | None) -> None:
         super().__init__()
         self._state, self._notices, self._folder = state, notices, folder
         self.said = Text("", "muted")
@@ -49,13 +52,13 @@ class BaselineLine(QWidget):
 
     def read(self) -> None:
         """Read the baselines for what is shown, off the window's thread."""
-        predictions = self._state.predictions
+        predictions, folder = self._state.predictions, self._folder
         self.hide()
-        if predictions is None or not predictions.is_labelled:
+        if folder is None or predictions is None or not predictions.is_labelled:
             return
         if predictions.facts.part == "file":
             return
-        folder = root_of(self._folder)
+        folder = root_of(folder)
         background.run(
             self,
             lambda: besides(folder, predictions),

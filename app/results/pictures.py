@@ -19,6 +19,7 @@ from app.widgets.figure_menu import FigureButton
 from app.widgets.page import Stack
 from app.widgets.results.picture import ResultPicture
 from app.widgets.results.slices import SlicesPicture, slices
+from app.widgets.screen import set_shown
 from engine.results.conditions import Conditions
 from engine.results.predictions import Predictions
 from engine.results.saved_slices import delete_slice, read_slices, rename_slice, save_slice
@@ -146,7 +147,7 @@ class Pictures(QWidget):
         predictions = self._state.predictions
         self._measured.clear()
         labelled = predictions is not None and predictions.is_labelled
-        self.setVisible(labelled)
+        set_shown(self, labelled)
         if predictions is None or not labelled:
             return
         if predictions.facts.task != self._task:

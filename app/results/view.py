@@ -71,7 +71,8 @@ class ResultsView(QWidget):
         self.rows = RowsView(self.state, studio.notices)
         self.choice = ComboBox()
         self.choice.setAccessibleName(self.tr("Predictions of which rows"))
-        self.baselines = BaselineLine(self.state, studio.notices, of.folder)
+        compared = None if of.baselines is None else of.folder
+        self.baselines = BaselineLine(self.state, studio.notices, compared)
         self.comparison = ComparisonCard(studio, self.state, of.folder)
         self.menu_button = self._make_menu()
         self.progress = ProgressLine(self.tr("Evaluation"))
@@ -139,8 +140,7 @@ class ResultsView(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)
         column.addLayout(head)
-        if self._of.baselines is not None:
-            column.addWidget(self.baselines)
+        column.addWidget(self.baselines)
         column.addWidget(self.comparison)
         column.addWidget(splitter, 1)
         area = QScrollArea()  # so that no list vanishes in a low window

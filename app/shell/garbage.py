@@ -37,6 +37,12 @@ class Collector(QObject):
         gc.collect(2 if full[1] and full[2] else 1 if full[1] else 0)
 
 
+def keep_modules() -> None:
+    """Never look at what was just loaded, which stays; the next look would go through all of it."""
+    if not gc.isenabled():  # a Collector has taken over
+        gc.freeze()
+
+
 def keep_what_is_there() -> None:
     """Free what can be freed, and never look at the rest again.
 

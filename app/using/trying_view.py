@@ -7,6 +7,7 @@ from app.tasks import view_of
 from app.tasks.prediction_view import Given
 from app.theme import SPACE
 from app.using.trying_state import TryingState
+from app.widgets.screen import set_shown
 from app.widgets.text import Text, height_of_lines
 from app.widgets.word_effects import Words
 from engine.spec.tasks import TASKS
@@ -46,7 +47,7 @@ class TryingView(QWidget):
             box.document().setDocumentMargin(SPACE / 2)
             box.setFixedHeight(height_of_lines(box, BOX_LINES))
             box.textChanged.connect(self._pause.start)
-        self.pair.setVisible(asks_pair)
+        set_shown(self.pair, asks_pair)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3 * SPACE)

@@ -9,6 +9,7 @@ from app.notices import Notice, Notices, shortened
 from app.theme import SPACE, Role
 from app.widgets import buttons
 from app.widgets.page import MARGIN, Picture
+from app.widgets.screen import set_shown
 from app.widgets.text import Text
 
 STAYS = 9000  # ms that a notice, not an error, is shown
@@ -30,7 +31,7 @@ class Banner(QFrame):
         self.setAccessibleDescription(shortened(notice.advice))
         self.problem = Text(shortened(notice.problem), "strong", selectable=True)
         self.advice = Text(shortened(notice.advice), "muted", selectable=True)
-        self.advice.setVisible(bool(notice.advice))
+        set_shown(self.advice, bool(notice.advice))
         texts = QVBoxLayout()
         texts.setSpacing(2)
         texts.addWidget(self.problem)
@@ -205,7 +206,7 @@ class Banners(QWidget):
             )
             self.older.setText(text)
             self.older.setAccessibleName(text)
-        self.setVisible(bool(newest_first))
+        set_shown(self, bool(newest_first))
         self.place()
 
 

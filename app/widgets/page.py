@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 from app.theme import SPACE, Role
-from app.widgets.screen import Flow
+from app.widgets.screen import Flow, set_shown
 from app.widgets.text import Text
 
 MARGIN = 7 * SPACE
@@ -40,13 +40,13 @@ class Page(QWidget):
         super().__init__(parent)
         self.title = Text(title, "title")
         self.subtitle = Text(subtitle, "muted")
-        self.subtitle.setVisible(bool(subtitle))
         self.action_row = QHBoxLayout()
         self.action_row.setSpacing(2 * SPACE)
         texts = QVBoxLayout()
         texts.setSpacing(SPACE)
         texts.addWidget(self.title)
         texts.addWidget(self.subtitle)
+        set_shown(self.subtitle, bool(subtitle))
         self.head = QHBoxLayout()
         self.head.setSpacing(4 * SPACE)
         self.head.addLayout(texts, 1)
@@ -102,6 +102,10 @@ class LateArea(QScrollArea):
         if self.isVisible():
             self._take(widget)
 
+    def hold_flow(self, inner: QWidget) -> None:
+        """Take what has another height for another width, once."""
+        self.hold(Flow(inner, self.viewport()))
+
     def showEvent(self, event: QShowEvent) -> None:
         if self._held is not None and self.widget() is None:
             self._take(self._held)
@@ -112,11 +116,13 @@ class LateArea(QScrollArea):
         widget.setAutoFillBackground(False)
 
 
-def scrolling(inner: QWidget, parent: QWidget | None = None) -> QScrollArea:
-    """`inner` in an area that scrolls up and down, and sideways only if it must."""
+def scrolling(inner: QWidget | None, parent: QWidget | None = None) -> LateArea:
+    """`inner`, which may come later, in an area that scrolls up and down, and sideways only if it
+    must."""
     area = LateArea(parent)
     area.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
-    area.hold(Flow(inner, area.viewport()))
+    if inner is not None:
+        area.hold_flow(inner)
     return area
 
 

@@ -130,8 +130,8 @@ class SeveralValues(QWidget):
         """Make it when it is needed first, as it seldom is."""
         if self._editor is None:
             self._editor = self._new_editor()
-            self._editor.hide()
             self._row.insertWidget(1, self._editor)
+            self._editor.hide()
         return self._editor
 
     def _new_editor(self) -> QWidget:

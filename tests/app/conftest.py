@@ -1,6 +1,7 @@
 """Fixtures for tests of the window: its looks, and a real studio on a fresh home."""
 
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import pyqtgraph  # noqa: F401  # as the program does before its window opens
 import pytest
 from PySide6.QtCore import QThreadPool
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QDialog, QMainWindow, QMenu, QWidget
 
+import app
 from app import resources, theme
 from app.notices import Notices
 from app.shell.garbage import Collector
@@ -25,6 +27,35 @@ def qapp(qapp: QApplication) -> QApplication:
     Collector(qapp)
     theme.apply(qapp, "light")
     return qapp
+
+
+APP = Path(app.__file__).parent
+PARTS_ARE_SHOWN = APP / "widgets" / "screen.py"  # by `set_shown`
+WINDOWS = QDialog, QMainWindow, QMenu
+SHOWN = {name: getattr(QWidget, name) for name in ("show", "setVisible")}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_window_by_mistake() -> Iterator[None]:
+    """A part that the program shows before it stands in anything would be a window for a moment,
+    which flickers and takes the keyboard from the one that is there."""
+
+    def showing(name: str) -> Callable[..., None]:
+        def shown(self: QWidget, *shows: bool) -> None:
+            caller = Path(sys._getframe(1).f_code.co_filename)
+            alone = self.parent() is None and self.windowHandle() is None
+            if alone and APP in caller.parents and not isinstance(self, WINDOWS):
+                decides = caller == PARTS_ARE_SHOWN and shows == (False,)
+                assert decides, f"{self} stands in nothing yet: `set_shown`, or later"
+            SHOWN[name](self, *shows)
+
+        return shown
+
+    for name in SHOWN:
+        setattr(QWidget, name, showing(name))
+    yield
+    for name, usual in SHOWN.items():
+        setattr(QWidget, name, usual)
 
 
 @pytest.fixture(autouse=True)

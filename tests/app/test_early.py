@@ -1,4 +1,6 @@
-"""What is done early: once nothing has moved since the look before, and then piece by piece."""
+"""What is done early: modules at once, pages once nothing has moved, all of it piece by piece."""
+
+from functools import partial
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -18,22 +20,45 @@ def still(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyP
     return monkeypatch
 
 
-def test_the_first_look_begins_where_nothing_has_moved_since_the_start(
-    still: pytest.MonkeyPatch,
+@pytest.fixture
+def done() -> list[str]:
+    """What was done, in order."""
+    return []
+
+
+@pytest.fixture
+def early(done: list[str]) -> EarlyWorks:
+    modules = [partial(done.append, "module")]
+    pages = [partial(done.append, "page")]
+    return EarlyWorks(iter(modules), iter(pages))
+
+
+def test_modules_are_loaded_at_once_and_pages_made_where_nothing_has_moved_since(
+    still: pytest.MonkeyPatch, early: EarlyWorks, done: list[str]
 ) -> None:
-    done = list[int]()
-    early = EarlyWorks(iter([lambda: done.append(1)]))
     early.begin()
-    early._look()
-    assert done == [1] and early.is_over
+    early._go_on()
+    assert done == ["module"] and not early.is_over
+    early._go_on()
+    assert done == ["module", "page"] and early.is_over
 
 
-def test_who_moves_meanwhile_is_waited_for(still: pytest.MonkeyPatch) -> None:
-    done = list[int]()
-    early = EarlyWorks(iter([lambda: done.append(1)]))
+def test_pages_wait_for_who_moves_meanwhile_and_modules_do_not(
+    still: pytest.MonkeyPatch, early: EarlyWorks, done: list[str]
+) -> None:
     early.begin()
+    early._go_on()
     still.setattr(QCursor, "pos", lambda: QPoint(2, 1))
-    early._look()
-    assert not done
-    early._look()
-    assert done == [1]
+    early._go_on()
+    assert done == ["module"]
+    early._go_on()
+    assert done == ["module", "page"]
+
+
+def test_what_was_loaded_is_kept_from_the_search_for_garbage(
+    still: pytest.MonkeyPatch, early: EarlyWorks, done: list[str]
+) -> None:
+    still.setattr("app.early.keep_modules", lambda: done.append("kept"))
+    early.begin()
+    early._go_on()
+    assert done == ["module", "kept"]

@@ -1,13 +1,13 @@
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 import pytest
 from PySide6.QtCore import QObject, QTimer
 from pytestqt.qtbot import QtBot
 
-from app.shell.garbage import Collector, keep_what_is_there
+from app.shell.garbage import Collector, keep_modules, keep_what_is_there
 
 
 @pytest.fixture
@@ -57,8 +57,20 @@ def test_what_is_there_is_gone_through_once_and_then_no_more(collector: Collecto
     gc.unfreeze()
 
 
-def test_python_is_left_alone_where_it_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_are_kept_and_not_gone_through(collector: Collector) -> None:
+    Circle.freed_in.clear()
+    Circle()
+    keep, kept = [[i] for i in range(2_000)], gc.get_freeze_count()
+    keep_modules()
+    assert Circle.freed_in == [] and gc.get_freeze_count() >= kept + len(keep)
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize("keeps", [keep_modules, keep_what_is_there])
+def test_python_is_left_alone_where_it_looks_by_itself(
+    monkeypatch: pytest.MonkeyPatch, keeps: Callable[[], None]
+) -> None:
     monkeypatch.setattr(gc, "isenabled", lambda: True)
     kept = gc.get_freeze_count()
-    keep_what_is_there()
+    keeps()
     assert gc.get_freeze_count() == kept

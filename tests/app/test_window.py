@@ -414,7 +414,7 @@ def test_pages_are_made_while_nobody_does_anything(
     monkeypatch.setattr(QApplication, "focusWidget", lambda: None)
     monkeypatch.setattr(QApplication, "mouseButtons", lambda: Qt.MouseButton.NoButton)
     for _ in range(1000):  # works, most of which load a module
-        window.early._look()
+        window.early._go_on()
     assert window.early.is_over and set(window.pages) == set(window.entries)
     assert not page(window, "train").isVisible()
     assert page(window, "train").arguments == [] and window.current == "home"

@@ -12,6 +12,7 @@ from app.pages.explore.study import Study
 from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets.screen import set_shown
 from app.widgets.text import OneLine, Text, tooltip
 
 
@@ -82,11 +83,11 @@ class Comparison(QWidget):
     def _show(self) -> None:
         first, second = self._study.both
         compared = self._study.is_compared
-        self.setVisible(compared)
+        set_shown(self, compared)
         self._show_means()
         differs = [t.text for t in first.tokens] != [t.text for t in second.tokens]
-        self.strip_area.setVisible(compared and second.is_known and differs)
-        self.said.setVisible(compared)
+        set_shown(self.strip_area, compared and second.is_known and differs)
+        set_shown(self.said, compared)
         if not compared or second.model is None:
             return
         if not self.picker.choose(second.model.path):  # a checkpoint that its run did not keep

@@ -9,6 +9,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, dialogs
 from app.widgets.dialogs import Choice
+from app.widgets.screen import set_shown
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine
 from engine.hub import token
@@ -115,4 +116,4 @@ class Elsewhere(QWidget):
         self.allowed.setChecked(preferences.hub_allowed)
         self.clear.setEnabled(bool(preferences.model_folder))
         self.folder.setText(preferences.model_folder)
-        self.folder.setVisible(bool(preferences.model_folder))
+        set_shown(self.folder, bool(preferences.model_folder))

@@ -7,6 +7,7 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE, Role
 from app.widgets import buttons
 from app.widgets.page import Picture, clear
+from app.widgets.screen import set_shown
 from app.widgets.text import Text, plain_menu_text
 
 
@@ -30,7 +31,7 @@ class AdjustmentLine(QWidget):
     def _show(self) -> None:
         adjustment = self._state.adjustment
         self.sentence.setText(adjustment.sentence if adjustment else "")
-        self.setVisible(adjustment is not None)
+        set_shown(self, adjustment is not None)
 
 
 class FixButtons(QWidget):
@@ -54,4 +55,4 @@ class FixButtons(QWidget):
         for fix in fixes:
             act = lambda fix=fix: self._state.apply(fix)  # noqa: E731
             self._row.addWidget(buttons.plain(plain_menu_text(fix.title), act))
-        self.setVisible(bool(fixes))
+        set_shown(self, bool(fixes))

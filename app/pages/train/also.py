@@ -11,6 +11,7 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons
+from app.widgets.screen import set_shown
 from app.widgets.text import Text, plain_menu_text
 from engine.data.columns.fit import problems_of_dataset
 from engine.spec.dataset import StoredData
@@ -69,7 +70,7 @@ class AlsoTry(QWidget):
         others = self._others()
         chosen = self._chosen()
         names = [one.name for one in others if one.value in chosen]
-        self.setVisible(bool(others))
+        set_shown(self, bool(others))
         said = tr("Also trained with: {0}").format(", ".join(names))
         self.said.setText(said if names else tr("To train with several, add others here."))
 

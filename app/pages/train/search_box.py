@@ -6,6 +6,7 @@ from app.translation import tr
 from app.widgets import numbers
 from app.widgets.form import SpecForm
 from app.widgets.page import Card
+from app.widgets.screen import set_shown
 from app.widgets.spec_texts import title_of, value_text
 from app.widgets.tags import Tags
 from app.widgets.text import Text
@@ -42,7 +43,7 @@ class SearchBox(Card):
     def _show(self) -> None:
         job = self._state.job()
         search = job.search if job is not None else None
-        self.setVisible(search is not None)
+        set_shown(self, search is not None)
         if job is None or search is None:
             return
         self._showing = True

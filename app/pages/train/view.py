@@ -47,9 +47,10 @@ class TrainPage(Page):
         self.data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
         self.base_model.import_wanted.connect(lambda: studio.go.emit("models", {"import": True}))
         self.base_model.get_wanted.connect(lambda: studio.go.emit("models", {"get": True}))
-        self.task, self.settings = TaskStep(self.state), SettingsStep(self.state)
+        self.task = TaskStep(self.state)
         self.review = ReviewStep(self.state)
-        self._settings_area = scrolling(self.settings, self.steps)
+        self._settings: SettingsStep | None = None
+        self._settings_area = scrolling(None, self.steps)
         pages = (
             scrolling(self.task, self.steps),
             self.data,
@@ -80,6 +81,18 @@ class TrainPage(Page):
         self.state.started.connect(lambda run: studio.go.emit("runs", {"run": run}))
         self.requests.refused.connect(studio.notices.show)
         self._show()
+
+    @property
+    def settings(self) -> SettingsStep:
+        """The fourth step, made when it is asked for: it takes as long as all else here."""
+        if self._settings is None:
+            self._settings = SettingsStep(self.state)
+            self._settings_area.hold_flow(self._settings)
+        return self._settings
+
+    def make_rest(self) -> None:
+        """Make what the first look at the page does not need."""
+        self.settings.ensurePolished()
 
     def _footer(self) -> QHBoxLayout:
         self.why = Text("", "muted")
@@ -163,6 +176,8 @@ class TrainPage(Page):
             self._go(Step(self.step + 1))
 
     def _go(self, step: Step) -> None:
+        if step is Step.SETTINGS:
+            self.make_rest()
         self.steps.setCurrentIndex(step)
         self._seen = max(self._seen, step)
         if self.isVisible():

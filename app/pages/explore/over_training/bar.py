@@ -12,6 +12,7 @@ from app.resources import icon
 from app.theme import SPACE, Role
 from app.widgets import buttons, numbers
 from app.widgets.help import HelpButton
+from app.widgets.screen import set_shown
 from app.widgets.text import Text, tooltip
 from engine.runs.folder import step_of
 
@@ -66,7 +67,7 @@ class TrainingBar(QWidget):
 
     def _show(self) -> None:
         state, moments = self.state, self.state.moments
-        self.setVisible(moments is not None)
+        set_shown(self, moments is not None)
         if moments is None:
             return
         second = self._study.both[1].checkpoint

@@ -7,6 +7,7 @@ from app.theme import SPACE, Role
 from app.translation import translated
 from app.widgets import buttons
 from app.widgets.page import Picture
+from app.widgets.screen import set_shown
 from app.widgets.text import OneLine
 
 
@@ -33,7 +34,7 @@ class AdviceLine(QWidget):
 
     def _show(self) -> None:
         found = self._state.found
-        self.setVisible(bool(found))
+        set_shown(self, bool(found))
         if not found:
             return
         self._number %= len(found)

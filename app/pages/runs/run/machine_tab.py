@@ -12,6 +12,7 @@ from app.translation import tr
 from app.widgets.curves import Curve
 from app.widgets.help import set_help
 from app.widgets.page import Card
+from app.widgets.screen import set_shown
 from app.widgets.text import Text, visible
 from engine.desktop.machine_history import Curves, Figure, Look, Place, curves_of, looks_after
 
@@ -67,7 +68,7 @@ class MachineTab(QWidget):
             curve.looked_at.connect(self._look_at)
             card = Card(padding=3 * SPACE)
             card.body.addWidget(curve)
-            card.setVisible(name in ALWAYS)
+            set_shown(card, name in ALWAYS)
             self._cards[name] = card
             grid.addWidget(card, number // 2, number % 2)
         for place in (0, 1):

@@ -163,6 +163,7 @@ def test_the_longest_of_several_lengths_must_fit_the_model(wizard: TrainPage) ->
 
 
 def test_the_help_of_every_control_is_there(wizard: TrainPage) -> None:
+    wizard.make_rest()
     keys = {str(w.property("help")) for w in wizard.findChildren(QWidget) if w.property("help")}
     assert len(keys) > 60
     assert all(concept(key).title for key in keys)

@@ -8,6 +8,7 @@ from app.theme import SPACE
 from app.widgets import numbers
 from app.widgets.chips import painted
 from app.widgets.combo_box import ComboBox
+from app.widgets.screen import set_shown
 from app.widgets.text import OneLine, Text
 
 STEP = 5  # % of the attention, between two places of the slider
@@ -47,7 +48,7 @@ class LinkFilters(QObject):
     def show_state(self) -> None:
         state = self._state
         is_pair = any(token.segment for token in state.tokens)
-        self.block.setVisible(is_pair or state.block is not None)
+        set_shown(self.block, is_pair or state.block is not None)
         self.block.blockSignals(True)
         self.block.setCurrentIndex(BLOCKS.index(state.block))
         self.block.blockSignals(False)

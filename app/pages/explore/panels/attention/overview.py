@@ -21,6 +21,7 @@ from app.translation import in_language
 from app.widgets import buttons
 from app.widgets.combo_box import ComboBox
 from app.widgets.help import HelpButton
+from app.widgets.screen import set_shown
 from app.widgets.text import OneLine, tooltip
 
 
@@ -106,7 +107,7 @@ class Overview(QWidget):
 
     def _on_sides(self) -> None:
         self.wall.show_off(self._maps.side.heads_off)
-        self.models.setVisible(self._state.study.is_compared)
+        set_shown(self.models, self._state.study.is_compared)
         self.models.choose(int(self._maps.side.number))
 
     def _on_head(self) -> None:

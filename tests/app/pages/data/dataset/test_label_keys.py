@@ -37,8 +37,9 @@ def test_ten_labels_are_whole_on_their_buttons(qtbot: QtBot) -> None:
 def test_a_label_that_is_a_digit_is_its_own_key(
     qtbot: QtBot, labels: tuple[str, ...], keys: dict[str, str]
 ) -> None:
-    made = LabelKeys()
-    qtbot.addWidget(made)
+    outer = QWidget()
+    made = LabelKeys(outer)
+    qtbot.addWidget(outer)
     made.show_labels(labels, "no label")
     for key in "-0123456789":
         assert made.label_of(ord(key)) == keys.get(key)
