@@ -150,7 +150,8 @@ class Padded:
     def attend(
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        Q, K, V = (by_head(x, attention.heads) for x in (q, k, v))
+        heads = attention.heads
+        Q, K, V = by_head(q, heads), by_head(k, heads), by_head(v, heads)
         bias = self.added(attention, Q, K)
         weights = None
         if self.keep_weights or fused_is_slow(attention, Q):

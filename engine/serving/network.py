@@ -35,11 +35,17 @@ class _NoWayBack(torch.autograd.Function):
         raise RuntimeError("packed weights have no gradient; take that of the plain network")
 
 
-def _product(x: Tensor, multiply: Matmul) -> Tensor:
-    if x.requires_grad and torch.is_grad_enabled():
-        made: Tensor = _NoWayBack.apply(x, multiply)  # type: ignore[no-untyped-call]
-        return made
-    return multiply(x)
+def _product(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:
+    """`matmul`, which refuses a gradient."""
+    multiply = matmul(kind, weight, bias, plain)
+
+    def product(x: Tensor) -> Tensor:
+        if x.requires_grad and torch.is_grad_enabled():
+            made: Tensor = _NoWayBack.apply(x, multiply)  # type: ignore[no-untyped-call]
+            return made
+        return multiply(x)
+
+    return product
 
 
 class PackedLinear(nn.Linear):
@@ -49,10 +55,17 @@ class PackedLinear(nn.Linear):
         nn.Module.__init__(self)  # no weights of its own
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight, self.bias = linear.weight, linear.bias
-        self._multiply = matmul(kind, linear.weight, _bias(linear), linear.forward)
+        self._product = _product(kind, linear.weight, _bias(linear), linear.forward)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """At once where nobody hooks into it."""
+        if self._forward_pre_hooks or self._forward_hooks:
+            hooked: Tensor = super().__call__(x)
+            return hooked
+        return self._product(x)
 
     def forward(self, x: Tensor) -> Tensor:
-        return _product(x, self._multiply)
+        return self._product(x)
 
 
 class PackedAttention(Attention):
@@ -66,12 +79,12 @@ class PackedAttention(Attention):
         plain: tuple[Matmul, Matmul] = self.query, partial(_side_by_side, (self.key, self.value))
         if isinstance(attention, PackedAttention):
             plain = attention._queries, attention._keys_and_values
-        self._queries: Matmul = matmul(kind, self.query.weight, _bias(self.query), plain[0])
-        self._keys_and_values: Matmul = matmul(kind, weight, bias, plain[1])
+        self._queries: Matmul = _product(kind, self.query.weight, _bias(self.query), plain[0])
+        self._keys_and_values: Matmul = _product(kind, weight, bias, plain[1])
 
     def projected(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        keys, values = _product(x, self._keys_and_values).chunk(2, -1)
-        return _product(asking, self._queries), keys, values
+        keys, values = self._keys_and_values(x).chunk(2, -1)
+        return self._queries(asking), keys, values
 
 
 class ShortlistHead(MlmHead):
@@ -85,11 +98,11 @@ class ShortlistHead(MlmHead):
         nn.Module.__init__(self)
         self.dense, self.activation, self.norm = head.dense, head.activation, head.norm
         self.own_decoder, self.decoder, self.bias = head.own_decoder, head.decoder, head.bias
-        self._rough = matmul(kind, head.decoder, head.bias)
+        self._rough = _product(kind, head.decoder, head.bias)
 
     def forward(self, hidden: Tensor) -> Tensor:
         turned = self.norm(self.activation(self.dense(hidden)))  # [..., D]
-        rough = _product(turned.view(-1, turned.size(-1)), self._rough)
+        rough = self._rough(turned.view(-1, turned.size(-1)))
         logits = rough.view(*turned.shape[:-1], -1)
         first = logits.topk(min(SHORTLIST, logits.size(-1))).indices  # [..., S]
         right = (self.decoder[first] @ turned[..., None])[..., 0] + self.bias[first]
@@ -118,7 +131,10 @@ def packing(network: Network, kind: Kind) -> Generator[None, None, Network]:
     give_back_memory()  # what MKL lays out has room to spare, which takes no memory where it is new
     layers = nn.ModuleList()
     for layer in network.encoder.layers:
-        layers.append(_with_packed_weights(layer, kind))
+        packed = _with_packed_weights(layer, kind)
+        for part in packed.modules():  # all are its own; what they hold is found at once there
+            part.__dict__ |= part._modules | part._parameters
+        layers.append(packed)
         yield
     encoder.layers = layers
     made.encoder = encoder

@@ -108,10 +108,11 @@ def _by_mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     """The plain product, which would lay the weights out anew each time."""
     packed = torch.ops.mkl._mkl_reorder_linear_weight(weight, PACKED_FOR)
     shape = weight.new_zeros(()).expand(weight.shape)  # of which no number is read
+    width, product = weight.size(1), torch.ops.mkl._mkl_linear.default
 
     def multiply(x: Tensor) -> Tensor:
-        rows = x.numel() // x.size(-1)  # with any other number the weight as it is would be taken
-        y: Tensor = torch.ops.mkl._mkl_linear(x, packed, shape, bias, rows)
+        rows = x.numel() // width  # with any other number the weight as it is would be taken
+        y: Tensor = product(x, packed, shape, bias, rows)
         return y
 
     return multiply

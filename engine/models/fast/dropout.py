@@ -138,6 +138,8 @@ class Dropout(nn.Dropout):
 
     def added(self, residual: Tensor, x: Tensor) -> Tensor:
         """residual + what is left of x, both float […]: in fewer operations where it is quick."""
+        if not self.training:
+            return residual + x
         if not self._is_quick(x):
             return residual + super().forward(x)
         dropped = dropped_indices(x.numel(), self.p)

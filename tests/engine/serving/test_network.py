@@ -87,6 +87,24 @@ def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
     assert all(torch.equal(p, before[name]) for name, p in plain.named_parameters())
 
 
+@torch.no_grad()
+def test_who_hooks_into_a_packed_layer_or_replaces_a_part_of_it_is_heard():
+    quick = packed_network(network(Heads(mlm=True)), "float32")
+    ids, segments, real = batch(SPEC)
+    output, seen = quick.encoder.layers[0].attention.output, []
+    hooks = (
+        output.register_forward_pre_hook(lambda *_: seen.append("before")),
+        output.register_forward_hook(lambda *_: seen.append("after")),
+    )
+    before = quick.encoder(ids, segments, real).last
+    for hook in hooks:
+        hook.remove()
+    assert seen == ["before", "after"]
+    assert torch.equal(quick.encoder(ids, segments, real).last, before) and len(seen) == 2
+    quick.encoder.layers[0].feed_forward.norm = torch.nn.Identity()
+    assert not torch.allclose(quick.encoder(ids, segments, real).last, before)
+
+
 @pytest.mark.parametrize("kind", HERE)
 @torch.no_grad()
 def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
