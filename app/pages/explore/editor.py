@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from app.pages.explore.side import MAX_CHARACTERS
 from app.theme import SPACE
+from app.widgets.text import height_of_lines
 
 MIN_LINES, MAX_LINES = 1, 3  # lines that are shown before the editor scrolls
-FRAME = 12  # px of border and padding, above and below together
 
 
 class Editor(QPlainTextEdit):
@@ -57,8 +57,8 @@ class Editor(QPlainTextEdit):
             self.shortened.emit(before + len(text))
 
     def sizeHint(self) -> QSize:
-        height = self.fontMetrics().lineSpacing() * max(self._lines, MIN_LINES) + FRAME + 2 * SPACE
-        return QSize(super().sizeHint().width(), height)
+        lines = max(self._lines, MIN_LINES)
+        return QSize(super().sizeHint().width(), height_of_lines(self, lines))
 
     def minimumSizeHint(self) -> QSize:
         return QSize(40 * SPACE, self.sizeHint().height())
