@@ -30,6 +30,10 @@ class FakePage(QWidget):
         self.arguments: list[object] = []
         self.dropped: list[Path] = []
         self._takes = takes
+        self.has_rest = False
+
+    def make_rest(self) -> None:
+        self.has_rest = True
 
     def arrive(self, argument: object) -> None:
         self.arguments.append(argument)
@@ -41,8 +45,10 @@ class FakePage(QWidget):
         return False
 
 
-def entry(key: str, keys: str, takes: str = "") -> PageEntry:
-    return PageEntry(key, key.title(), "house", keys, lambda _: FakePage(key, takes))
+def entry(key: str, keys: str, takes: str = "", is_large: bool = False) -> PageEntry:
+    return PageEntry(
+        key, key.title(), "house", keys, lambda _: FakePage(key, takes), is_large=is_large
+    )
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> None:
         entry("home", "Ctrl+1"),
         entry("data", "Ctrl+2", ".csv"),
         entry("models", "Ctrl+3"),
-        entry("train", "Ctrl+4"),
+        entry("train", "Ctrl+4", is_large=True),
         entry("runs", "Ctrl+5"),
     ]
     monkeypatch.setattr(frame, "PAGES", known)
@@ -416,6 +422,8 @@ def test_pages_are_made_while_nobody_does_anything(
     for _ in range(1000):  # works, most of which load a module
         window.early._go_on()
     assert window.early.is_over and set(window.pages) == set(window.entries)
+    assert list(window.pages)[:3] == ["home", "train", "data"], "home was there, train is large"
+    assert all(page(window, key).has_rest for key in window.pages)
     assert not page(window, "train").isVisible()
     assert page(window, "train").arguments == [] and window.current == "home"
     window.go("train", {"data": "x"})

@@ -185,6 +185,7 @@ def test_an_empty_page_offers_the_next_action(qtbot) -> None:
     )
     page.resize(900, 600)
     page.show()
+    assert page.subtitle.isVisible()
     action.click()
     assert done == [1]
     assert_accessible(page)

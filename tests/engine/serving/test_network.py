@@ -88,6 +88,23 @@ def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
 
 
 @torch.no_grad()
+def test_a_packed_layer_finds_what_it_holds_without_a_search(monkeypatch):
+    quick = packed_network(network(), "float32")
+    ids, segments, _ = batch(SPEC)
+    x, searched = quick.encoder.embeddings(ids, segments), []
+    layer, layout = quick.encoder.layers[0], quick.encoder.padded(x, None)
+    search = torch.nn.Module.__getattr__
+
+    def noted(module, name):
+        searched.append(name)
+        return search(module, name)
+
+    monkeypatch.setattr(torch.nn.Module, "__getattr__", noted)
+    layer(x, layout)
+    assert searched == []
+
+
+@torch.no_grad()
 def test_who_hooks_into_a_packed_layer_or_replaces_a_part_of_it_is_heard():
     quick = packed_network(network(Heads(mlm=True)), "float32")
     ids, segments, real = batch(SPEC)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.pages.data.view import DataPage
+from app.pages.train.choices import Step
 from app.pages.train.goals import goals
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.view import TrainPage
@@ -31,6 +32,14 @@ def wizard(qtbot: QtBot, studio: Studio) -> TrainPage:
 @pytest.fixture
 def step(wizard: TrainPage) -> SettingsStep:
     return wizard.settings
+
+
+def test_the_step_is_made_when_it_is_gone_to(wizard: TrainPage) -> None:
+    assert not wizard.findChildren(SettingsStep)
+    wizard._go(Step.DATA)
+    assert not wizard.findChildren(SettingsStep)
+    wizard._go(Step.SETTINGS)
+    assert wizard.findChildren(SettingsStep) == [wizard.settings]
 
 
 def test_every_setting_of_the_training_is_simple_or_advanced(step: SettingsStep) -> None:
