@@ -16,7 +16,7 @@ from app.theme import CHART, DASHES, DASHES_OF, Role
 BUCKETS = 12  # of opacity; lines of one are drawn in one go
 THICK_LINES = 400  # lines up to which they are drawn a little thicker
 FAINTEST = 0.005  # weight of a link that is drawn for a single token
-AT_ONCE = 25  # lines of one call, in which no other Python thread runs
+AT_ONCE = 10  # lines of one call, in which no other Python thread runs; fewer help no more
 MAX_LINES_OF_TOKEN = 400  # lines that are drawn while the mouse moves
 
 
