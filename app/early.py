@@ -23,8 +23,9 @@ Work = Callable[[], object]
 class EarlyWorks(QObject):
     """Loads `modules` at once, a few after each, and then makes `pages` while nothing moves.
 
-    A module holds the window's thread for a twelfth of a second at most. A page may hold it twice
-    as long, so none is begun while somebody types, points or is asked something.
+    A module holds the window's thread for a tenth of a second at most, and most do for less than
+    a hundredth. A page holds it longer, so none is begun while somebody types, points or is asked
+    something.
     """
 
     def __init__(
