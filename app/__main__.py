@@ -7,9 +7,7 @@ import builtins
 import gc
 import os
 import sys
-from functools import cache
 from importlib import import_module
-from types import ModuleType
 
 from engine.terminal import remark
 
@@ -17,6 +15,15 @@ NO_SCREEN = (
     "bert-studio: there is no display for the window. Use the headless commands instead: "
     "bert-studio tour shows all of them at work, bert-studio --help lists them."
 )
+
+
+COMMANDS = {  # beside those of the engine: they open the record, or draw
+    "rebuild": "app.rebuilding:rebuild",
+    "queue": "app.queueing:queue",
+    "export-runs": "app.run_files:export_runs",
+    "import-runs": "app.run_files:import_runs",
+    "report": "app.reporting:report",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,23 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def command(arguments: list[str]) -> int:
-    """A headless command; those of the engine, `rebuild`, `queue`, `export-runs` and `import-runs`,
-    which open the record, and `report`, which draws.
-    """
-    return int(_commands().main(arguments))
-
-
-@cache
-def _commands() -> ModuleType:
-    """The commands of the engine, and those of the window's side."""
-    cli = import_module("engine.cli")
-    cli.app.command("rebuild")(import_module("app.rebuilding").rebuild)
-    cli.app.command("queue")(import_module("app.queueing").queue)
-    files = import_module("app.run_files")
-    cli.app.command("export-runs")(files.export_runs)
-    cli.app.command("import-runs")(files.import_runs)
-    cli.app.command("report")(import_module("app.reporting").report)
-    return cli
+    """A headless command, of the engine or of the window's side."""
+    return int(import_module("engine.cli").main(arguments, COMMANDS))
 
 
 def has_screen() -> bool:

@@ -9,6 +9,8 @@
     python benchmarks/starts.py click WORK    from the click in the window, with a fresh worker and
                                               with one that stands by, the starter model and base,
                                               in turns; and how long the window was held meanwhile
+    python benchmarks/starts.py commands WORK from the start of some commands to their end, by the
+                                              clock; medians of --pairs
 
 Files and a home of its own stay in WORK. Processor seconds count everything that the worker does
 up to its first step, loading Python and torch as well; they tell more than the clock on a machine
@@ -53,7 +55,9 @@ TICK = 5  # ms between two beats of the window's loop
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=Raw)
-    parser.add_argument("what", choices=("frame", "one-frame", "rows", "click", "first-step"))
+    parser.add_argument(
+        "what", choices=("frame", "one-frame", "rows", "click", "commands", "first-step")
+    )
     parser.add_argument("work", type=Path, help="a folder for what is made")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--pairs", type=int, default=3)
@@ -72,7 +76,9 @@ def main() -> None:
     if arguments.what == "frame":
         frames(work, arguments.pairs)
         return
-    if arguments.what == "rows":
+    if arguments.what == "commands":
+        commands(arguments.pairs)
+    elif arguments.what == "rows":
         many_rows(work, arguments.rows, arguments.threads)
     else:
         clicks(work, arguments.pairs, arguments.threads)
@@ -266,9 +272,11 @@ def many_rows(work: Path, rows: int, threads: int) -> None:
 def first_step(folder: Path) -> None:
     """Be the worker of a run up to its first step, and print the processor seconds."""
     from engine.messages.events import Event, Measured
+    from engine.torch_import import load_torch_without_garbage
     from engine.worker import share_the_machine
 
     share_the_machine()
+    load_torch_without_garbage()
     from engine.worker.train import main as train
 
     def listen(event: Event) -> None:
@@ -277,6 +285,31 @@ def first_step(folder: Path) -> None:
             os._exit(0)
 
     sys.exit(train(folder, listen))
+
+
+# ── a command ────────────────────────────────────────────────────────────────────────────────
+
+COMMANDS = (
+    ("--help",),
+    ("queue",),
+    ("lineage", "--help"),
+    ("similarity", "A film.", "A book."),
+    ("fill", "A [MASK] film."),
+)
+
+
+def commands(times: int) -> None:
+    """Call each so often, after once that is not counted, and print the medians."""
+    for command in COMMANDS:
+        took = []
+        for _ in range(times + 1):
+            began = time.perf_counter()
+            called = [sys.executable, "-m", "app", *command]
+            subprocess.run(called, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+            took.append(time.perf_counter() - began)
+        fast, *_, slow = kept = sorted(took[1:])
+        middle = statistics.median(kept)
+        print(f"{' '.join(command)}: {middle:.2f} s ({fast:.2f} to {slow:.2f})", flush=True)
 
 
 # ── from a click ─────────────────────────────────────────────────────────────────────────────

@@ -8,93 +8,72 @@ Exit codes: 0 done; 1 a problem with what the user gave, one sentence on stderr;
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 
 import typer
 
 from engine.atomic_write import keep_files_private
-from engine.cli import (
-    ask,
-    calibrating,
-    changes,
-    check,
-    cluster,
-    compose,
-    curves,
-    doctor,
-    evaluating,
-    exporting,
-    heads,
-    hub,
-    importing,
-    jobs,
-    labels,
-    lineage,
-    predicting,
-    reproducibility,
-    results,
-    runs,
-    similarity,
-    tour,
-)
 from engine.cli.options import GroupedHelp
 from engine.system_errors import explained
 from engine.terminal import remark
+from engine.torch_import import load_torch_without_garbage
 from engine.worker import share_the_machine
 
 WRONG_INPUT, WRONG_USAGE, BUG, CANCELLED = 1, 2, 3, 130
 
-app = typer.Typer(
-    name="bert-studio",
-    help="Pre-train, fine-tune and explore BERT on your own machine. "
-    "Without a command, the window opens.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command("job", cls=GroupedHelp)(compose.job_command)
-app.command("train")(jobs.train)
-app.command("resume")(jobs.resume)
-app.command("cluster")(cluster.cluster)
-app.command("branch")(runs.branch)
-app.command("checkpoints")(runs.checkpoints)
-app.command("batch")(runs.batch)
-app.command("export-curves")(curves.export_curves)
-app.command("reproducibility")(reproducibility.reproducibility)
-app.command("compare")(reproducibility.compare)
-app.command("lineage")(lineage.lineage)
-app.command("compare-results")(results.compare_results)
-app.command("slices")(results.slices)
-app.command("import", cls=GroupedHelp)(importing.import_command)
-app.command("check", cls=GroupedHelp)(check.check_command)
-app.command("cure")(check.cure)
-app.command("label-errors")(labels.label_errors)
-app.command("relabel")(labels.relabel)
-app.command("changes")(changes.changes)
-app.command("predict", cls=GroupedHelp)(predicting.predict_command)
-app.command("evaluate", cls=GroupedHelp)(evaluating.evaluate_command)
-app.command("calibrate")(calibrating.calibrate)
-app.command("fill")(ask.fill)
-app.command("attention")(ask.attention)
-app.command("heads", cls=GroupedHelp)(heads.heads_command)
-app.command("similarity")(similarity.similarity)
-app.command("vectors", cls=GroupedHelp)(similarity.vectors_command)
-app.command("nearest", cls=GroupedHelp)(similarity.nearest_command)
-app.command("export")(exporting.export_command)
-app.command("get")(hub.get)
-app.command("push")(hub.push)
-app.command("doctor")(doctor.doctor)
-app.command("tour")(tour.tour)
+COMMANDS = {  # by name, where the function is
+    "job": "engine.cli.compose:job_command",
+    "train": "engine.cli.jobs:train",
+    "resume": "engine.cli.jobs:resume",
+    "cluster": "engine.cli.cluster:cluster",
+    "branch": "engine.cli.runs:branch",
+    "checkpoints": "engine.cli.runs:checkpoints",
+    "batch": "engine.cli.runs:batch",
+    "export-curves": "engine.cli.curves:export_curves",
+    "reproducibility": "engine.cli.reproducibility:reproducibility",
+    "compare": "engine.cli.reproducibility:compare",
+    "lineage": "engine.cli.lineage:lineage",
+    "compare-results": "engine.cli.results:compare_results",
+    "slices": "engine.cli.results:slices",
+    "import": "engine.cli.importing:import_command",
+    "check": "engine.cli.check:check_command",
+    "cure": "engine.cli.check:cure",
+    "label-errors": "engine.cli.labels:label_errors",
+    "relabel": "engine.cli.labels:relabel",
+    "changes": "engine.cli.changes:changes",
+    "predict": "engine.cli.predicting:predict_command",
+    "evaluate": "engine.cli.evaluating:evaluate_command",
+    "calibrate": "engine.cli.calibrating:calibrate",
+    "fill": "engine.cli.ask:fill",
+    "attention": "engine.cli.ask:attention",
+    "heads": "engine.cli.heads:heads_command",
+    "similarity": "engine.cli.similarity:similarity",
+    "vectors": "engine.cli.similarity:vectors_command",
+    "nearest": "engine.cli.similarity:nearest_command",
+    "export": "engine.cli.exporting:export_command",
+    "get": "engine.cli.hub:get",
+    "push": "engine.cli.hub:push",
+    "doctor": "engine.cli.doctor:doctor",
+    "tour": "engine.cli.tour:tour",
+}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Carry out a command line; returns the exit code."""
+def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = None) -> int:
+    """Carry out a command line; returns the exit code.
+
+    `more` are further commands, by name as in `COMMANDS`.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
     keep_files_private()
     share_the_machine()
+    load_torch_without_garbage()
     try:
-        result = _read(len(app.registered_commands))(args=arguments, standalone_mode=False)
+        commands = {**COMMANDS, **(more or {})}
+        wanted = given[:1] if given and given[0] in commands else commands  # for help, all of them
+        reader = _reader(tuple((name, commands[name]) for name in wanted))
+        result = reader(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as end:
         return int(end.exit_code)
@@ -120,6 +99,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 @cache
-def _read(_: int) -> Callable[..., object]:
-    """So many commands, read from their functions once for a process."""
+def _reader(commands: tuple[tuple[str, str], ...]) -> Callable[..., object]:
+    """What reads a command line for these, whose modules are loaded for it."""
+    app = typer.Typer(
+        name="bert-studio",
+        help="Pre-train, fine-tune and explore BERT on your own machine. "
+        "Without a command, the window opens.",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(lambda: None)  # or the only command would have no name
+    for name, place in commands:
+        module, _, function = place.partition(":")
+        app.command(name, cls=GroupedHelp)(getattr(import_module(module), function))
     return typer.main.get_command(app)

@@ -455,6 +455,19 @@ def test_a_training_loads_neither_qt_nor_the_record_nor_what_it_has_no_use_for(
     assert done.stdout.splitlines()[-1] == "0 []", done.stderr
 
 
+def test_a_command_loads_no_other_and_no_record() -> None:
+    code = (
+        "import sys; from app.__main__ import main; main(['lineage', '--help']); "
+        "foreign = ('engine.cli.jobs', 'sqlalchemy', 'torch'); "
+        "print([m for m in sys.modules if m.startswith(foreign)])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, env=environment(), check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_stops_and_saves(tmp_path: Path) -> None:
     job = tmp_path / "job.json"
