@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 MIN_THREADS = 8  # so that works which wait for a dead drive leave some for the others
 PROGRESS_INTERVAL = 0.05  # s between two reports of progress
+TURN = 0.0005  # s that a work keeps Python when the window's thread wants it; Python has 0.005
 
 
 class Progress:
@@ -133,6 +134,7 @@ class _Courier(QObject):
 
 @cache
 def _courier() -> _Courier:
+    sys.setswitchinterval(TURN)
     pool = QThreadPool.globalInstance()
     pool.setMaxThreadCount(max(MIN_THREADS, pool.maxThreadCount()))
     return _Courier()

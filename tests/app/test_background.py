@@ -160,3 +160,9 @@ def test_works_that_hang_leave_threads_for_the_others(qtbot) -> None:
     qtbot.waitUntil(lambda: bool(came))
     go_on.set()
     assert background.finish()
+
+
+def test_the_window_waits_briefly_for_a_work_that_keeps_python() -> None:
+    background.run(an_owner(), lambda: 1, lambda _: None)
+    assert sys.getswitchinterval() == pytest.approx(background.TURN)
+    assert background.finish()

@@ -3,7 +3,7 @@
 Shapes: S tokens that are shown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from PySide6.QtCore import QLineF, QSize, Qt
@@ -70,8 +70,12 @@ def draw(
     inks: Sequence[QColor],
     most: float = 1.0,
     is_smooth: bool = True,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> QImage:
-    """The links from `top` on as a picture of `size`, with `ratio` device pixels to each."""
+    """The links from `top` on as a picture of `size`, with `ratio` device pixels to each.
+
+    Nothing more is drawn once `cancelled`.
+    """
     image = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
     image.setDevicePixelRatio(ratio)
     image.fill(Qt.GlobalColor.transparent)
@@ -82,7 +86,7 @@ def draw(
     for number, (links, ink) in enumerate(zip(drawn, inks, strict=False)):
         dashes = head_dashes(number, len(inks)) if is_smooth else ()
         crossing = _crossing(links, *seen)
-        paint_links(painter, crossing, size.width(), row_height, ink, most, dashes)
+        paint_links(painter, crossing, size.width(), row_height, ink, most, dashes, cancelled)
     painter.end()
     return image
 
@@ -103,6 +107,7 @@ def paint_links(
     ink: QColor,
     most: float = 1.0,
     dashes: tuple[float, ...] = (),
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
     """Straight lines over `width`, the stronger the more opaque; the strongest are on top.
 
@@ -126,4 +131,6 @@ def paint_links(
         stops = ((links.columns[inside] + 0.5) * row_height).tolist()
         lines = [QLineF(0, y, width, z) for y, z in zip(starts, stops, strict=True)]
         for first in range(0, len(lines), AT_ONCE):
+            if cancelled():
+                return
             painter.drawLines(lines[first : first + AT_ONCE])

@@ -188,10 +188,14 @@ class Lines(QWidget):
         drawn, height, inks = self._state.drawn, self.row_height(), self._inks()
         place, ratio, most = around.topLeft(), self.devicePixelRatioF(), self._state.maps.largest
 
-        def work() -> tuple[QImage, QPoint]:
-            return draw(drawn, around.size(), place.y(), height, ratio, inks, most), place
+        def work(progress: background.Progress) -> tuple[QImage, QPoint]:
+            cancelled = progress.cancelled
+            size, top = around.size(), place.y()
+            return draw(drawn, size, top, height, ratio, inks, most, cancelled=cancelled), place
 
-        self._drawing = background.run(self, work, self._on_drawn)
+        self._drawing = background.run(
+            self, work, self._on_drawn, progress=lambda _done, _total: None
+        )
 
     def _on_drawn(self, drawn: tuple[QImage, QPoint]) -> None:
         self._drawing = None

@@ -1,14 +1,17 @@
 """Attention: the wall, and the picked head as lines, matrix and table."""
 
+import threading
+
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QLabel
 
 from app.library import describe_model
-from app.pages.explore.panels.attention import readout
+from app.pages.explore.panels.attention import lines, readout
 from app.pages.explore.panels.attention.description import MEASURES
-from app.pages.explore.panels.attention.drawing import MAX_LINES_OF_TOKEN, of_token
+from app.pages.explore.panels.attention.drawing import MAX_LINES_OF_TOKEN, draw, of_token
 from app.pages.explore.panels.attention.figure import Drawing
 from app.pages.explore.panels.attention.links import ranked
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
@@ -160,6 +163,40 @@ def test_another_share_is_drawn_at_once_and_smoothly_when_it_rests(view, weights
     assert rough is not smooth and not view.lines.is_still
     wait(lambda: view.lines.is_still)
     assert view.lines._base is not rough
+
+
+def test_a_drawing_stops_once_it_is_not_wanted():
+    links = of_token(np.full((300, 300), 0.5, np.float32), 7, -1)
+    answers = iter((False, False, True))  # and it is not asked again
+    drawn = [
+        draw([links], QSize(40, 300), 0, 1.0, 1.0, [QColor("red")], cancelled=cancelled)
+        for cancelled in (lambda: True, lambda: next(answers), lambda: False)
+    ]
+    nothing, begun, whole = (bytes(picture.constBits()) for picture in drawn)
+    assert not any(nothing)
+    assert 0 < np.count_nonzero(list(begun)) < np.count_nonzero(list(whole))
+
+
+def test_links_of_another_height_are_drawn_in_the_place_of_those_before(
+    view, weights, wait, monkeypatch
+):
+    asks, answers, another = [], [], threading.Event()
+
+    def drawing(*_given, cancelled):
+        asks.append(cancelled)
+        if len(asks) == 1:
+            another.wait(10)
+        else:
+            another.set()
+        answers.append(cancelled())
+        return QImage()
+
+    monkeypatch.setattr(lines, "draw", drawing)
+    for number in (1, 2):
+        view.lines.resize(view.lines.width(), view.lines.height() + 20)
+        wait(lambda number=number: len(asks) == number)
+    wait(lambda: len(answers) == 2)
+    assert [cancelled() for cancelled in asks] == [True, False]
 
 
 def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qtmodeltester):
