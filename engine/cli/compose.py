@@ -31,7 +31,7 @@ from engine.shipped import usual_base_model
 from engine.spec.dataset import FileData, StoredData
 from engine.spec.families.bert import PRESETS, BertSpec
 from engine.spec.fields import settings_of
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
 from engine.spec.search import METHODS
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
@@ -92,7 +92,7 @@ def compose(
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
     source, task = _source_and_task(data, validation, encoding, given)
     raw: dict[str, Any] = {
-        "name": name or f"{task} of {data.stem}",
+        "name": name or f"{data.stem} · {TASKS[task].facts.title}"[:RUN_NAME_LENGTH],
         "task": {"kind": task},
         "base_model": _base_model(base_model, task, given),
         "data": source.model_dump(),

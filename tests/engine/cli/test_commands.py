@@ -25,7 +25,7 @@ from engine.spec.dataset import FileData
 from engine.spec.families.bert import BertSpec
 from engine.spec.features import Features
 from engine.spec.fields import settings_of
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
+from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
 from engine.spec.tasks import TASKS
 from engine.spec.training import HardwareSpec, TrainingSpec
 from tests.engine.training import small
@@ -109,6 +109,15 @@ def test_a_job_is_composed_from_options(capsys: pytest.CaptureFixture[str], tmp_
     assert isinstance(job.base_model, FromScratch) and job.base_model.model.hidden_size == 16
     assert isinstance(job.data, FileData) and job.data.mapping is not None
     assert (job.data.mapping.text, job.data.mapping.label) == ("text", "label")
+
+
+@pytest.mark.parametrize("stem", ["reviews", "r" * 240])
+def test_a_run_without_a_name_has_that_of_its_data_and_task(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, stem: str
+) -> None:
+    data = small.sentences(tmp_path / f"{stem}.csv")
+    name = json.loads(output(capsys, "job", "--data", str(data), *SIZE))["name"]
+    assert name == f"{stem} · Text classification"[:RUN_NAME_LENGTH]
 
 
 def test_without_a_base_model_the_usual_one_of_the_task_is_taken(
