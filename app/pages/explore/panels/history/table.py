@@ -18,7 +18,7 @@ from app import resources, theme
 from app.pages.explore.captions import masked_words
 from app.pages.explore.panels.history.state import Entry, History
 from app.theme import SPACE, Role
-from app.widgets.text import font, visible
+from app.widgets.text import font, tooltip, visible
 
 Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole
@@ -64,6 +64,8 @@ class Entries(QAbstractListModel):
             return self.line(entry)
         if role == ENTRY:
             return entry
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tooltip("\n".join(entry.input.texts))
         if role == Qt.ItemDataRole.AccessibleTextRole:
             pinned = self.tr("pinned") if entry.pinned else ""
             return ", ".join(filter(None, (self.line(entry), pinned, self.below(entry))))

@@ -207,6 +207,18 @@ def test_the_choice_stays_while_entries_come(full, study, history):
     assert full.pin.text().replace("&", "") == "Unpin"
 
 
+def test_texts_that_begin_alike_are_told_apart_by_their_tips(view, study, history):
+    alike = "the president spoke to the people of the united states of "
+    for end in ("america", "mexico"):
+        study.set_texts(alike + end, "who spoke?")
+        history.keep_input()
+    tips = [view.entries.index(row).data(Qt.ItemDataRole.ToolTipRole) for row in (0, 1)]
+    assert [tip.split()[-3:] for tip in tips] == [
+        ["mexico", "who", "spoke?"],
+        ["america", "who", "spoke?"],
+    ]
+
+
 def test_the_rows_are_a_sound_model(full, qtmodeltester):
     qtmodeltester.check(full.entries)
 
