@@ -1,7 +1,7 @@
-"""torch is loaded without a search for garbage, which would take a tenth of the time.
+"""torch is loaded without garbage collection, which would take a tenth of the time.
 
-Of what is made meanwhile nothing goes, and what is there then is never searched: a later search for
-older objects would go through all of it.
+Nothing of what is made meanwhile goes, and what is there then is left out for good: each collection
+of older objects would go through all of it.
 """
 
 import gc
@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 
 
-def load_torch_without_garbage() -> None:
+def load_torch_without_gc() -> None:
     """Call before torch is loaded, whether or not it ever is."""
     if "torch" not in sys.modules and not any(isinstance(f, _Finder) for f in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

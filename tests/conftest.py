@@ -32,7 +32,7 @@ from engine.atomic_write import UMASK, write_file
 from engine.cores import threads_worth_trying
 from engine.home import Home
 from engine.precision import MEASUREMENTS
-from engine.torch_import import load_torch_without_garbage
+from engine.torch_import import load_torch_without_gc
 
 THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # more are for nested teams
 USERS_UMASK = os.umask(0)
@@ -50,7 +50,7 @@ def keep_files_in_memory() -> None:
 
 
 keep_files_in_memory()
-load_torch_without_garbage()  # as the program does
+load_torch_without_gc()  # as the program does
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ARTIFACTS = Path(os.environ.get("TEST_ARTIFACTS", REPOSITORY / "test-artifacts"))

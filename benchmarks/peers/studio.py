@@ -26,11 +26,11 @@ class Enough(Exception):
 def main() -> None:
     given = _arguments()
     os.environ["BERT_STUDIO_HOME"] = tempfile.mkdtemp(prefix="bert-studio-benchmark-")
-    from engine.torch_import import load_torch_without_garbage
+    from engine.torch_import import load_torch_without_gc
     from engine.worker import share_the_machine
 
     share_the_machine()  # both before torch is loaded, as a worker does
-    load_torch_without_garbage()
+    load_torch_without_gc()
     from clock import Clock, Profiled
     from engine.messages.events import Event, Measured
     from engine.runs.folder import RunFolder

@@ -18,7 +18,7 @@ from engine.atomic_write import keep_files_private
 from engine.cli.options import GroupedHelp
 from engine.system_errors import explained
 from engine.terminal import remark
-from engine.torch_import import load_torch_without_garbage
+from engine.torch_import import load_torch_without_gc
 from engine.worker import share_the_machine
 
 WRONG_INPUT, WRONG_USAGE, BUG, CANCELLED = 1, 2, 3, 130
@@ -68,7 +68,7 @@ def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = No
     given = sys.argv[1:] if arguments is None else arguments
     keep_files_private()
     share_the_machine()
-    load_torch_without_garbage()
+    load_torch_without_gc()
     try:
         commands = {**COMMANDS, **(more or {})}
         wanted = given[:1] if given and given[0] in commands else commands  # for help, all of them

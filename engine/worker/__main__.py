@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.atomic_write import keep_files_private
 from engine.system_errors import explained
 from engine.terminal import remark
-from engine.torch_import import load_torch_without_garbage
+from engine.torch_import import load_torch_without_gc
 from engine.worker import FAILED, share_the_machine
 
 USAGE = (
@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Do what is asked; what the user can understand is printed as a sentence."""
     keep_files_private()
     share_the_machine()
-    load_torch_without_garbage()
+    load_torch_without_gc()
     try:
         return _work(sys.argv[1:] if arguments is None else arguments)
     except Exception as error:
