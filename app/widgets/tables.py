@@ -3,6 +3,7 @@
 from PySide6.QtCore import (
     QCoreApplication,
     QEvent,
+    QItemSelectionModel,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
@@ -23,6 +24,7 @@ def dress(table: QTableView, name: str) -> None:
     """Name a table and give it our habits: whole rows, one line each, Tab leads out of it."""
     table.setAccessibleName(name)
     table.installEventFilter(_Copier(table))
+    select_by_first_key(table)
     table.setTabKeyNavigation(False)
     table.setWordWrap(False)
     table.setShowGrid(False)
@@ -36,6 +38,31 @@ def dress(table: QTableView, name: str) -> None:
     corner = table.findChild(QAbstractButton)
     if isinstance(corner, QAbstractButton):
         corner.setAccessibleName(QCoreApplication.translate("tables", "Corner of the table"))
+
+
+def select_by_first_key(table: QTableView) -> None:
+    """Let the first press of Up or Down select the row that is current, where none is selected.
+
+    A table that gets the focus makes its first row current and selects nothing; Qt would go on from
+    there to the second, and with a single row nowhere.
+    """
+    table.installEventFilter(_FirstKey(table))
+
+
+class _FirstKey(QObject):
+    def eventFilter(self, table: QObject, event: QEvent) -> bool:
+        if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
+            return False
+        assert isinstance(table, QTableView)
+        current, selection = table.currentIndex(), table.selectionModel()
+        moves = event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
+        plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier  # a Mac's arrows
+        selects = table.selectionMode() != QTableView.SelectionMode.NoSelection
+        if not (moves and plain and selects and current.isValid()) or selection.hasSelection():
+            return False
+        flags = QItemSelectionModel.SelectionFlag
+        selection.select(current, flags.Select | flags.Rows)
+        return True
 
 
 class _Copier(QObject):

@@ -32,6 +32,7 @@ from app.theme import SPACE
 from app.widgets import buttons, numbers
 from app.widgets.page import EmptyState
 from app.widgets.progress import ProgressLine
+from app.widgets.tables import select_by_first_key
 from app.widgets.text import Text
 
 
@@ -121,6 +122,7 @@ class RunsList(QWidget):
         table.setDragDropOverwriteMode(False)
         table.setMouseTracking(True)
         table.setTabKeyNavigation(False)
+        select_by_first_key(table)
         table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         rows = table.verticalHeader()

@@ -105,19 +105,26 @@ def test_the_keyboard_opens_renames_and_stars(
     assert [row.id for row in shown.list.selected()] == [run_id]
 
 
+@pytest.mark.parametrize("key", [Qt.Key.Key_Down, Qt.Key.Key_Up])
 def test_the_first_press_of_a_key_selects_the_first_run(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
+    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot, key: Qt.Key
 ) -> None:
-    run_id = make_run("one")
+    """Although the table made it the current one when it got the focus."""
+    runs = [make_run("one"), make_run("two")]
     shown = page()
     shown.activateWindow()
     qtbot.waitUntil(shown.isActiveWindow)
-    shown.list.table.setFocus()
-    assert not shown.list.selected()
+    shown.list.search.setFocus()
+    shown.list.table.setFocus(Qt.FocusReason.TabFocusReason)
+    assert not shown.list.selected() and shown.list.table.currentIndex().row() == 0
+    qtbot.keyClick(shown.list.table, key)
+    (chosen,) = shown.list.selected()
+    assert shown.list.model.place(chosen.id) == 0
     qtbot.keyClick(shown.list.table, Qt.Key.Key_Down)
-    assert [row.id for row in shown.list.selected()] == [run_id]
+    (other,) = shown.list.selected()
+    assert {chosen.id, other.id} == set(runs)
     qtbot.keyClick(shown.list.table, Qt.Key.Key_Return)
-    assert shown.run is not None and shown.run.state.run_id == run_id
+    assert shown.run is not None and shown.run.state.run_id == other.id
 
 
 def test_the_menu_says_why_something_cannot_be_done(

@@ -1,0 +1,46 @@
+"""What all tables have in common."""
+
+import pytest
+from PySide6.QtCore import QStringListModel, Qt
+from PySide6.QtWidgets import QAbstractItemView, QTableView
+
+from app.widgets.tables import dress
+
+Mode = QAbstractItemView.SelectionMode
+
+
+@pytest.fixture
+def table(qtbot):
+    """Three rows, of which the first is the current one and none is selected."""
+    table = QTableView()
+    dress(table, "Letters")
+    table.setModel(QStringListModel(["a", "b", "c"], table))
+    qtbot.addWidget(table)
+    table.selectionModel().setCurrentIndex(
+        table.model().index(0, 0), table.selectionModel().SelectionFlag.NoUpdate
+    )
+    return table
+
+
+def selected(table: QTableView) -> list[str]:
+    return [index.data() for index in table.selectionModel().selectedRows()]
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Up, Qt.Key.Key_Down])
+@pytest.mark.parametrize("modifier", ["NoModifier", "KeypadModifier"])
+def test_the_first_key_selects_the_current_row_and_the_next_moves(qtbot, table, key, modifier):
+    qtbot.keyClick(table, key, Qt.KeyboardModifier[modifier])
+    assert selected(table) == ["a"]
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert selected(table) == ["b"]
+
+
+def test_other_keys_go_on_as_ever(qtbot, table):
+    qtbot.keyClick(table, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    assert selected(table) == ["b"]
+
+
+def test_where_nothing_can_be_selected_keys_move(qtbot, table):
+    table.setSelectionMode(Mode.NoSelection)
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert not selected(table) and table.currentIndex().row() == 1
