@@ -39,6 +39,16 @@ def fill(
             phrase("Write {mask} where a token is to be predicted.", mask=mask),
         )
     answer = fill_mask(loaded, FillMask(checkpoint=folder, text=text, top=top))
+    if answer.cut and not answer.predictions:
+        raise StudioError(
+            phrase(
+                "The model reads the first {n:,} tokens, and {mask} comes after them.",
+                n=len(answer.tokens),
+                mask=mask,
+            ),
+            phrase("Shorten the text before {mask}.", mask=mask),
+        )
+    _remark_cut(answer.cut, len(answer.tokens))
     if as_json:
         masks = [
             {
@@ -64,6 +74,11 @@ def fill(
             say(f"{likely.probability:7.2%}  {likely.label}")
 
 
+def _remark_cut(cut: bool, tokens: int) -> None:
+    if cut:
+        remark(phrase("note: truncated to the first {n:,} tokens, the model's maximum.", n=tokens))
+
+
 def attention(
     text: Annotated[str, typer.Argument(help="A text.")],
     out: Annotated[
@@ -86,10 +101,12 @@ def attention(
     from engine.atomic_write import write_file
     from engine.explore.attention import weights
     from engine.models import checkpoint
+    from engine.tasks.inputs import typed
 
     loaded = checkpoint.load(model or starter_model())
     remark_loading(loaded.report)
     tokens, array = weights(loaded, text, pair)
+    _remark_cut(typed(loaded, text, pair).cut, len(tokens))
     content = io.BytesIO()
     np.save(content, array)
     write_file(out, content.getvalue(), shared=True)

@@ -9,17 +9,24 @@ import typer
 
 from engine.cli.options import Encoding, choice_option, with_options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
+from engine.cli.rows import (
+    CLEANING,
+    COLUMNS,
+    given_cleaning,
+    needed_mapping,
+    notes_of,
+    recognised,
+    refuse,
+)
 from engine.cli.stored import make_version, needed_dataset, stored_version, tell_version
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
 from engine.data.checks.curing import apply_cures
 from engine.data.checks.examining import FIRST_LINES, examine, examine_files
-from engine.data.columns.fit import likely_task
+from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.datasets.surveying import problems_of_survey
-from engine.data.formats.reading import recognise
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.spec.dataset import Split
@@ -46,33 +53,33 @@ def check(
     labels that contradict one another, and more; `docs/DATA.md` has all checks.
     """
     facts: dict[str, Any] = {}
-    problem: StudioError | None = None
+    problems: list[StudioError] = []
     try:
         folder = stored_version(file)
         if folder is None:
-            facts, problem = _facts(file, encoding, given)
+            facts, problems = _facts(file, encoding, given)
         else:
-            facts = _stored_facts(open_dataset(folder), encoding, given)
+            facts, problems = _stored_facts(open_dataset(folder), encoding, given)
     except StudioError as error:
-        problem = error
+        problems = [error]
     if as_json:
-        say_json(facts | ({} if problem is None else _wrong(problem)))
+        told = [_told_problem(problem) for problem in problems]
+        say_json({"ok": not problems} | facts | {"problems": told})
     elif facts:
         _say(facts)
-    if problem is not None:
-        raise problem
+    refuse(problems)
 
 
-def _wrong(problem: StudioError) -> dict[str, Any]:
-    """What keeps the data from their task, for JSON."""
+def _told_problem(problem: StudioError) -> dict[str, Any]:
+    """What keeps the data from their task, and where."""
     line, column = (problem.line, problem.column) if isinstance(problem, BadFile) else (0, 0)
-    said = {"ok": False, "problem": problem.problem, "advice": problem.advice}
+    said = {"problem": problem.problem, "advice": problem.advice}
     return said | {"line": line or None, "column": column or None}
 
 
 def _say(facts: dict[str, Any]) -> None:
     for key, value in facts.items():
-        if key not in ("ok", "notes", "findings"):
+        if key not in ("notes", "findings"):
             shown = ", ".join(value) if isinstance(value, list) else value
             said = json.dumps(shown) if isinstance(shown, dict) else shown
             say(f"{key}: {said}")
@@ -104,34 +111,33 @@ check_command = with_options(
 
 def _facts(
     file: Path, encoding: str | None, given: dict[str, Any]
-) -> tuple[dict[str, Any], StudioError | None]:
-    """What is in the file, and the first thing that keeps its rows from the task.
+) -> tuple[dict[str, Any], list[StudioError]]:
+    """What is in the file, and everything that keeps its rows from the task.
 
     Raises StudioError where it cannot be read to its end.
     """
-    found = recognise(file, encoding=encoding)
-    mapping = needed_mapping(file, found, COLUMNS.given(given))
+    named = COLUMNS.given(given)
+    found = recognised(file, encoding, named, given["task"])
+    mapping = needed_mapping(file, found, named)
     cleaning = given_cleaning(given)
     examined = examine_files({"all": file}, found.reading, mapping, Split(), cleaning=cleaning)
     rows = examined.collected
     kind = given["task"] or likely_task(mapping, rows.labels).kind
     problems = problems_of_survey(rows, mapping, TASKS[kind](kind=kind))
+    labels = rows.labels or rows.spans
     facts = {
-        "ok": True,
         "file": str(file),
         "rows": len(rows.given),
         **found.reading.model_dump(),
         "columns": list(rows.columns),
         "mapping": mapping.model_dump(),
         "task": kind,
-        "notes": list(
-            dict.fromkeys((*found.notes, *rows.notes, *label_notes(rows.labels or rows.spans)))
-        ),
+        "notes": list(dict.fromkeys([*notes_of(found, named), *rows.notes, *label_notes(labels)])),
         "findings": [
             _told(one, lines) for one, lines in zip(examined.findings, examined.lines, strict=True)
         ],
     }
-    return facts, next(iter(problems), None)
+    return facts, problems
 
 
 def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
@@ -148,8 +154,10 @@ def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
     }
 
 
-def _stored_facts(dataset: Dataset, encoding: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """What is in a stored version. Raises StudioError where options are for a file."""
+def _stored_facts(
+    dataset: Dataset, encoding: str | None, given: dict[str, Any]
+) -> tuple[dict[str, Any], list[StudioError]]:
+    """The same of a stored version. Raises StudioError where options are for a file."""
     if encoding is not None or any(value is not None for value in given.values()):
         raise StudioError(
             phrase("A stored data set has its columns and its encoding already."),
@@ -158,8 +166,8 @@ def _stored_facts(dataset: Dataset, encoding: str | None, given: dict[str, Any])
     spec = dataset.spec
     lines = dataset.column("_line").to_numpy()
     findings = _examined(dataset)
-    return {
-        "ok": True,
+    task = likely_task(spec.mapping, spec.labels)
+    facts = {
         "dataset": spec.name,
         "folder": str(dataset.folder),
         "version": spec.version,
@@ -168,9 +176,11 @@ def _stored_facts(dataset: Dataset, encoding: str | None, given: dict[str, Any])
         "rows": spec.rows,
         "columns": list(spec.columns),
         "mapping": spec.mapping.model_dump(),
+        "task": task.kind,
         "notes": list(spec.notes),
         "findings": [_told(one, tuple(lines[one.rows[:FIRST_LINES]].tolist())) for one in findings],
     }
+    return facts, problems_of_dataset(spec, task)
 
 
 def _examined(dataset: Dataset) -> list[Finding]:

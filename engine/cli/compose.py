@@ -9,7 +9,15 @@ from pydantic import ValidationError
 
 from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
 from engine.cli.recommending import take_recommended
-from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
+from engine.cli.rows import (
+    CLEANING,
+    COLUMNS,
+    given_cleaning,
+    needed_mapping,
+    notes_of,
+    recognised,
+    refuse,
+)
 from engine.cli.searching import (
     SEARCH,
     WHOLE_PARTS,
@@ -23,7 +31,6 @@ from engine.cli.stored import needed_dataset, stored_version
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
 from engine.data.datasets.surveying import problems_of_survey, survey
-from engine.data.formats.reading import recognise
 from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
 from engine.phrases import phrase
@@ -181,7 +188,7 @@ def _source_and_task(
 
     All rows are read, since a job for them would fail later on.
 
-    Raises StudioError for the first thing that keeps the data from the task.
+    Raises StudioError where something keeps the data from the task; all of it is said.
     """
     asked: str | None = given["task"]
     if stored_version(data) is not None or (data.is_dir() and not holds_texts(data)):
@@ -206,8 +213,7 @@ def _source_and_task(
         wrong = problems_of_survey(rows, source.mapping, TASKS[kind](kind=kind))
         for note in (*rows.notes, *label_notes(rows.labels or rows.spans)):
             remark(f"note: {note}")
-    for problem in wrong:
-        raise problem
+    refuse(wrong)
     return source, kind
 
 
@@ -215,9 +221,9 @@ def _file(
     data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
 ) -> FileData:
     """The data in files, with the columns that were named or recognised."""
-    asked, named = given["task"], COLUMNS.given(given)
-    found = recognise(data, None, encoding, TASKS[asked](kind=asked) if asked else None)
-    for note in found.notes:
+    named = COLUMNS.given(given)
+    found = recognised(data, encoding, named, given["task"])
+    for note in notes_of(found, named):
         remark(f"note: {note}")
     return FileData(
         path=data.absolute(),

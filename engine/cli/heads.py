@@ -12,9 +12,8 @@ import typer
 from engine.cli.loading import remark_loading
 from engine.cli.options import Encoding, with_options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import COLUMNS, needed_mapping
+from engine.cli.rows import COLUMNS, needed_mapping, recognised
 from engine.cli.stored import needed_dataset
-from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.explore.text_set import (
@@ -202,7 +201,7 @@ def _text_set(
         yield TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
         return
     assert file is not None
-    found = recognise(file, encoding=encoding)
+    found = recognised(file, encoding, named)
     source = FileData(
         path=file.absolute(),
         reading=found.reading,

@@ -11,12 +11,11 @@ from pydantic import ValidationError
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.cli.options import Encoding, choice_option, with_options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping
+from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping, notes_of, recognised
 from engine.cli.stored import stored_version, version_facts
 from engine.data.datasets.collecting import Sources
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
-from engine.data.formats.reading import recognise
 from engine.data.formats.sources import format_titles
 from engine.errors import StudioError
 from engine.home import Home, folder_name, free_folder, next_version
@@ -74,9 +73,9 @@ def import_data(
     fetched = _fetched(data, line)
     if fetched is not None:
         data = fetched.first
-    asked = given["task"]
-    found = recognise(data, None, encoding, TASKS[asked](kind=asked) if asked else None)
-    mapping = needed_mapping(data, found, COLUMNS.given(given))
+    named = COLUMNS.given(given)
+    found = recognised(data, encoding, named, given["task"])
+    mapping = needed_mapping(data, found, named)
     split = _split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
     )
@@ -105,7 +104,7 @@ def import_data(
         line.end()
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
-    for note in dict.fromkeys((*found.notes, *spec.notes)):
+    for note in dict.fromkeys((*notes_of(found, named), *spec.notes)):
         remark(f"note: {note}")
     if as_json:
         say_json(version_facts(open_dataset(into)) | {"name": called})

@@ -10,8 +10,7 @@ from engine.cli.loading import remark_loading
 from engine.cli.models import BatchSize, HowPrecise, MaxLength, Model, print_precision
 from engine.cli.options import Encoding, with_options
 from engine.cli.progress import ProgressLine
-from engine.cli.rows import INPUT_COLUMNS, needed_mapping
-from engine.data.formats.reading import recognise
+from engine.cli.rows import INPUT_COLUMNS, needed_mapping, recognised
 from engine.messages.applying import Apply, FileInput
 from engine.messages.question import Working
 from engine.terminal import remark, say
@@ -66,8 +65,9 @@ def predict(
     from engine.applying.chunks import folder_of
     from engine.tasks.predicting import Predictor
 
-    found = recognise(file, encoding=encoding)
-    mapping = needed_mapping(file, found, INPUT_COLUMNS.given(given))
+    named = INPUT_COLUMNS.given(given)
+    found = recognised(file, encoding, named)
+    mapping = needed_mapping(file, found, named)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     remark_loading(predictor.loading)
     print_precision(predictor.computed, precision)

@@ -1,11 +1,13 @@
 """The rows of a file for the headless commands."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from engine.cli.options import FieldOptions
+from engine.data.columns.mapping import guess_note
 from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.store import Rows
 from engine.data.formats.reading import Recognised, read, recognise
@@ -14,12 +16,21 @@ from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
 from engine.spec.dataset import Cleaning, Mapping
 from engine.spec.fields import settings_of
+from engine.spec.tasks import TASKS
 from engine.terminal import remark
 from engine.validation import describe_validation
 
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(settings_of(Mapping)))
 CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
 INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning", "endings"))
+
+
+def recognised(
+    file: Path, encoding: str | None, named: dict[str, Any], task: str | None = None
+) -> Recognised:
+    """A file as `recognise` has it, with the text column and for the task that the user named."""
+    asked = TASKS[task](kind=task) if task else None
+    return recognise(file, None, encoding, asked, named.get("text"))
 
 
 def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
@@ -72,6 +83,20 @@ def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapp
     return mapping
 
 
+def notes_of(found: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
+    """What was noticed while a file was recognised, and which columns nobody has named."""
+    guessed = guess_note([role for role in found.guessed if role not in named])
+    return (*found.notes, guessed) if guessed else found.notes
+
+
+def refuse(problems: Sequence[StudioError]) -> None:
+    """Say every problem, the last by raising it; nothing where there is none."""
+    for problem in problems[:-1]:
+        remark(f"bert-studio: {problem}")
+    for problem in problems[-1:]:
+        raise problem
+
+
 class FileRows(NamedTuple):
     """The rows of a file as a task reads them, all their cells by column, and what holds what."""
 
@@ -94,7 +119,7 @@ def read_table(
     Raises StudioError where there is no text column, a column is not there, or the tags are not as
     they should be.
     """
-    found = recognise(file, encoding=encoding)
+    found = recognised(file, encoding, named)
     mapping = needed_mapping(file, found, named)
     table = read(file, found.reading)
     places = {name: place for place, name in enumerate(table.columns)}

@@ -61,7 +61,7 @@ class MultiLabelReport(Report):
             *(
                 f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "
                 f"F1 {one.f1:.4f}, average precision {one.average_precision:.4f}, "
-                f"{one.support} rows"
+                f"support {one.support}"
                 for one in self.labels
             ),
         ]

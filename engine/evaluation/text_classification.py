@@ -49,7 +49,7 @@ class ClassReport(Report):
             f"macro F1 {self.f1_macro:.4f}, loss {self.loss:.4f}",
             *(
                 f"{one.label}: precision {one.precision:.4f}, recall {one.recall:.4f}, "
-                f"F1 {one.f1:.4f}, {one.support} rows"
+                f"F1 {one.f1:.4f}, support {one.support}"
                 for one in self.classes
             ),
         ]

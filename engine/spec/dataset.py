@@ -238,6 +238,11 @@ class DatasetSpec(Spec):
         default_factory=dict,
         description="Number of training and validation rows in which a used column is empty.",
     )
+    unfit: int = Field(
+        0,
+        ge=0,
+        description="Training and validation rows whose answer the passage does not contain.",
+    )
     unseen: tuple[str, ...] = Field(
         (), description="Labels of validation rows that no training row has; some of them."
     )

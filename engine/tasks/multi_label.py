@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.data.columns.label_sets import is_yes, joined, sets_in
+from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
-from engine.errors import MissingColumn, StudioError
+from engine.errors import StudioError
 from engine.evaluation.multi_label import MultiLabelReport, binary_cross_entropies, report
 from engine.evaluation.multi_label import given as given_labels
 from engine.messages.explore.prediction import Predict, Predicted
@@ -61,7 +62,7 @@ class MultiLabelLearner(WholeTextLearner):
     def fit_labels(self, rows: Rows) -> None:
         sets = self._sets(rows)
         if sets is None:
-            raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
+            raise MissingRole("label")
         found = {label for labels in sets for label in labels}
         if not found:
             raise StudioError(
@@ -163,7 +164,7 @@ class LabelsCollector(LogitsCollector):
 
     def report(self) -> MultiLabelReport:
         if self._targets is None:
-            raise MissingColumn("label", ["text"])
+            raise MissingRole("label")
         return report(self.logits, self._targets, self._labels, self._thresholds)
 
     def predictions(self) -> list[dict[str, Any]]:

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from engine.data.columns.choices import endings_in, first_number, right_ones
+from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
 from engine.data.packing.packed import pack_examples, ready
-from engine.errors import MissingColumn, StudioError
+from engine.errors import StudioError
 from engine.evaluation.multiple_choice import ChoiceReport, report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
@@ -65,7 +66,7 @@ class MultipleChoiceLearner(Learner):
     def fit_labels(self, rows: Rows) -> None:
         endings = endings_of(rows)
         if rows.labels is None:
-            raise MissingColumn("label", ["text", "endings"])
+            raise MissingRole("label")
         self._endings = len(endings[0])
         self._first = first_number(rows.labels, self._endings)
         right_ones(rows.labels, endings, self._first, rows.lines)
@@ -177,7 +178,7 @@ class ChoiceCollector(LogitsCollector):
 
     def report(self) -> ChoiceReport:
         if self._targets is None:
-            raise MissingColumn("label", ["text", "endings"])
+            raise MissingRole("label")
         return report(self.logits, self._targets)
 
     def predictions(self) -> list[dict[str, Any]]:

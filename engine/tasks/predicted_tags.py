@@ -13,10 +13,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from engine.data.columns.roles import MissingRole
 from engine.data.columns.tags import are_spans, spans
 from engine.data.columns.words import words_of
 from engine.data.packing.packed_words import NOWHERE
-from engine.errors import MissingColumn
 from engine.evaluation.token_classification import TagReport, report, row_f1
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Examples, PredictionCollector
@@ -89,7 +89,7 @@ class TagCollector(PredictionCollector):
     def report(self) -> TagReport:
         true = self._examples.tags
         if true is None:
-            raise MissingColumn("tags", ["text"])
+            raise MissingRole("tags")
         assert self._examples.targets is not None
         wanted = [true.names[number] for number in true.numbers.tolist()]
         found = report(self._by_row(wanted), self.predicted(), are_spans=are_spans(self._tags))

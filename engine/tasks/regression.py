@@ -12,8 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.data.columns.numbers import number_in, numbers_in
+from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
-from engine.errors import MissingColumn, StudioError
+from engine.errors import StudioError
 from engine.evaluation.regression import RegressionReport, report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
@@ -37,7 +38,7 @@ class RegressionLearner(WholeTextLearner):
     def fit_labels(self, rows: Rows) -> None:
         numbers = self.targets(rows)
         if numbers is None:
-            raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
+            raise MissingRole("label")
         read = [number for cell in rows.labels or () if (number := number_in(cell)) is not None]
         low, high = min(read), max(read)  # as they stand there, not as float32 rounds them
         if low == high:
@@ -102,7 +103,7 @@ class NumberCollector(LogitsCollector):
 
     def report(self) -> RegressionReport:
         if self._targets is None:
-            raise MissingColumn("label", ["text"])
+            raise MissingRole("label")
         return report(self.logits[:, 0], self._targets)
 
     def predictions(self) -> list[dict[str, Any]]:

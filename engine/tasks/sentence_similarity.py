@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.data.columns.numbers import number_in, numbers_in
+from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
 from engine.data.packing.packed import pack_examples, ready
-from engine.errors import MissingColumn, StudioError
+from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.evaluation.sentence_similarity import (
     cosine_report,
@@ -110,7 +111,7 @@ class SentenceSimilarityLearner(Learner):
 
     def fit_labels(self, rows: Rows) -> None:
         if rows.pairs is None:
-            raise MissingColumn("pair", ["text"])
+            raise MissingRole("pair")
         self._objective, self._is_fitted = self.objective_of(rows), True
         if self._objective == "cosine" and self.task.range is None:
             read = [number_in(cell) for cell in rows.labels or ()]
@@ -124,9 +125,9 @@ class SentenceSimilarityLearner(Learner):
             wanted = "cosine" if rows.labels is not None else "in_batch_negatives"
             wanted = "triplets" if rows.labels is None and rows.negatives is not None else wanted
         if wanted == "triplets" and rows.negatives is None:
-            raise MissingColumn("negative", ["text", "pair"])
+            raise MissingRole("negative")
         if wanted == "cosine" and rows.labels is None:
-            raise MissingColumn("label", ["text", "pair"])
+            raise MissingRole("label")
         return wanted
 
     def says_what_is_right(self, rows: Rows) -> bool:
@@ -294,7 +295,7 @@ class SimilarityCollector(PredictionCollector):
 
     def report(self) -> Report:
         if self._targets is None:
-            raise MissingColumn("label", ["text", "pair"])
+            raise MissingRole("label")
         match self._objective:
             case "cosine":
                 return cosine_report(self.cosines[:, 0], self._targets)
@@ -381,14 +382,14 @@ class VectorCollector(PredictionCollector):
             self._vectors[number] = vector
 
     def report(self) -> Report:
-        raise MissingColumn("pair", ["text"])
+        raise MissingRole("pair")
 
     def predictions(self) -> list[dict[str, Any]]:
         """The vector of each text, float32 [D]."""
         return [{VECTOR: vector} for vector in self._vectors]
 
     def outcomes(self) -> Outcomes:
-        raise MissingColumn("pair", ["text"])
+        raise MissingRole("pair")
 
 
 def triplet_losses(texts: Sequence[Tensor], margin: float) -> Tensor:

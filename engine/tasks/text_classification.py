@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from engine.data.columns.fit import without
+from engine.data.columns.roles import MissingRole
 from engine.data.columns.spellings import matched
 from engine.data.datasets.store import Rows
-from engine.errors import MissingColumn, StudioError
+from engine.errors import StudioError
 from engine.evaluation.text_classification import ClassReport, cross_entropies, report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
@@ -140,7 +141,7 @@ class ClassCollector(LogitsCollector):
 
     def report(self) -> ClassReport:
         if self._targets is None:
-            raise MissingColumn("label", ["text"])
+            raise MissingRole("label")
         predicted = predicted_classes(self.logits, self.settings)
         return report(self.logits, self._targets, self._labels, predicted)
 
@@ -224,5 +225,5 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
 
 def _labels(rows: Rows) -> Sequence[str]:
     if rows.labels is None:
-        raise MissingColumn("label", ["text"] + (["pair"] if rows.pairs else []))
+        raise MissingRole("label")
     return rows.labels

@@ -12,12 +12,13 @@ from statistics import fmean
 import numpy as np
 import torch
 
+from engine.data.columns.roles import MissingRole
 from engine.data.columns.tag_column import ADVICE
 from engine.data.columns.tags import Span, are_spans, spans, type_of
 from engine.data.columns.words import typed_words, words_of
 from engine.data.datasets.store import Rows
 from engine.data.packing.packed_words import NOWHERE, pack_words
-from engine.errors import MissingColumn, StudioError
+from engine.errors import StudioError
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
 from engine.messages.explore.text import Token
 from engine.models.checkpoint import Checkpoint
@@ -293,7 +294,7 @@ def tag_numbers(rows: Rows) -> TagNumbers:
     Raises StudioError where a row has not as many of them as words, or there are none at all.
     """
     if rows.tags is None:
-        raise MissingColumn("tags", ["text"] + (["pair"] if rows.pairs else []))
+        raise MissingRole("tags")
     names: dict[str, int] = {}
     numbers = array("i")
     for row, (text, cell) in enumerate(zip(rows.texts, rows.tags, strict=True)):

@@ -8,6 +8,7 @@ from engine.data.checks import (
     label_conflicts,
     label_spellings,
     leaks,
+    missing_answers,
     mixed_scripts,
     near_duplicates,
     rare_labels,
@@ -22,6 +23,7 @@ CHECKS: dict[str, Check] = {
         phrase("Evaluation rows nearly in the training set"), leaks.find_near
     ),
     "label_conflicts": Check(phrase("Same text, different labels"), label_conflicts.find),
+    "missing_answers": Check(phrase("Answers not in the passage"), missing_answers.find),
     "label_spellings": Check(phrase("Labels in several spellings"), label_spellings.find),
     "rare_labels": Check(phrase("Rare labels"), rare_labels.find),
     "absent_labels": Check(phrase("Labels without validation rows"), absent_labels.find),

@@ -9,10 +9,14 @@
 """
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from engine.phrases import phrase
+
+FORMS = ("'’‘`´", '"“”„«»', "-‐‑–—−")  # characters that are often written for one another
+AROUND = " \t\r\n.,;:!?()[]" + FORMS[0] + FORMS[1]
 
 
 class Answer(NamedTuple):
@@ -40,6 +44,45 @@ def answers_of(cell: str, passage: str) -> tuple[Answer, ...]:
             raise Unfit(phrase("the passage does not contain its answer “{text}”", text=text[:60]))
         found.append(Answer(text, place))
     return tuple(found)
+
+
+def respelled(cell: str, passage: str) -> str | None:
+    """A cell with the answers as the passage spells them, which `answers_of` reads.
+
+    Case, white space, punctuation around an answer, and the form of quotes and dashes make no
+    difference. None where the passage does not have an answer in any such spelling.
+    """
+    found = []
+    for text, start in _stated(cell):
+        place = nearest(passage, text, start) if text else None
+        answer = _spelled(text, start, passage) if place is None else Answer(text, place)
+        if answer is None:
+            return None
+        found.append(answer)
+    plain = found[0].text if len(found) == 1 else ""
+    if _stated(plain) == [(plain, 0)] and answers_of(plain, passage) == tuple(found):
+        return plain
+    return cell_of(found)
+
+
+def _spelled(text: str, start: int, passage: str) -> Answer | None:
+    """The words of `text` in the passage, nearest to `start`."""
+    words = text.strip(AROUND).split()
+    if not words:
+        return None
+    pattern = r"\s+".join("".join(map(_any_form, word)) for word in words)
+    whole = re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
+    places = [(abs(one.start() - start), one) for one in whole.finditer(passage)]
+    if not places:
+        return None
+    _, nearest_one = min(places, key=lambda place: place[0])
+    return Answer(nearest_one[0], nearest_one.start())
+
+
+def _any_form(character: str) -> str:
+    """What finds a character, and others that stand for the same."""
+    same = next((forms for forms in FORMS if character in forms), None)
+    return re.escape(character) if same is None else f"[{re.escape(same)}]"
 
 
 def cell_of(answers: Sequence[Answer]) -> str:

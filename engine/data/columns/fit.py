@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Counts
 
 from engine.data.columns.labels import CountedLabels
-from engine.data.columns.mapping import label_columns
+from engine.data.columns.mapping import label_columns, named_answers
+from engine.data.columns.names import plain_name
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import joined, phrase
 from engine.spec.dataset import DatasetSpec, Mapping
@@ -25,6 +26,7 @@ def problems_of(
     labels: Counts[str, int] | None = None,
     empty: Counts[str, int] | None = None,
     rows: int = 0,
+    unfit: int = 0,
 ) -> list[StudioError]:
     """Everything that keeps this data from this task.
 
@@ -32,20 +34,22 @@ def problems_of(
         labels: how many rows have each label, or how many spans each type; None: not yet counted.
         empty: in how many of the rows to train with each column is empty.
         rows: how many these are.
+        unfit: of how many of these the passage does not contain the answer.
     """
     missing = [
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
     counted = None if labels is None else CountedLabels(labels)
-    incomplete = _incomplete(mapping, task, empty or {}, rows)
-    return [*missing, *incomplete, *task.problems(mapping, counted)]
+    lacking = [problem for _, problem in incomplete(mapping, task, empty or {}, rows)]
+    strange = [_unfit(unfit, rows)] if unfit and "answers" in task.facts.reads else []
+    return [*missing, *lacking, *strange, *task.problems(mapping, counted)]
 
 
 def problems_of_dataset(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     """Everything that keeps a data set that was imported from this task; empty where it fits."""
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
-    found = problems_of(spec.columns, spec.mapping, task, labels, spec.empty, rows)
+    found = problems_of(spec.columns, spec.mapping, task, labels, spec.empty, rows, spec.unfit)
     found += unlearned(spec.unseen, task)
     if not spec.rows.get("train"):
         found.append(
@@ -69,25 +73,21 @@ def unlearned(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
     ]
 
 
-def to_be_filled(mapping: Mapping, task: TaskSpec) -> tuple[str, ...]:
-    """The columns in which a task needs something in every row."""
-    roles = mapping.by_field()
-    return tuple(name for role, names in roles if role in task.facts.fills for name in names)
-
-
 def empty_columns(spec: DatasetSpec, task: TaskSpec) -> tuple[str, ...]:
-    """Those of `to_be_filled` in which a data set has empty cells."""
-    return tuple(name for name in to_be_filled(spec.mapping, task) if spec.empty.get(name))
+    """The columns in which a task needs something in every row, and a data set has empty cells."""
+    lacking = incomplete(spec.mapping, task, spec.empty, sum(spec.rows.values()))
+    return tuple(name for names, _ in lacking for name in names)
 
 
-def _incomplete(
+def incomplete(
     mapping: Mapping, task: TaskSpec, empty: Counts[str, int], rows: int
-) -> Iterator[StudioError]:
-    """What is said of rows that lack something, one sentence for each role."""
+) -> Iterator[tuple[tuple[str, ...], StudioError]]:
+    """For each role that a task needs in every row: its columns with empty cells, and what is said
+    of these rows; nothing where there are none. `problems_of` has the same in this order."""
     for role, names in mapping.by_field():
-        missing = max((empty.get(name, 0) for name in names), default=0)
-        if missing and role in task.facts.fills:
-            yield without(role, missing, rows)
+        lacking = tuple(name for name in names if empty.get(name))
+        if lacking and role in task.facts.fills:
+            yield lacking, without(role, max(empty[name] for name in lacking), rows)
 
 
 def without(role: str, missing: int, rows: int) -> StudioError:
@@ -110,6 +110,17 @@ def without(role: str, missing: int, rows: int) -> StudioError:
     return StudioError(what, phrase("Skip these rows, or complete them in the file."))
 
 
+def _unfit(unfit: int, rows: int) -> StudioError:
+    return StudioError(
+        phrase(
+            "{unfit:,} of {rows:,} rows have an answer that their passage does not contain.",
+            unfit=unfit,
+            rows=rows,
+        ),
+        phrase("The checks of the data set can correct or drop these rows."),
+    )
+
+
 def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
     """What rows with these columns are most likely for: the first task that they suit."""
     counted = CountedLabels(labels) if labels else None
@@ -122,8 +133,13 @@ def mapping_for(
 ) -> Mapping:
     """The mapping with the column of labels that suits the task, judged by the first rows.
 
-    It is the same where its own column suits the task, or none does.
+    It is the same where its own column suits the task, or none does. For questions it is the column
+    that is called as answers are, also where few of them stand in their passages.
     """
+    if "answers" in task.facts.reads and mapping.pair is not None and mapping.answers is None:
+        answers = named_answers({plain_name(column): column for column in reversed(columns)})
+        if answers is not None and answers not in mapping.texts:
+            return Mapping(text=mapping.text, pair=mapping.pair, answers=answers)
     return _with_label(task, mapping, columns, rows, label_columns(columns, rows, mapping))
 
 

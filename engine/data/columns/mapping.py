@@ -1,10 +1,10 @@
 """Which columns hold what the tasks read: by name, else by what is in them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from engine.data.columns.answers import Unfit, answers_of
+from engine.data.columns.answers import Unfit, answers_of, respelled
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import number_in
@@ -89,31 +89,36 @@ class _Statistics:
 
 
 def guess_mapping(
-    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
-) -> tuple[Mapping | None, str]:
-    """The likely mapping, and a sentence where it is no more than a guess.
+    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: str | None = None
+) -> tuple[Mapping | None, tuple[str, ...]]:
+    """The likely mapping, and which of text and label are no more than guesses.
 
-    None where no column looks like text.
+    `text` is the column that is known to hold the texts, where one is. None where no column looks
+    like text.
     """
     if not columns:
-        return None, ""
+        return None, ()
+    known = text if text in columns else None
     names = {plain_name(column): column for column in reversed(columns)}
     statistics = [
         _statistics_of(column, [row[i] for row in rows]) for i, column in enumerate(columns)
     ]
     text, pair = _named_texts(names)
+    if known not in (None, text):
+        text, pair = known, None
     if text and pair is not None and (answers := _answers(names, pair, columns, rows)):
-        return Mapping(text=text, pair=pair, answers=answers), ""
-    if (choices := guess_choices(columns, rows)) is not None:
-        return choices, ""
-    guessed = text is None
+        return Mapping(text=text, pair=pair, answers=answers), ()
+    choices = guess_choices(columns, rows)
+    if choices is not None and known in (None, choices.text):
+        return choices, ()
+    guessed = ["text"] if text is None else []
     if text is None:
         text, pair = _likely_texts(statistics)
     if text is None:
-        return None, phrase("No column looks like text. Please choose one.")
+        return None, ()
     tags = _tags(columns, names, rows, text)
     if tags is not None:
-        return Mapping(text=text, tags=tags), ""
+        return Mapping(text=text, tags=tags), ()
     named, likely = _labels(columns, statistics, Mapping(text=text, pair=pair))
     scales = [one.name for one in statistics if one.is_scale and one.name not in (text, pair)]
     if all(one.values == 1 for one in statistics if one.name in likely):
@@ -122,14 +127,23 @@ def guess_mapping(
     if pair is not None and pair == names.get("positive", names.get("pos")):
         negative = next((names[name] for name in NEGATIVES if name in names), None)
     label = next((one for one in (*named, *likely) if one != negative), None)
-    guessed = guessed or (label is not None and not named)
-    note = (
-        phrase("We guessed the text and label columns from the data. Please check them.")
-        if guessed
-        else ""
-    )
+    if label is not None and not named:
+        guessed.append("label")
     found = Mapping(text=text, pair=pair, label=label, negative=negative)
-    return found, note if len(columns) > 1 else ""
+    return found, tuple(guessed) if len(columns) > 1 else ()
+
+
+def guess_note(guessed: Collection[str]) -> str:
+    """What is said of columns that are no more than guesses; “” where none is."""
+    match "text" in guessed, "label" in guessed:
+        case True, True:
+            return phrase("We guessed the text and label columns from the data. Please check them.")
+        case True, False:
+            return phrase("We guessed the text column from the data. Please check it.")
+        case False, True:
+            return phrase("We guessed the label column from the data. Please check it.")
+        case _:
+            return ""
 
 
 def label_columns(
@@ -169,8 +183,8 @@ def _names_label(column: str) -> bool:
 def _answers(
     names: dict[str, str], passage: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> str | None:
-    """The column whose cells are found in the passage, or are empty."""
-    column = next((names[n] for n in ANSWERS if n in names), None)
+    """The column whose cells are found in the passage, in some spelling, or are empty."""
+    column = named_answers(names)
     if column is None:
         return None
     cell, text = columns.index(column), columns.index(passage)
@@ -179,9 +193,15 @@ def _answers(
         try:
             answers_of(row[cell], row[text])
         except Unfit:
-            continue
-        fits += 1
+            fits += respelled(row[cell], row[text]) is not None
+        else:
+            fits += 1
     return column if 2 * fits > len(rows) else None
+
+
+def named_answers(names: dict[str, str]) -> str | None:
+    """The column that is called as answers are; `names` are columns by their plain names."""
+    return next((names[name] for name in ANSWERS if name in names), None)
 
 
 def _statistics_of(name: str, cells: list[str]) -> _Statistics:

@@ -15,7 +15,7 @@ from engine.data.columns.tags import are_spans
 from engine.data.columns.words import words_of
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import label_notes, write_version
-from engine.data.datasets.row_writer import ABOUT_EMPTY_CELLS, RowWriter
+from engine.data.datasets.row_writer import ABOUT_CELLS, RowWriter
 from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
 from engine.data.formats.batches import Batch, batch_of, texts_in
 from engine.data.formats.lines import Cancelled
@@ -112,7 +112,7 @@ def derive(
 def _lasting(spec: DatasetSpec) -> list[str]:
     """The notes of a version without those that are made anew: on its labels and empty cells."""
     anew = set(label_notes(spec.labels or spec.spans))
-    return [note for note in spec.notes if note not in anew and not _says(note, ABOUT_EMPTY_CELLS)]
+    return [note for note in spec.notes if note not in anew and not _says(note, ABOUT_CELLS)]
 
 
 def _says(note: str, about: tuple[str, ...]) -> bool:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.data.columns.answers import Unfit, answers_of
 from engine.data.columns.label_sets import yes_or_no
 from engine.data.columns.names import split_named
 from engine.data.columns.plain_texts import plain_cells, texts_that_group
@@ -29,7 +30,11 @@ GROUP_BYTES = 32_000_000  # of the cells
 MAX_SPAN_TYPES = 1_000  # of spans; whoever has more took something else for tags
 FREE = -1  # a row whose split is still to be drawn
 FIRST_ROWS = 2_000  # by which columns are told apart
-NO_TEXT, NO_LABEL = ABOUT_EMPTY_CELLS = (phrase("Row without text"), phrase("Row without label"))
+NO_TEXT, NO_LABEL, NO_ANSWER = ABOUT_CELLS = (
+    phrase("Row without text"),
+    phrase("Row without label"),
+    phrase("Answer that its passage does not contain"),
+)
 
 
 class Collected(NamedTuple):
@@ -45,6 +50,7 @@ class Collected(NamedTuple):
     sha256: dict[str, str]  # by the path of the source
     notes: list[str]
     empty: dict[str, NDArray[np.int32]]  # by column in use, the rows in which it is empty
+    unfit: NDArray[np.int32]  # the rows whose answer the passage does not contain
     first: list[tuple[str, ...]]  # rows, no more than `FIRST_ROWS`
     text_keys: NDArray[np.int64]  # [rows], equal where the texts are: of the passage, or of all
     passages_are_keys: bool  # whether rows are questions, and `text_keys` are of passages
@@ -93,7 +99,10 @@ class RowWriter:
         self._with_flag = Counter[str](dict.fromkeys(mapping.flags, 0))
         self._split_column = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
-        self._is_asked = mapping.pair is not None and mapping.answers is not None
+        self._asked: tuple[int, int] | None = None  # the columns of passages and of answers
+        if mapping.pair is not None and mapping.answers is not None:
+            self._asked = columns.index(mapping.pair), columns.index(mapping.answers)
+        self._unfit: list[int] = []
         self._texts = [columns.index(name) for name in texts_that_group(mapping)]
         self._text_keys: list[NDArray[np.int64]] = []
         self._given: list[NDArray[np.int8]] = []
@@ -171,6 +180,7 @@ class RowWriter:
         if self._label is not None:
             batch.cells[self._label] = self._take_labels(batch, changes)
         self._note_empty(batch, remarks)
+        self._note_unfit(batch, remarks)
         for name, place in self._flags.items():
             self._count_flag(name, batch.cells[place], batch.lines, path)
         self._text_keys.append(self._keys_of([batch.cells[place] for place in self._texts]))
@@ -259,6 +269,18 @@ class RowWriter:
             if about is not None:
                 remarks.saw(about, int(batch.lines[empty[0]]), len(empty))
 
+    def _note_unfit(self, batch: Batch, remarks: Remarks) -> None:
+        """Keep in mind which answers do not stand in their passage."""
+        if self._asked is None:
+            return
+        passages, answers = (batch.cells[place].to_pylist() for place in self._asked)
+        for row, (passage, cell) in enumerate(zip(passages, answers, strict=True)):
+            try:
+                answers_of(cell or "", passage or "")
+            except Unfit:
+                self._unfit.append(self._before + row)
+                remarks.saw(NO_ANSWER, int(batch.lines[row]))
+
     def _splits_of(
         self, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
     ) -> NDArray[np.int8]:
@@ -334,9 +356,10 @@ class RowWriter:
             sha256=digests,
             notes=notes,
             empty={name: np.concatenate(rows) for name, rows in self._empty.items()},
+            unfit=np.array(self._unfit, dtype=np.int32),
             first=self._first,
             text_keys=_all(self._text_keys, np.int64),
-            passages_are_keys=self._is_asked,
+            passages_are_keys=self._asked is not None,
         )
 
 

@@ -11,7 +11,7 @@ from engine.data.datasets.importing import cells_to_fill, unseen_labels
 from engine.data.datasets.row_writer import Collected
 from engine.errors import StudioError
 from engine.progress import ProgressCallback
-from engine.spec.dataset import Cleaning, Mapping, Reading, Split
+from engine.spec.dataset import SPLITS, Cleaning, Mapping, Reading, Split
 from engine.spec.task import TaskSpec
 
 
@@ -45,5 +45,6 @@ def problems_of_survey(found: Collected, mapping: Mapping, task: TaskSpec) -> li
     """Everything that keeps these rows from a task."""
     empty, rows = cells_to_fill(found)
     labels = found.flags or found.labels or found.spans or None
-    wrong = problems_of(found.columns, mapping, task, labels, empty, rows)
+    unfit = int((found.given[found.unfit] != SPLITS.index("test")).sum())
+    wrong = problems_of(found.columns, mapping, task, labels, empty, rows, unfit)
     return wrong + unlearned(unseen_labels(found, found.given), task)

@@ -55,6 +55,7 @@ class Recognised(NamedTuple):
     columns: tuple[str, ...]
     mapping: Mapping | None
     notes: tuple[str, ...]
+    guessed: tuple[str, ...]  # of text and label, those whose columns are no more than guesses
 
 
 class FirstRows(NamedTuple):
@@ -131,11 +132,13 @@ def recognise(
     reading: Reading | None = None,
     encoding: str | None = None,
     task: TaskSpec | None = None,
+    text: str | None = None,
 ) -> Recognised:
     """Tell encoding, format, delimiter, quotes, header and the meaning of the columns.
 
     With `reading`, only the meaning of the columns is told; with `encoding`, all but that; with
-    `task`, the column of labels is one that suits it, where there is one.
+    `task`, the column of labels is one that suits it, where there is one; `text` is the column of
+    texts, where it is known.
 
     Raises:
         BadFile: when it is no text, or its first rows cannot be read in any way.
@@ -145,10 +148,10 @@ def recognise(
         reading, notes = recognise_reading(path, encoding)
     table = read(path, reading, glance=True)
     rows = [row.cells for row in islice(table, MAPPED_ROWS)]
-    mapping, guessed = guess_mapping(table.columns, rows)
+    mapping, guessed = guess_mapping(table.columns, rows, text)
     if mapping is not None and task is not None:
         mapping = mapping_for(task, mapping, table.columns, rows)
-    return Recognised(reading, table.columns, mapping, (*notes, guessed) if guessed else notes)
+    return Recognised(reading, table.columns, mapping, notes, guessed)
 
 
 def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading, tuple[str, ...]]:

@@ -346,6 +346,17 @@ def test_fill_ranks_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert len(shares) == 3 and shares == sorted(shares, reverse=True)
 
 
+def test_that_a_text_is_truncated_is_said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text, out = f"[MASK] {'a ' * 600}", tmp_path / "heads.npy"
+    for command in (["fill", text, "--top=2"], ["attention", text, "--out", str(out)]):
+        assert main(command) == 0
+        printed = capsys.readouterr()
+        assert "note: truncated to the first 512 tokens" in printed.err and printed.out
+    assert np.load(out).shape[2] == 512
+
+
 def test_check_says_what_is_in_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data = small.sentences(tmp_path / "reviews.csv")
     facts = json.loads(output(capsys, "check", str(data), "--json"))
@@ -374,7 +385,8 @@ def test_check_names_the_line_of_what_is_wrong(
     assert main(["check", str(data), "--json"]) == 1
     printed = capsys.readouterr()
     facts = json.loads(printed.out)
-    assert (facts["ok"], facts["line"]) == (False, 2)
+    (told,) = facts["problems"]
+    assert (facts["ok"], told["line"]) == (False, 2)
     assert "bad.jsonl, line 2" in printed.err
 
 
@@ -394,6 +406,7 @@ def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
         small.classifying(tmp_path).model_copy(update={"data": one}).model_dump_json()
     )
     assert "no [MASK]" in refusal(capsys, "fill", "no mask here", "--model", model)
+    assert "[MASK] comes after them" in refusal(capsys, "fill", f"{'a ' * 600}[MASK]")
     assert "MLM" in refusal(capsys, "fill", "a [MASK]", "--model", model)
     assert "config.json" in refusal(capsys, "fill", "a [MASK]", "--model", str(tmp_path))
     assert "nowhere" in refusal(capsys, "check", str(tmp_path / "nowhere.csv"))
@@ -433,10 +446,10 @@ def test_wrong_usage_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_mistake_of_the_program_says_that_it_is_one(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def broken(path: Path) -> None:
+    def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("engine.cli.check.recognise", broken)
+    monkeypatch.setattr("engine.cli.check.recognised", broken)
     assert main(["check", str(tmp_path)]) == 3
     assert "unexpected error in BERT Studio" in capsys.readouterr().err
 

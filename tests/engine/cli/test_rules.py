@@ -7,6 +7,7 @@ import pytest
 
 from engine.cli import main
 from engine.data.datasets.store import import_dataset
+from engine.home import Home
 from engine.spec.dataset import Cleaning, FileData, Mapping, Reading, Split
 from engine.spec.job import JobSpec
 from tests.engine.cli.test_commands import SIZE, output, refusal
@@ -75,11 +76,91 @@ def test_what_is_refused_is_said_in_json(
     file = written(tmp_path, ["text,label", *FINE, "a film,", FINE[0]])
     assert main(["check", str(file), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert told["ok"] is False and told["problem"] == "1 of 22 rows have no label."
+    assert told["ok"] is False
+    assert [one["problem"] for one in told["problems"]] == ["1 of 22 rows have no label."]
     assert "exact_duplicates" in [one["check"] for one in told["findings"]]
     assert main(["check", str(file)]) == 1
     printed = capsys.readouterr()
     assert "rows: 22" in printed.out and "1 of 22 rows have no label." in printed.err
+
+
+def test_everything_that_keeps_data_from_their_task_is_said_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lines = ["text,stars", *(f"a film {n},{n % 5}" for n in range(20)), ",3", "a book,", "b,many"]
+    file = written(tmp_path, lines)
+    asked = ["--task", "regression"]
+    for command in (["check", str(file), *asked], ["job", "--data", str(file), *asked, *SIZE]):
+        assert main(command) == 1
+        said = [one for one in capsys.readouterr().err.splitlines() if "bert-studio: " in one]
+        for what, one in zip(("no text", "no label", "no number"), said, strict=True):
+            assert what in one
+
+
+def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Whether the columns are known by their cells or by the task that is asked for."""
+    for answers, asked in (
+        (("Ann", "ann"), []),
+        (("Bob", "Eve"), ["--task", "question_answering"]),
+    ):
+        rows = [f"who is it {n}?,It is Ann at {n}.,{answers[n % 2]}" for n in range(20)]
+        file = written(tmp_path, ["question,context,answer", *rows])
+        wrong = 10 if "Ann" in answers else 20
+        for command in (["check", str(file)], ["job", "--data", str(file), *SIZE]):
+            said = refusal(capsys, *command, *asked)
+            assert f"{wrong} of 20 rows have an answer that their passage does not contain" in said
+        job = job_of(tmp_path, file, "question_answering")
+        said = refusal(capsys, "train", str(job), "--into", str(tmp_path / f"run{wrong}"))
+        assert f"{wrong} of 20 rows have an answer" in said
+        assert main(["job", "--data", str(file), "--task", "pretraining", *SIZE]) == 0
+        capsys.readouterr()
+
+
+def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(
+    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
+) -> None:
+    rows = [f"who is it {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn" for n in range(20)]
+    file = written(tmp_path, ["question,context,answer", *rows])
+    assert main(["import", str(file), "--name", "who"]) == 0
+    assert "does not contain: 10 times" in capsys.readouterr().err
+    assert "10 of 20 rows have an answer" in refusal(capsys, "check", "who")
+    assert main(["cure", "who", "missing_answers", "respell"]) == 0
+    assert main(["check", "who", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["ok"], told["task"], told["problems"]) == (True, "question_answering", [])
+
+
+def test_that_columns_were_guessed_is_said_where_none_is_named(
+    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
+) -> None:
+    lines = ["opinion,verdict", *(f"a film number {n},{'ab'[n % 2]}" for n in range(20))]
+    file = written(tmp_path, lines)
+    for named in ([], ["--text", "opinion", "--label", "verdict"]):
+        for command in (
+            ["check", str(file), *named],
+            ["job", "--data", str(file), *named, *SIZE],
+            ["import", str(file), *named],
+        ):
+            assert main(command) == 0
+            printed = capsys.readouterr()
+            assert ("We guessed" in printed.out + printed.err) == (not named)
+
+
+def test_labels_beside_a_text_that_only_the_user_knows_are_found(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """A job for them is one of classification, and no pre-training."""
+    few = ("very good", "quite bad")
+    lines = ["opinion,verdict", *(f"{few[n % 2]},{'ab'[n % 2]}" for n in range(20))]
+    file = written(tmp_path, lines)
+    assert main(["job", "--data", str(file), "--text", "opinion", *SIZE]) == 0
+    printed = capsys.readouterr()
+    job = json.loads(printed.out)
+    assert job["task"]["kind"] == "text_classification"
+    assert job["data"]["mapping"]["label"] == "verdict"
+    assert "We guessed the label column" in printed.err
 
 
 def test_rows_that_lack_something_are_skipped_where_that_is_asked_for(

@@ -10,9 +10,10 @@ import torch.nn.functional as F
 from seqeval.metrics import f1_score
 
 from engine.cli import main
+from engine.data.columns.roles import MissingRole
 from engine.data.columns.words import words_of
 from engine.data.datasets.store import Rows
-from engine.errors import MissingColumn, StudioError
+from engine.errors import StudioError
 from engine.messages.events import Measured, Noted
 from engine.models import checkpoint
 from engine.models.network import Network
@@ -184,7 +185,7 @@ def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, net
     for one, other in zip(alone, together.predictions(), strict=True):
         assert (one["words"], one["tags"]) == (other["words"], other["tags"])
         assert one["probabilities"] == pytest.approx(other["probabilities"], abs=2e-6)
-    with pytest.raises(MissingColumn):
+    with pytest.raises(MissingRole):
         together.report()
 
 
@@ -211,7 +212,7 @@ def test_a_tag_that_training_has_not_seen_is_wrong_and_has_no_loss(learner, toke
 def test_rows_that_teach_nothing_are_refused(tags, says):
     with pytest.raises(StudioError, match=says):
         TokenClassificationLearner(TokenClassification()).fit_labels(Rows(texts=["a b"], tags=tags))
-    with pytest.raises(MissingColumn):
+    with pytest.raises(MissingRole):
         TokenClassificationLearner(TokenClassification()).fit_labels(Rows(texts=["a b"]))
 
 

@@ -12,8 +12,9 @@ from torch import Tensor
 from transformers import BertForMultipleChoice, BertForSequenceClassification
 
 from engine.checkpoints.heads import TASK
+from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
-from engine.errors import MissingColumn, StudioError
+from engine.errors import StudioError
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.spec.families.bert import BertSpec
@@ -202,12 +203,12 @@ def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_p
         (Regression(), Rows(["a", "b"], None, ["1", ""], lines=[2, 3]), "line 3 is empty"),
         (Regression(), Rows(["a", "b"], None, ["2", "2.0"]), "in all 2 training rows"),
         (Regression(), Rows(["a", "b"], None, ["1,5", "2.5"]), "comma in numbers is ambiguous"),
-        (Regression(), Rows(["a"]), "no column “label”"),
-        (MultiLabel(), Rows(["a"]), "no column “label”"),
+        (Regression(), Rows(["a"]), "which column holds “Label”"),
+        (MultiLabel(), Rows(["a"]), "which column holds “Label”"),
         (MultiLabel(), Rows(["a", "b"], None, ["", " "]), "No training row has a label"),
         (MultiLabel(), Rows(["a"], flags={"x": ["maybe"]}, lines=[7]), "line 7: it contains"),
         (MultipleChoice(), Rows(["a"], None, ["0"]), "hold the choices"),
-        (MultipleChoice(), Rows(["a"], endings=[("b", "c")]), "no column “label”"),
+        (MultipleChoice(), Rows(["a"], endings=[("b", "c")]), "which column holds “Label”"),
         (
             MultipleChoice(),
             Rows(["a"], labels=["5"], endings=[("b", "c")], lines=[4]),
@@ -236,7 +237,7 @@ def test_a_saved_model_answers_and_is_judged_as_before(
     assert predictor.evaluate(ready.rows).metrics() == pytest.approx(before.compute(), abs=1e-5)
     answers = predictor.predict(ready.rows)
     assert len(answers) == 12 and len({tuple(answer) for answer in answers}) == 1
-    with pytest.raises(MissingColumn):
+    with pytest.raises(MissingRole):
         predictor.evaluate(ready.rows.unlabelled())
 
 

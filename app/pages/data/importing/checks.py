@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 from app.pages.data.importing.roles import Roles
 from engine.data.checks.check import Cure
 from engine.data.checks.curing import Named
-from engine.data.columns.fit import likely_task, to_be_filled
+from engine.data.columns.fit import incomplete, likely_task
 from engine.data.columns.label_sets import counted
 from engine.data.columns.spellings import Spellings
 from engine.data.datasets.collecting import NO_CLEANING
@@ -93,14 +93,13 @@ def problems_of_name(name: str) -> list[Problem]:
 def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
     """What would keep the likeliest task from learning from the rows; the import is possible."""
     task = likely_task(mapping, counted.labels)
-    empty, _ = cells_to_fill(counted)
-    holes = tuple(name for name in to_be_filled(mapping, task) if empty.get(name))
-    wrong = problems_of_survey(counted, mapping, task)
+    told = counted._replace(unfit=counted.unfit[:0])  # the checks tell of answers, with buttons
+    wrong = problems_of_survey(told, mapping, task)
     found = [Problem.of(error, blocks=False) for error in wrong]
-    if holes:
-        skipped = (*cleaning.skip_empty, *holes)
-        skip = cleaning.model_copy(update={"skip_empty": skipped})
-        found[0] = replace(found[0], fix=translate("Import", "Skip these rows"), cleaning=skip)
+    for place, (columns, _) in enumerate(incomplete(mapping, task, *cells_to_fill(counted))):
+        skip = cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)})
+        fix = translate("Import", "Skip these rows")
+        found[place] = replace(found[place], fix=fix, cleaning=skip)
     return found + _spellings(mapping, counted, cleaning)
 
 
@@ -133,7 +132,9 @@ def cleaned(cleaning: Cleaning) -> list[Problem]:
     undo, found = translate("Import", "Undo"), []
     if cleaning.skip_empty:
         names = ", ".join(f"“{name[:60]}”" for name in cleaning.skip_empty)
-        template = translate("Import", "Rows in which {0} is empty are skipped.")
+        one = translate("Import", "Rows in which {0} is empty are skipped.")
+        several = translate("Import", "Rows in which one of {0} is empty are skipped.")
+        template = one if len(cleaning.skip_empty) == 1 else several
         without = cleaning.model_copy(update={"skip_empty": ()})
         found.append(Problem(template.format(names), "", False, undo, without, is_done=True))
     if cleaning.spellings:

@@ -23,14 +23,14 @@ class FilePreview(NamedTuple):
     """The beginning of a file under one reading.
 
     `columns` are all of them, `table` has the first rows cut for a table, `first` a few whole.
-    `mapping` is what the columns seem to mean.
+    `mapping` is what the columns seem to mean; of text and label, `guessed` are no more than that.
     """
 
     columns: tuple[str, ...]
     table: FirstRows
     first: list[Row]
     mapping: Mapping | None
-    note: str
+    guessed: tuple[str, ...]
 
 
 class Example(NamedTuple):
@@ -55,8 +55,8 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
         characters += sum(map(len, row.cells))
         if characters > GUESSED_CHARACTERS and len(rows) >= EXAMPLES:
             break
-    mapping, note = guess_mapping(table.columns, [row.cells for row in rows])
-    return FilePreview(table.columns, preview(path, reading), rows[:EXAMPLES], mapping, note)
+    mapping, guessed = guess_mapping(table.columns, [row.cells for row in rows])
+    return FilePreview(table.columns, preview(path, reading), rows[:EXAMPLES], mapping, guessed)
 
 
 def examples_of(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:

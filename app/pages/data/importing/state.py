@@ -23,12 +23,14 @@ from app.pages.data.importing.preview import FilePreview, preview_file
 from app.pages.data.importing.roles import Roles
 from app.studio import Studio
 from engine.data.checks.curing import Named, apply_named
+from engine.data.columns.mapping import guess_mapping, guess_note
 from engine.data.datasets.collecting import NO_CLEANING, reading_alike
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.home import free_folder
 from engine.hub.fetched import Fetched
+from engine.phrases import joined
 from engine.spec.dataset import Cleaning, Reading, Source, Split, SplitName
 
 
@@ -75,6 +77,7 @@ class ImportState(QObject):
         self.shown = 0  # the file whose rows are shown
         self.reading: Reading | None = None
         self.notes: tuple[str, ...] = ()  # on how the format was recognised
+        self.columns_note: str = ""  # on how columns were guessed, until the user chooses some
         self.preview: FilePreview | None = None
         self.preview_problem: StudioError | None = None
         self.import_problem: StudioError | None = None
@@ -146,9 +149,22 @@ class ImportState(QObject):
 
     def set_roles(self, roles: Roles) -> None:
         if roles != self.roles:
-            self.roles = roles
-            self.examples.show(self.preview, roles.mapping())
+            is_first = self.roles == Roles() and roles == Roles(roles.text)
+            self.roles, self.columns_note = roles, ""
+            if is_first:
+                self._suggest_others()
+            self.examples.show(self.preview, self.roles.mapping())
             self._count_anew()
+
+    def _suggest_others(self) -> None:
+        """What is likely beside a text that the user has chosen, since none was found."""
+        if self.preview is None:
+            return
+        columns, rows, _ = self.preview.table
+        text = self.roles.text
+        mapping, guessed = guess_mapping(columns, [row.cells for row in rows], text)
+        if mapping is not None and mapping.text == text:
+            self.roles, self.columns_note = Roles.of(mapping), guess_note(guessed)
 
     def set_split(self, split: Split) -> None:
         if split != self.split:
@@ -261,8 +277,10 @@ class ImportState(QObject):
             self.split = self.split.model_copy(update={"column": None})
             self.cleaning = NO_CLEANING
             self.findings.chosen.clear()
-            said = [self._chosen_again() if again else "", preview.note]
-            self.notes = tuple(dict.fromkeys((*self.notes, *filter(None, said))))
+            said = [self._chosen_again() if again else "", guess_note(preview.guessed)]
+            if preview.mapping is None:
+                said.append(self.tr("No column looks like text. Please choose one."))
+            self.columns_note = joined("\n", filter(None, said))
         self.previewed.emit()
         self.examples.show(preview, self.roles.mapping())
         self._count_anew()

@@ -44,6 +44,11 @@ CASES: dict[str, Rows] = {
         ("One more of them.", "good", "train"),
         ("One more of them.", "bad", "train"),
     ],
+    "missing_answers": [
+        ("It was founded in Rome.", "rome", "train"),
+        ("Nobody knows.", "Paris", "train"),
+        ("Ann did.", "ANN", "validation"),
+    ],
     "label_spellings": [
         ("Something else entirely.", "Good ", "train"),
         ("Or so.", "GOOD", "train"),
@@ -63,10 +68,23 @@ CASES: dict[str, Rows] = {
 }
 
 
+QUESTIONS = Mapping(text="question", pair="text", answers="label")
+
+
+def questions(count: int = 60) -> Rows:
+    """Rows whose passage has the answer."""
+    return [(text, text.split()[2], split) for text, _, split in plain_rows(count)]
+
+
 def stored(folder: Path, rows: Rows, mapping: Mapping | None = None) -> Dataset:
+    folder.mkdir(exist_ok=True)
     file = folder / "rows.jsonl"
     names = ("text", "label", "part")
-    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
+    asked = [{} if mapping != QUESTIONS else {"question": f"What is it, {row[0]}?"} for row in rows]
+    lines = [
+        json.dumps(dict(zip(names, row, strict=True)) | more)
+        for row, more in zip(rows, asked, strict=True)
+    ]
     file.write_text("\n".join(lines), encoding="utf-8")
     import_dataset(
         "x",
@@ -88,12 +106,16 @@ def test_there_is_a_case_for_every_check():
 
 
 def test_nothing_is_found_where_nothing_is_wrong(tmp_path):
-    assert examine(stored(tmp_path, plain_rows())) == []
+    assert examine(stored(tmp_path / "classes", plain_rows())) == []
+    assert examine(stored(tmp_path / "questions", questions(), QUESTIONS)) == []
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_check_finds_its_case_and_its_cures_help(tmp_path, check):
-    dataset = stored(tmp_path, plain_rows() + CASES[check])
+    if check == "missing_answers":
+        dataset = stored(tmp_path, questions() + CASES[check], QUESTIONS)
+    else:
+        dataset = stored(tmp_path, plain_rows() + CASES[check])
     findings = of(check, examine(dataset))
     assert findings
     wrong = sum(finding.count for finding in findings)
@@ -116,6 +138,19 @@ def test_findings_name_rows_and_counts(tmp_path):
     majority, drop = found.cures
     assert majority.cells == {62: {"label": "good"}} and majority.dropped.tolist() == [63, 64]
     assert drop.dropped.tolist() == [60, 61, 62, 63, 64]
+
+
+def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
+    dataset = stored(tmp_path, questions() + CASES["missing_answers"], QUESTIONS)
+    assert dataset.spec.unfit == 3
+    assert any("does not contain: 3 times" in note for note in dataset.spec.notes)
+    spelled, missing = of("missing_answers", examine(dataset))
+    assert spelled.rows.tolist() == [60, 62] and missing.rows.tolist() == [61]
+    cures = [spelled.cures[0], missing.cures[0]]
+    spec = apply_cures(cures, dataset.folder, tmp_path / "cured", 2)
+    assert spec.unfit == 0 and not any("does not contain" in note for note in spec.notes)
+    kept = open_dataset(tmp_path / "cured").take(np.array([60, 61]), ("label",))
+    assert [row["label"] for row in kept] == ["Rome", "Ann"]
 
 
 def test_many_spellings_and_labels_are_told_in_few_findings(tmp_path):

@@ -112,7 +112,7 @@ def test_a_table_without_names_is_known_by_the_numbers_at_its_end():
     columns = ("column 1", "column 2", "column 3", "column 4", "column 5", "column 6")
     rows = [("o", "I am", "a man", "so sad", "not you", str(n)) for n in (0, 2, 1)]
     wanted = Mapping(text="column 2", endings=columns[2:5], label="column 6")
-    assert guess_mapping(columns, rows) == (wanted, "")
+    assert guess_mapping(columns, rows) == (wanted, ())
     assert guess_choices(columns, [(*row[:4], "", row[5]) for row in rows]) is None
     assert guess_choices(columns, [(*row[:5], "0") for row in rows]) is None
     assert guess_choices(columns, [(*row[:4], "word " * 50, row[5]) for row in rows]) is None

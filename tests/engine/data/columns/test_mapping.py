@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.data.columns.mapping import guess_mapping
+from engine.data.columns.mapping import guess_mapping, guess_note
 from engine.spec.dataset import Mapping
 
 LONG = [f"this is sentence number {n} of them" for n in range(30)]
@@ -60,10 +60,28 @@ def test_columns_are_told_apart(columns, mapping):
 
 def test_a_guess_says_that_it_is_one():
     rows = list(zip(FEW, LONG, strict=True))
-    assert "check them" in guess_mapping(("a", "b"), rows)[1]
-    assert guess_mapping(("label", "text"), rows)[1] == ""
+    for columns, guessed, said in (
+        (("a", "b"), ("text", "label"), "text and label columns"),
+        (("label", "b"), ("text",), "the text column"),
+        (("a", "text"), ("label",), "the label column"),
+        (("label", "text"), (), ""),
+    ):
+        assert guess_mapping(columns, rows)[1] == guessed
+        assert said in guess_note(guessed)
 
 
 def test_labels_alone_are_no_text():
-    found, note = guess_mapping(("a", "b"), list(zip(FEW, FEW, strict=True)))
-    assert found is None and "choose one" in note
+    assert guess_mapping(("a", "b"), list(zip(FEW, FEW, strict=True))) == (None, ())
+
+
+def test_beside_a_text_that_is_named_the_rest_is_guessed():
+    rows = list(zip(FEW, FEW, LONG, OTHER, strict=True))
+    columns = ("a", "b", "premise", "hypothesis")
+    for text, mapping in (
+        (None, Mapping(text="premise", pair="hypothesis", label="b")),
+        ("premise", Mapping(text="premise", pair="hypothesis", label="b")),
+        ("hypothesis", Mapping(text="hypothesis", label="b")),
+        ("a", Mapping(text="a", label="b")),
+        ("nowhere", Mapping(text="premise", pair="hypothesis", label="b")),
+    ):
+        assert guess_mapping(columns, rows, text) == (mapping, ("label",))

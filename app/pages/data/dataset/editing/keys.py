@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from app.pages.data.dataset.editing.state import KEYS
 from app.theme import SPACE
 from app.widgets import buttons
+from app.widgets.key_icon import key_icon
 from app.widgets.text import plain_menu_text, tooltip
 from app.widgets.wrapping import Wrapping
 
@@ -75,8 +76,10 @@ class LabelKeys(QWidget):
 
     def _button(self, key: str, title: str, label: str) -> QPushButton:
         shown = title if len(title) <= SHOWN_CHARACTERS else f"{title[:SHOWN_CHARACTERS]}…"
-        both = shown if key == label else f"{key}  {shown}"
-        button = buttons.plain(plain_menu_text(both))
+        button = buttons.plain(plain_menu_text(shown))
+        if key != label:
+            button.setIcon(key_icon(key))
+            button.setIconSize(buttons.BESIDE_TEXT)
         button.setAccessibleName(
             self.tr("Label selected rows “{0}” (key {1})").format(title[:100], key)
         )

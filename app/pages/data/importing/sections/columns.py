@@ -53,13 +53,17 @@ class ColumnsSection(Section):
             self._model.setStringList([self.tr("none"), *names])
             for several in self.lists.values():
                 several.show_columns(self._columns)
+        self._show_roles()
+        self.setEnabled(bool(self._columns))
+
+    def _show_roles(self) -> None:
         roles = self._state.roles
         for role, box in self.boxes.items():
             box.setCurrentIndex(place_of(getattr(roles, role), self._columns))
         for role, several in self.lists.items():
             several.choose(getattr(roles, role))
         self._show_rows()
-        self.setEnabled(bool(self._columns))
+        self.show_note(self._state.columns_note)
 
     def _show_rows(self) -> None:
         roles = self._state.roles
@@ -74,6 +78,7 @@ class ColumnsSection(Section):
         }
         chosen |= {role: several.chosen() for role, several in self.lists.items()}
         self._state.set_roles(Roles(**chosen))
+        self._show_roles()
 
 
 class SeveralColumns(QToolButton):

@@ -43,4 +43,6 @@ def test_a_label_that_is_a_digit_is_its_own_key(
     made.show_labels(labels, "no label")
     for key in "-0123456789":
         assert made.label_of(ord(key)) == keys.get(key)
+    shown = [(button.text(), button.icon().isNull()) for button in made.findChildren(QPushButton)]
+    assert shown == [(label or "no label", key == label) for key, label in keys.items()]
     assert made.label_of(Qt.Key.Key_Return) is None

@@ -231,7 +231,9 @@ def test_columns_that_are_chosen_again_are_told(importing, write) -> None:
     state.set_reading(state.reading.model_copy(update={"header": False}))
     importing.wait(lambda s: s._previewing is None)
     assert state.roles.text != "note"
-    assert any("chosen again" in note for note in state.notes)
+    assert "chosen again" in state.columns_note
+    state.set_roles(Roles(state.columns[0], None, state.columns[2]))
+    assert not state.columns_note
 
 
 def fix_of(state: ImportState, said: str) -> Cleaning:
@@ -251,6 +253,21 @@ def test_rows_without_a_label_are_skipped_at_a_click(importing, write) -> None:
     dataset = open_dataset(importing.finish())
     assert sum(dataset.spec.rows.values()) == 18 and dataset.spec.labels == {"0": 9, "1": 9}
     assert any("skipped: 2 times" in note for note in dataset.spec.notes)
+
+
+def test_each_kind_of_rows_that_lack_something_has_a_button_of_its_own(importing, write) -> None:
+    rows = "".join(
+        f"{'' if n < 3 else f'a film {n}'},{'' if n > 17 else n % 2}\n" for n in range(20)
+    )
+    state = importing.open(write("holes.csv", "text,label\n" + rows))
+    importing.count()
+    assert fix_of(state, "have no text").skip_empty == ("text",)
+    assert fix_of(state, "have no label").skip_empty == ("label",)
+    state.set_cleaning(fix_of(state, "have no label"))
+    importing.count()
+    state.set_cleaning(fix_of(state, "have no text"))
+    importing.count()
+    assert importing.said() == ["Rows in which one of “label”, “text” is empty are skipped."]
 
 
 def test_skipping_rows_is_undone_at_a_click(importing, write) -> None:

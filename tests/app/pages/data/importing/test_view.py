@@ -57,6 +57,35 @@ def test_from_a_file_to_a_data_set_with_clicks(qtbot, page, studio, reviews) -> 
     assert [entry.name for entry in studio.datasets()] == ["reviews"]
 
 
+def test_columns_that_were_guessed_are_said_to_be_until_they_are_chosen(qtbot, page, write) -> None:
+    rows = [f"{n},a film number {n},{word}\n" for n in range(10) for word in ("good", "bad")]
+    view = begin(qtbot, page, write("films.csv", "place,opinion,verdict\n" + "".join(rows)))
+    note = view.columns.note
+    assert note.isVisibleTo(view) and "We guessed" in note.text()
+    assert "We guessed" not in view.format.note.text()
+    choose(qtbot, view.columns.label, "place")
+    assert not note.isVisibleTo(view)
+
+
+def test_where_no_column_looks_like_text_the_rest_follows_from_the_one_that_is_chosen(
+    qtbot, page, write
+) -> None:
+    rows = [f"{n};{word}\n" for n in ("very good", "quite bad") for word in "yyyyynnnnn"]
+    page.import_from([write("films.csv", "opinion;verdict\n" + "".join(rows))])
+    view, columns = page.importing, page.importing.columns
+    qtbot.waitUntil(lambda: view.state.preview is not None, timeout=PATIENCE)
+    assert "No column looks like text" in columns.note.text()
+    choose(qtbot, columns.text, "opinion")
+    assert view.state.roles == Roles("opinion", None, "verdict")
+    assert columns.label.currentText() == "verdict"
+    assert "We guessed the label column" in columns.note.text()
+    qtbot.waitUntil(view.start.isEnabled, timeout=PATIENCE)
+    choose(qtbot, columns.label, "none")
+    choose(qtbot, columns.text, "verdict")
+    assert view.state.roles == Roles("verdict"), "only the first choice brings others"
+    assert not columns.note.isVisibleTo(view)
+
+
 def test_the_delimiter_is_changed_by_keyboard_and_the_rows_follow(qtbot, page, write) -> None:
     view = begin(qtbot, page, write("bars.csv", "text|label\none; two|1\nthree; four|0\n"))
     assert view.format.delimiter.currentText() == "Vertical bar  |"

@@ -1,0 +1,64 @@
+"""Answers to questions that their passage does not contain, or spells otherwise."""
+
+import numpy as np
+
+from engine.data.checks.check import Cure, Finding
+from engine.data.checks.material import Material
+from engine.data.columns.answers import Unfit, answers_of, respelled
+from engine.phrases import phrase
+
+
+def find(material: Material) -> list[Finding]:
+    passage, answers = material.mapping.pair, material.mapping.answers
+    if passage is None or answers is None:
+        return []
+    missing: list[int] = []
+    spelled: dict[int, dict[str, str]] = {}
+    row = 0
+    for table in material.batches([passage, answers]):
+        columns = (table.column(name).to_pylist() for name in (answers, passage))
+        for cell, text in zip(*columns, strict=True):
+            try:
+                answers_of(cell, text)
+            except Unfit:
+                better = respelled(cell, text)
+                if better is None:
+                    missing.append(row)
+                else:
+                    spelled[row] = {answers: better}
+            row += 1
+    return [*_spelled(spelled), *_missing(missing)]
+
+
+def _spelled(cells: dict[int, dict[str, str]]) -> list[Finding]:
+    if not cells:
+        return []
+    sentence = phrase(
+        "{n:,} row(s) whose passage spells the answer in another way (case, white space, quotes or"
+        " punctuation), so that it is not found there.",
+        n=len(cells),
+    )
+    cure = Cure(
+        "respell",
+        phrase("Use the spelling of the passage"),
+        phrase("{n:,} answer(s) spelled as in the passage.", n=len(cells)),
+        cells=cells,
+    )
+    rows = np.array(list(cells), dtype=np.int64)
+    return [Finding("missing_answers", "problem", len(rows), sentence, rows, (cure,))]
+
+
+def _missing(rows: list[int]) -> list[Finding]:
+    if not rows:
+        return []
+    numbers = np.array(rows, dtype=np.int64)
+    cure = Cure(
+        "drop",
+        phrase("Drop these rows"),
+        phrase("{n:,} row(s) without their answer in the passage dropped.", n=len(rows)),
+        dropped=numbers,
+    )
+    sentence = phrase(
+        "{n:,} row(s) whose answer is not in the passage: it cannot be learned.", n=len(rows)
+    )
+    return [Finding("missing_answers", "problem", len(rows), sentence, numbers, (cure,))]
