@@ -63,7 +63,8 @@ class PinnedColumns(QObject):
         view.doubleClicked.connect(self._table.doubleClicked)
         edge = theme.colour(Role.EDGE).name()
         view.setStyleSheet(
-            f"QTableView {{ border: none; border-radius: 0; border-right: 1px solid {edge}; }}"
+            f"QTableView {{ border: none; border-right: 1px solid {edge}; border-radius: 0;"
+            " border-top-left-radius: 7px; border-bottom-left-radius: 7px; }"
         )
         return view
 

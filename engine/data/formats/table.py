@@ -22,6 +22,7 @@ from engine.data.formats.table_columns import batches_of, can_be_cut
 from engine.data.formats.table_rows import (
     AFTER_LABEL,
     DELIMITERS,
+    SEPARATOR_LINE,
     csv_reader,
     even_rows,
     rows_of,
@@ -95,7 +96,9 @@ def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
     named = suffix in TABLE_SUFFIXES
     if not named and _are_labelled(lines):
         return Reading(format=TSV.name, delimiter=AFTER_LABEL, quoted=False, header=False)
-    delimiter = _delimiter(lines, suffix, whole)
+    told = SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
+    lines = lines[1:] if told else lines
+    delimiter = told[1] if told else _delimiter(lines, suffix, whole)
     quoted = _quoted(lines, delimiter, whole)
     rows = _sample(lines, delimiter, quoted, whole)[0]
     header = has_header(rows)

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 from engine.data.formats.batches import Batch, batched
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Remarks
-from engine.data.formats.table_rows import EMPTY_LINE, even_rows, remark_breaks, rows_of
+from engine.data.formats.table_rows import (
+    EMPTY_LINE,
+    SEPARATOR_LINE,
+    even_rows,
+    remark_breaks,
+    rows_of,
+)
 from engine.data.formats.text_blocks import MARK, STEP, TextBlocks
 from engine.spec.dataset import Reading
 
@@ -42,7 +48,8 @@ def batches_of(
     parse = _Parser(reading, width)
     step = STEP
     while content := text.block():
-        block = _block(content, reading, text.is_over)
+        is_told = text.before == 0 and SEPARATOR_LINE.match(content[:20].decode("utf-8", "replace"))
+        block = None if is_told else _block(content, reading, text.is_over)
         found = None if block is None else parse(content, block)
         if block is None or found is None:
             rows = rows_of(lines.path, text, reading, remarks, text.before)

@@ -2,7 +2,9 @@
 on what a quote means and which line is wrong."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 
 DELIMITERS = "\t,;|"
 AFTER_LABEL = " "  # as delimiter: the first space ends the label, and all others are text
+SEPARATOR_LINE = re.compile(rf'"?sep=([{DELIMITERS}])"?\r?\n?', re.IGNORECASE)
+"""What Excel is told at the top of a file: how its cells are separated."""
 EMPTY_LINE = phrase("Empty line skipped")
 QUOTES_ADVICE = phrase(
     "Correct this place, or switch off “Quoted cells” if the quotes belong to the text."
@@ -61,13 +65,19 @@ def even_rows(
 def rows_of(
     path: Path, lines: Iterable[str], reading: Reading, remarks: Remarks, before: int = 0
 ) -> Iterator[Row]:
-    """Rows as they stand; empty lines are left out. So many lines came `before`.
+    """Rows as they stand; empty lines and a line for Excel at the top (`sep=;`) are left out.
+
+    So many lines came `before`.
 
     Of `lines`, no more are taken than the rows that were given have.
     """
     if reading.delimiter == AFTER_LABEL:
         yield from _labelled(lines, remarks)
         return
+    lines, is_told = iter(lines), False
+    if not before and (first := next(lines, None)) is not None:
+        is_told = SEPARATOR_LINE.fullmatch(first) is not None
+        lines = chain(["\n" if is_told else first], lines)
     reader = csv_reader(lines, reading.delimiter, reading.quoted)
     start, new = before + 1, tuple.__new__  # a row made so takes half the time
     try:
@@ -77,7 +87,7 @@ def rows_of(
                 if end > start:
                     remark_breaks(cells, start, end, remarks)
                 yield new(Row, (start, tuple(cells)))
-            else:
+            elif start > 1 or not is_told:
                 remarks.saw(EMPTY_LINE, start)
             start = end + 1
     except csv.Error as error:

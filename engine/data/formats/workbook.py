@@ -41,7 +41,7 @@ BROKEN = (CalamineError, OSError, ValueError, LookupError, TypeError)
 
 
 def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
-    """The columns and rows of the sheet that the path names, else of the first that has rows.
+    """The columns and rows of the sheet that the path names, else of the first with a table.
 
     A row's “line” is its number in the sheet. Empty rows and columns around the table are left out.
 
@@ -97,14 +97,26 @@ def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], li
 
 
 def sheets_with_rows(path: Path) -> list[str]:
-    """The names of the sheets that are not empty, hidden ones last, in their order.
+    """The names of the sheets that are not empty: first the one that is read where none is named,
+    then the others in their order, hidden ones last.
 
     Raises BadFile as `open_workbook` does.
     """
     with _workbook(path) as (book, sizes):
         shown = {one.name: str(one.visible).endswith("Visible") for one in book.sheets_metadata}
         names = [name for name in book.sheet_names if _has_rows(book, name, sizes)]
-    return sorted(names, key=lambda name: not shown.get(name, True))
+        names = sorted(names, key=lambda name: not shown.get(name, True))
+        return sorted(names, key=_with_table(book, names, sizes).__ne__)
+
+
+def _with_table(book: CalamineWorkbook, names: list[str], sizes: dict[str, int]) -> str:
+    """The first of these sheets, or where that is one column, as a page of remarks is, the first
+    with more rows in more columns; “” for none."""
+    if not names or any(sizes.get(name, 0) > LARGEST_SHEET for name in names):
+        return next(iter(names), "")
+    first, *others = (book.get_sheet_by_name(name) for name in names)
+    wider = (one for one in others if first.width == 1 < one.width and one.height > first.height)
+    return next(wider, first).name
 
 
 def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:

@@ -7,14 +7,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.formats import lines, table_columns, text_blocks
-from engine.data.formats.reading import read
+from engine.data.formats.reading import read, recognise
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 from tests.engine.data.formats.by_columns import outcome
 from tests.often import tries
 
 SMALL = 24  # bytes of a block, so that everything happens at the border of one
-ODD = ['"', '""', ",", "\n", "\r\n", "\r", "\0", "\ufeff", " ", "\t", "a", "bc", "ü", "\u2028", ""]
+ODD = [
+    '"',
+    '""',
+    ",",
+    "\n",
+    "\r\n",
+    "\r",
+    "\0",
+    "\ufeff",
+    " ",
+    "\t",
+    "a",
+    "bc",
+    "ü",
+    "\u2028",
+    "",
+    "sep=,",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -122,3 +139,29 @@ def test_most_rows_are_cut_by_columns(tmp_path, monkeypatch):
     table = read(file, Reading(format="csv"))
     assert sum(len(batch) for batch in table.batches()) == 601
     assert 202 in seen and len(seen) < 60
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("told", ["sep=;", "SEP=;", '"sep=;"'])
+@pytest.mark.parametrize("header", [True, False])
+def test_the_line_that_tells_excel_the_delimiter_is_no_row(tmp_path, told, end, header):
+    file = tmp_path / "told.csv"
+    names = ["text;label"] if header else []
+    rows = [f"a film, number {n};{n % 2}" for n in range(30)]
+    content = end.join([told, *names, *rows]).encode()
+    assert_alike(file, content, delimiter=";", header=header)
+    found = recognise(file)
+    assert (found.reading.delimiter, found.reading.header) == (";", header)
+    assert found.columns == (("text", "label") if header else ("column 1", "column 2"))
+    table = read(file, found.reading)
+    read_rows = list(table)
+    assert [row.cells for row in read_rows] == [tuple(row.split(";")) for row in rows]
+    assert read_rows[0].line == 2 + header and table.notes == ()
+
+
+def test_a_text_that_begins_like_the_line_for_excel_is_a_row(tmp_path):
+    for first in (b"sep=,b,c\n", b"sep=;x,c\n", b"a,sep=;\n"):
+        assert_alike(tmp_path / "row.csv", first + b"d,e\n" * 20, header=False)
+    file = tmp_path / "row.csv"
+    file.write_text("sep=;x,c\n" + "d,e\n" * 20)
+    assert next(iter(read(file, Reading(format="csv", header=False)))).cells == ("sep=;x", "c")

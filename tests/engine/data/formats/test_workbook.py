@@ -111,6 +111,19 @@ def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path: Path) -> None:
     assert cells(packed / "in" / "book.xlsx" / "Two") == [("c",)]
 
 
+def test_a_sheet_of_remarks_before_the_table_is_not_the_one_that_is_read(tmp_path: Path) -> None:
+    table = filled(["text", "label"], ["a b", "x"], ["c d", "y"])
+    about = xlsx(tmp_path / "about.xlsx", {"About": filled(["Made in March"]), "Data": table})
+    assert parts_of(about) == [about / "Data", about / "About"]
+    found = read(about, recognise(about).reading)
+    assert found.columns == ("text", "label")
+    assert found.notes == ("The sheet “Data” was read; there is also “About”.",)
+    texts = filled(*([f"text {n}"] for n in range(9)))
+    book = xlsx(tmp_path / "texts.xlsx", {"Texts": texts, "Sources": table})
+    assert parts_of(book) == [book / "Texts", book / "Sources"]
+    assert cells(book)[0] == ("text 0",), "what has more rows is no remark"
+
+
 def test_sheets_are_imported_as_the_splits_they_are(tmp_path: Path) -> None:
     rows = [["text", "label"], ["a b", "x"], ["c d", "y"]]
     book = xlsx(tmp_path / "b.xlsx", {"train": filled(*rows), "test": filled(*rows[:2])})
