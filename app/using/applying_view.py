@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QGridLayout,
     QHBoxLayout,
-    QMenu,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -24,6 +23,7 @@ from app.widgets import buttons, numbers
 from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import foot
 from app.widgets.screen import resize_within
+from app.widgets.several_columns import SeveralColumns
 from app.widgets.spec_texts import title_of
 from app.widgets.stages import StageProgress, StagesDialog
 from app.widgets.tables import dress
@@ -99,7 +99,10 @@ class Choices(QWidget):
         self.file = OneLine()
         self.choose_file = buttons.plain(self.tr("Choose a &file…"), self._on_file, "file-text")
         self.boxes = {role: self._column_box(role) for role in state.roles if role != "endings"}
-        self.endings = EndingsButton(state)
+        self.endings = SeveralColumns()
+        self.endings.setAccessibleName(title_of("endings", Mapping.model_fields["endings"]))
+        self.endings.changed.connect(lambda: state.choose_endings(self.endings.chosen()))
+        self._fix_width(self.endings)
         self.threshold = DoubleSpinBox()
         self.threshold.setRange(0, 1)
         self.threshold.setSingleStep(STEP)
@@ -133,10 +136,14 @@ class Choices(QWidget):
     def _column_box(self, role: str) -> QComboBox:
         box = ComboBox()
         box.setAccessibleName(title_of(role, Mapping.model_fields[role]))
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        box.setMinimumContentsLength(16)
+        self._fix_width(box)
         box.activated.connect(lambda _: self._state.use(role, box.currentData()))
         return box
+
+    def _fix_width(self, box: QComboBox) -> None:
+        """So that a long name does not widen it."""
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMinimumContentsLength(16)
 
     def _grid(self) -> QGridLayout:
         grid = QGridLayout()
@@ -149,6 +156,8 @@ class Choices(QWidget):
             columns.addWidget(Text(title_of(role, Mapping.model_fields[role]), wraps=False))
             columns.addWidget(box, 1)
         if "endings" in self._state.roles:
+            title = title_of("endings", Mapping.model_fields["endings"])
+            columns.addWidget(Text(title, wraps=False))
             columns.addWidget(self.endings, 1)
         else:
             self.endings.hide()
@@ -263,36 +272,6 @@ class Choices(QWidget):
         dialog.fileSelected.connect(lambda chosen: self._state.set_place(Path(chosen)))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
-
-
-class EndingsButton(QWidget):
-    """The columns with the choices, ticked in a menu."""
-
-    def __init__(self, state: ApplyingState) -> None:
-        super().__init__()
-        self._state = state
-        self.button = buttons.plain(self.tr("C&hoices"))
-        self._menu = QMenu(self)
-        self.button.setMenu(self._menu)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.button)
-
-    def show_columns(self, columns: tuple[str, ...], chosen: tuple[str, ...]) -> None:
-        self._menu.clear()
-        for column in columns:
-            action = self._menu.addAction(
-                visible(column[:NAME_CHARACTERS]).replace("\n", " ").replace("&", "&&")
-            )
-            action.setCheckable(True)
-            action.setChecked(column in chosen)
-            action.setData(column)
-            action.triggered.connect(self._on_ticked)
-        self.button.setText(self.tr("C&hoices: {0}").format(len(chosen)))
-
-    def _on_ticked(self) -> None:
-        ticked = tuple(str(a.data()) for a in self._menu.actions() if a.isChecked())
-        self._state.choose_endings(ticked)
 
 
 class Outcome(QWidget):

@@ -16,6 +16,7 @@ from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
 from engine.spec.dataset import Cleaning, Mapping
 from engine.spec.fields import settings_of
+from engine.spec.task import TARGETS
 from engine.spec.tasks import TASKS
 from engine.terminal import remark
 from engine.validation import describe_validation
@@ -47,10 +48,12 @@ def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
         if column not in found.columns:
             raise MissingColumn(column, list(found.columns))
     guessed = found.mapping.model_dump() if found.mapping else {}
+    aims_elsewhere = bool(set(TARGETS) & set(named))  # than at yes/no columns that were guessed
     free = {
         part: columns
         for part, columns in guessed.items()
-        if not taken & set(columns if isinstance(columns, (list, tuple)) else [columns])
+        if not (part == "flags" and aims_elsewhere)
+        and not taken & set(columns if isinstance(columns, (list, tuple)) else [columns])
     }
     merged = free | named
     if "text" not in merged:
@@ -85,7 +88,8 @@ def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapp
 
 def notes_of(found: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
     """What was noticed while a file was recognised, and which columns nobody has named."""
-    guessed = guess_note([role for role in found.guessed if role not in named])
+    known = {"text"} & set(named) | (set(TARGETS) if set(TARGETS) & set(named) else set())
+    guessed = guess_note([role for role in found.guessed if role not in known])
     return (*found.notes, guessed) if guessed else found.notes
 
 

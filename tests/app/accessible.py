@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QLineEdit,
+    QMenu,
     QPlainTextEdit,
     QScrollArea,
     QScrollBar,
@@ -82,6 +83,8 @@ def _is_clicked(widget: QWidget) -> bool:
     """Whether something happens on a click: of the parts of Qt, and of ours that say so."""
     is_idle = isinstance(widget, Card | Words) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
     if is_idle or _is_part(widget):  # these two take clicks only where they take the focus, too
+        return False
+    if isinstance(widget, QMenu):  # whoever opens it has the keyboard in it
         return False
     ours = any(
         "mousePressEvent" in vars(kind) or "mouseReleaseEvent" in vars(kind)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from app import resources
 from app.pages.runs.columns import DEFAULT, Column, column_of
@@ -15,6 +15,7 @@ from app.translation import tr
 from app.widgets import buttons
 from app.widgets.dialogs import Choice, ask_for_name
 from app.widgets.text import plain_menu_text
+from app.widgets.tick_menu import TickMenu
 
 USUAL = (Column.TASK, Column.DATA, Column.BASE_MODEL, Column.STATE, Column.TAGS, Column.JOB)
 MOST_READ = 300  # runs whose settings are compared for the menu
@@ -34,7 +35,7 @@ class _MenuButton(QToolButton):
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(text.replace("&", ""))
-        self.setMenu(QMenu(self))
+        self.setMenu(TickMenu(self))
         self.menu().aboutToShow.connect(self._fill)
 
     def _fill(self) -> None:

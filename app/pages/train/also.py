@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from app.pages.train.choices import BASE_MODEL, DATA, data_value, model_value
 from app.pages.train.state import TrainState
@@ -13,6 +13,7 @@ from app.translation import tr
 from app.widgets import buttons
 from app.widgets.screen import set_shown
 from app.widgets.text import Text, plain_menu_text
+from app.widgets.tick_menu import TickMenu
 from engine.data.columns.fit import problems_of_dataset
 from engine.spec.dataset import StoredData
 
@@ -34,7 +35,7 @@ class AlsoTry(QWidget):
         self._state, self._path, self._others = state, path, others
         self.said = Text("", "muted")
         self.button: QToolButton = buttons.icon_button("plus", title)
-        self.menu = QMenu(self.button)
+        self.menu = TickMenu(self.button)
         self.menu.aboutToShow.connect(self._fill)
         self.button.setMenu(self.menu)
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

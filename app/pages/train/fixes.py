@@ -76,7 +76,7 @@ def _edits(choices: Choices, spec: DatasetSpec) -> Iterator[Fix]:
         yield Fix(_skip(spec.mapping, holes), choices, edit)
     label = spec.label_for.get(task.kind)
     if label is not None:
-        mapping = spec.mapping.model_copy(update={"label": label})
+        mapping = spec.mapping.model_copy(update={"label": label, "flags": ()})
         title = translate("Train", "Use “{column}” as the label").format(column=label[:40])
         said = translate("Train", "Version {version} has the labels of “{column}”.")
         edit = Edit(mapping, Cleaning(), said.replace("{column}", label[:60]))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Counts
 
 from engine.data.columns.labels import CountedLabels
-from engine.data.columns.mapping import label_columns, named_answers
+from engine.data.columns.mapping import flag_columns, label_columns, named_answers
 from engine.data.columns.names import plain_name
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import joined, phrase
@@ -134,12 +134,17 @@ def mapping_for(
     """The mapping with the column of labels that suits the task, judged by the first rows.
 
     It is the same where its own column suits the task, or none does. For questions it is the column
-    that is called as answers are, also where few of them stand in their passages.
+    that is called as answers are, also where few of them stand in their passages; for several
+    labels in each row, all columns that say yes or no where it is one of these.
     """
     if "answers" in task.facts.reads and mapping.pair is not None and mapping.answers is None:
         answers = named_answers({plain_name(column): column for column in reversed(columns)})
         if answers is not None and answers not in mapping.texts:
             return Mapping(text=mapping.text, pair=mapping.pair, answers=answers)
+    if "flags" in task.facts.may_read and target(mapping) == "label":
+        flags = flag_columns(columns, rows, mapping)
+        if len(flags) > 1 and mapping.label in flags:
+            return mapping.model_copy(update={"label": None, "flags": flags})
     return _with_label(task, mapping, columns, rows, label_columns(columns, rows, mapping))
 
 
@@ -163,8 +168,10 @@ def _with_label(
     others: tuple[str, ...],
 ) -> Mapping:
     """The mapping with the first of its own and the other columns of labels that suits a task."""
-    facts = task.facts
-    if "label" not in (*facts.reads, *facts.may_read) or target(mapping) not in ("label", None):
+    read = (*task.facts.reads, *task.facts.may_read)
+    if mapping.flags and "flags" not in read:
+        mapping = mapping.model_copy(update={"flags": ()})
+    if "label" not in read or target(mapping) not in ("label", None):
         return mapping
     own = () if mapping.label is None else (mapping.label,)
     for label in dict.fromkeys((*own, *others[:COMPARED_COLUMNS])):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.data.columns.answers import Unfit, answers_of, respelled
 from engine.data.columns.choices import guess_choices
+from engine.data.columns.label_sets import yes_or_no
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import number_in
 from engine.data.columns.words import words_of
@@ -54,6 +55,7 @@ LABEL_WORDS = (  # in longer names
 )
 ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
+LEAST_FLAGS = 3  # yes/no columns that are taken for labels where nobody says so
 MAX_LABEL_CHARACTERS = 60  # characters, of what may be a label by its values
 MAX_LABELS = 250
 MOST_DIGITS = 0.3  # of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
@@ -91,7 +93,7 @@ class _Statistics:
 def guess_mapping(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: str | None = None
 ) -> tuple[Mapping | None, tuple[str, ...]]:
-    """The likely mapping, and which of text and label are no more than guesses.
+    """The likely mapping, and which of text, label and flags are no more than guesses.
 
     `text` is the column that is known to hold the texts, where one is. None where no column looks
     like text.
@@ -128,6 +130,10 @@ def guess_mapping(
         negative = next((names[name] for name in NEGATIVES if name in names), None)
     label = next((one for one in (*named, *likely) if one != negative), None)
     if label is not None and not named:
+        flags = flag_columns(columns, rows, Mapping(text=text, pair=pair))
+        others = (one for one in statistics if one.name in likely and one.values > 1)
+        if len(flags) >= LEAST_FLAGS and all(one.name in flags for one in others):
+            return Mapping(text=text, pair=pair, flags=flags), (*guessed, "flags")
         guessed.append("label")
     found = Mapping(text=text, pair=pair, label=label, negative=negative)
     return found, tuple(guessed) if len(columns) > 1 else ()
@@ -135,15 +141,30 @@ def guess_mapping(
 
 def guess_note(guessed: Collection[str]) -> str:
     """What is said of columns that are no more than guesses; “” where none is."""
-    match "text" in guessed, "label" in guessed:
-        case True, True:
-            return phrase("We guessed the text and label columns from the data. Please check them.")
-        case True, False:
-            return phrase("We guessed the text column from the data. Please check it.")
-        case False, True:
-            return phrase("We guessed the label column from the data. Please check it.")
-        case _:
+    match tuple(guessed):
+        case ():
             return ""
+        case ("text",):
+            return phrase("We guessed the text column from the data. Please check it.")
+        case ("label",):
+            return phrase("We guessed the label column from the data. Please check it.")
+        case ("flags",):
+            return phrase("We guessed the label columns from the data. Please check them.")
+        case _:
+            return phrase("We guessed the text and label columns from the data. Please check them.")
+
+
+def flag_columns(
+    columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], mapping: Mapping
+) -> tuple[str, ...]:
+    """The columns beside the texts of `mapping` that say yes or no in every row."""
+    return tuple(
+        column
+        for place, column in enumerate(columns)
+        if column not in mapping.texts
+        and rows
+        and all(yes_or_no(row[place]) is not None for row in rows)
+    )
 
 
 def label_columns(

@@ -25,7 +25,7 @@ from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.spec.dataset import Mapping, Reading
-from engine.spec.task import TaskSpec
+from engine.spec.task import TaskSpec, target
 
 __all__ = [
     "Cancelled",
@@ -55,7 +55,7 @@ class Recognised(NamedTuple):
     columns: tuple[str, ...]
     mapping: Mapping | None
     notes: tuple[str, ...]
-    guessed: tuple[str, ...]  # of text and label, those whose columns are no more than guesses
+    guessed: tuple[str, ...]  # of text, label and flags, those that are no more than guesses
 
 
 class FirstRows(NamedTuple):
@@ -151,6 +151,8 @@ def recognise(
     mapping, guessed = guess_mapping(table.columns, rows, text)
     if mapping is not None and task is not None:
         mapping = mapping_for(task, mapping, table.columns, rows)
+        aim = target(mapping) or "label"
+        guessed = tuple("text" if role == "text" else aim for role in guessed)
     return Recognised(reading, table.columns, mapping, notes, guessed)
 
 

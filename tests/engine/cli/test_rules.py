@@ -148,6 +148,27 @@ def test_that_columns_were_guessed_is_said_where_none_is_named(
             assert ("We guessed" in printed.out + printed.err) == (not named)
 
 
+def test_yes_and_no_columns_are_labels_where_the_task_can_have_several(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rows = [f"a film number {n},{n % 2},{n % 3 % 2},{int(n % 5 == 0)}" for n in range(30)]
+    file = written(tmp_path, ["comment,toxic,obscene,threat", *rows])
+    flags = ["toxic", "obscene", "threat"]
+    for asked, label, taken, said in (
+        ([], None, flags, "the label columns"),
+        (["--task", "multi_label"], None, flags, "the label columns"),
+        (["--task", "text_classification"], "toxic", [], "the label column "),
+        (["--label", "obscene"], "obscene", [], ""),
+        (["--flags", "toxic,threat"], None, ["toxic", "threat"], ""),
+    ):
+        assert main(["check", str(file), "--json", *asked]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["mapping"]["label"], told["mapping"]["flags"]) == (label, taken)
+        assert [said in note for note in told["notes"] if "We guessed" in note] == [True] * bool(
+            said
+        )
+
+
 def test_labels_beside_a_text_that_only_the_user_knows_are_found(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -23,7 +23,7 @@ class FilePreview(NamedTuple):
     """The beginning of a file under one reading.
 
     `columns` are all of them, `table` has the first rows cut for a table, `first` a few whole.
-    `mapping` is what the columns seem to mean; of text and label, `guessed` are no more than that.
+    `mapping` is what the columns seem to mean; those in `guessed` are no more than that.
     """
 
     columns: tuple[str, ...]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QMenu, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from app import resources
 from app.pages.runs.columns import Column, column_of
@@ -23,6 +23,7 @@ from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text, plain_menu_text, visible
+from app.widgets.tick_menu import TickMenu
 
 MOST_AXES = 6  # to begin with
 NOT_AXES = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")
@@ -45,7 +46,7 @@ class ParallelTab(QWidget):
         self.axes.setAccessibleName(tr("Axes"))
         self.axes.setIcon(resources.icon("columns-2", Role.ACCENT))
         self.axes.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.axes.setMenu(QMenu(self.axes))
+        self.axes.setMenu(TickMenu(self.axes))
         self.axes.menu().aboutToShow.connect(self._fill)
         row = QHBoxLayout()
         hint = tr("Drag along an axis to choose runs, click it to free it.")

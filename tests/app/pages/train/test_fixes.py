@@ -88,3 +88,10 @@ def test_the_column_that_suits_the_task_is_offered() -> None:
     assert column.edit is not None
     assert column.edit.mapping == Mapping(text="text", label="other")
     assert task.title == "Change the task to “Text classification”"
+    flags = Mapping(text="text", flags=("other", "more"))
+    several = spec.model_copy(update={"mapping": flags, "columns": flags.columns})
+    choices = replace(choices, data=replace(choices.data, spec=several))
+    column, task = fixes(choices, Step.DATA)
+    assert column.edit is not None
+    assert column.edit.mapping == Mapping(text="text", label="other"), "of the flags none is left"
+    assert task.title == "Change the task to “Multi-label classification”"

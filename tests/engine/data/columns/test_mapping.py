@@ -74,6 +74,25 @@ def test_labels_alone_are_no_text():
     assert guess_mapping(("a", "b"), list(zip(FEW, FEW, strict=True))) == (None, ())
 
 
+def test_columns_that_all_say_yes_or_no_are_several_labels():
+    flags = {name: ["0", "1", "0"] * 10 for name in ("toxic", "obscene", "threat")}
+    columns = {"id": NUMBERS, "comment_text": LONG, **flags}
+
+    def guessed(**others):
+        whole = columns | others
+        return guess_mapping(tuple(whole), list(zip(*whole.values(), strict=True)))
+
+    wanted = Mapping(text="comment_text", flags=tuple(flags))
+    assert guessed() == (wanted, ("flags",))
+    assert guessed(language=["en"] * 30) == (wanted, ("flags",)), "all the same tells nothing"
+    assert guessed(threat=["0", "1", ""] * 10)[0].flags == (), "an empty cell says neither"
+    assert guessed(mood=["glad", "sad", "so-so"] * 10)[0].flags == ()
+    assert guessed(rating=["1", "3", "5"] * 10) == (
+        Mapping(text="comment_text", label="rating"),
+        (),
+    )
+
+
 def test_beside_a_text_that_is_named_the_rest_is_guessed():
     rows = list(zip(FEW, FEW, LONG, OTHER, strict=True))
     columns = ("a", "b", "premise", "hypothesis")

@@ -7,10 +7,10 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QCheckBox, QComboBox, QFileDialog, QPushButton
 
 from app.pages.data.importing.roles import Roles
-from app.pages.data.importing.sections.columns import SeveralColumns
 from app.pages.data.importing.table import PreviewModel
 from app.pages.data.importing.view import ImportView
 from app.pages.data.view import DataPage
+from app.widgets.several_columns import SeveralColumns
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import FirstRows, Row
 from tests.app.accessible import assert_accessible
@@ -125,7 +125,7 @@ def test_roles_are_chosen_and_shown_in_the_header(qtbot, page, reviews) -> None:
 def tick(columns: SeveralColumns, *names: str) -> None:
     """Open the menu of a button and tick these entries."""
     columns.fill()
-    for action in columns.menu().actions():
+    for action in columns.menu.actions():
         if action.text() in names:
             action.trigger()
 
@@ -139,8 +139,26 @@ def test_columns_of_yes_and_no_are_ticked_and_counted(qtbot, page, write) -> Non
     qtbot.waitUntil(lambda: view.state.count.found is not None, timeout=PATIENCE)
     assert view.state.roles == Roles("text", flags=("rude", "long"))
     assert view.state.count.found.flags == {"rude": 20, "long": 10}
-    assert view.columns.lists["flags"].text() == "rude, long"
+    assert view.columns.lists["flags"].currentText() == "rude, long"
     assert view.state.problems() == []
+
+
+def test_several_columns_are_ticked_while_their_menu_stays_open(qtbot, page, write) -> None:
+    rows = "".join(f"a film {n},{n % 2},{n % 3 % 2},{n % 5}\n" for n in range(40))
+    view = begin(qtbot, page, write("flags.csv", "text,rude,long,other\n" + rows))
+    view.columns.more.setChecked(True)
+    choose(qtbot, view.columns.label, "none")
+    box = view.columns.lists["flags"]
+    qtbot.keyClick(box, Qt.Key.Key_Space)
+    qtbot.waitUntil(box.menu.isVisible)
+    places = [box.menu.actionGeometry(action).center() for action in box.menu.actions()]
+    qtbot.mouseClick(box.menu, Qt.MouseButton.LeftButton, pos=places[1])
+    qtbot.keyClick(box.menu, Qt.Key.Key_Down)
+    qtbot.keyClick(box.menu, Qt.Key.Key_Space)
+    assert box.menu.isVisible() and box.currentText() == "rude, long"
+    assert view.state.roles == Roles("text", flags=("rude", "long"))
+    qtbot.keyClick(box.menu, Qt.Key.Key_Escape)
+    assert not box.menu.isVisible()
 
 
 def test_a_cell_that_says_neither_yes_nor_no_is_told_with_its_line(qtbot, page, write) -> None:
