@@ -77,7 +77,7 @@ class LabelsCard(Card):
         elif mapping.flags:
             self.show_several(spec.labels, rows)
         elif mapping.answers is not None:
-            self.show_answers(spec.empty.get(mapping.answers, 0))
+            self.show_answers(spec.empty.get(mapping.answers, 0), spec.unfit)
         elif mapping.endings:
             self.show_endings(spec.labels)
         elif mapping.label is None:
@@ -108,15 +108,18 @@ class LabelsCard(Card):
         self.bars.show_labels(labels, rows)
         self.show_spellings(labels)
 
-    def show_answers(self, without: int) -> None:
-        """Say what is asked of the rows, and how many questions have no answer."""
+    def show_answers(self, without: int, unfit: int) -> None:
+        """Say what is asked of the rows, how many questions have no answer, and how many have one
+        that the passage does not contain."""
         self.bars.hide()
         self.title.setText(self.tr("Answers"))
-        self.balance.setText(
-            self.tr("%Ln question(s) without an answer in the passage.", "", without)
-            if without
-            else self.tr("Every question has an answer in its passage.")
-        )
+        said = []
+        if without:
+            said.append(self.tr("%Ln question(s) without an answer.", "", without))
+        if unfit:
+            said.append(self.tr("%Ln answer(s) that the passage does not contain.", "", unfit))
+        whole = self.tr("Every question has an answer in its passage.")
+        self.balance.setText(" ".join(said) or whole)
 
     def show_endings(self, labels: dict[str, int]) -> None:
         """Show how often each ending is the right one, where that is known."""

@@ -3,6 +3,7 @@
 import pytest
 from PySide6.QtGui import QFontMetricsF
 
+from app.pages.data.dataset.cards import LabelsCard
 from app.pages.data.dataset.labels import Balance, LabelBars
 
 
@@ -27,3 +28,20 @@ def test_rows_without_a_label_are_named_in_full(qtbot) -> None:
     shown = bars.model().index(0, 0).data()
     assert shown == "(empty)"
     assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(shown)
+
+
+@pytest.mark.parametrize(
+    "without, unfit, said",
+    [
+        (0, 0, "Every question has an answer in its passage."),
+        (1, 0, "1 question(s) without an answer."),
+        (2, 3, "2 question(s) without an answer. 3 answer(s) that the passage does not contain."),
+    ],
+)
+def test_answers_are_counted_that_the_passage_does_not_contain(
+    qtbot, without: int, unfit: int, said: str
+) -> None:
+    card = LabelsCard()
+    qtbot.addWidget(card)
+    card.show_answers(without, unfit)
+    assert card.balance.text() == said
