@@ -18,7 +18,7 @@ from engine.phrases import phrase
 from engine.shipped import minilm
 from engine.spec.dataset import SplitName
 from engine.table_files import known_suffix, write_table
-from engine.terminal import say, say_json
+from engine.terminal import remark, say, say_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,7 +71,7 @@ def similarity(
             phrase("Add a second text, in quotation marks."),
         )
     loaded = _loaded(model)
-    vectors = sentence_vectors(loaded, texts)
+    vectors = sentence_vectors(loaded, texts, tell_full=_remark_full)
     cosines = cosines_of(vectors, vectors)
     if as_json:
         say_json({"texts": texts, "cosines": [[float(one) for one in row] for row in cosines]})
@@ -136,7 +136,8 @@ def nearest(
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _loaded(model)
     made = _made(loaded, rows.texts, max_length, batch_size)
-    found = nearest_to(sentence_vectors(loaded, [query], max_length)[0], made, top)
+    asked = sentence_vectors(loaded, [query], max_length, tell_full=_remark_full)[0]
+    found = nearest_to(asked, made, top)
     said = [
         {
             "cosine": float(cosine),
@@ -166,9 +167,20 @@ def _made(
             max_length,
             batch_size,
             lambda done, total: line.draw(f"Computing vectors: {done:,} of {total:,} batches"),
+            _remark_full,
         )
     finally:
         line.end()
+
+
+def _remark_full(texts: int, tokens: int) -> None:
+    said = phrase(
+        "note: {n:,} text(s) with {tokens:,} tokens or more, of which the first {tokens:,} are"
+        " read.",
+        n=texts,
+        tokens=tokens,
+    )
+    remark(said)
 
 
 def _loaded(model: Path | None) -> "Checkpoint":

@@ -5,7 +5,7 @@ sentence-transformers takes it. Shapes: N texts, M others, D numbers of a vector
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
@@ -46,11 +46,13 @@ def sentence_vectors(
     max_length: int | None = None,
     batch: int = BATCH,
     progress: ProgressCallback = no_progress,
+    tell_full: Callable[[int, int], object] | None = None,
 ) -> NDArray[np.float32]:
     """One vector of each text, float32 [N, D].
 
     Args:
         max_length: tokens that are read of each, at most; None: as the model says it.
+        tell_full: is told how many texts have so many tokens, or more, and how many these are.
 
     Raises StudioError where a vector is not finite.
     """
@@ -65,6 +67,8 @@ def sentence_vectors(
         given = [sentence.prompt + text for text in texts] if sentence.prompt else texts
         folder = Path(scratch) / "packed"
         packed = pack_examples(given, None, tokenizer, longest, folder, no_progress)
+        if tell_full is not None and (full := int((packed.lengths == longest).sum())):
+            tell_full(full, longest)
 
         def add(numbers: NDArray[np.int64]) -> None:
             tokens, segments, mask = pad(packed, numbers, tokenizer.pad)

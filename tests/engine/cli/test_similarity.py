@@ -44,6 +44,21 @@ def test_vectors_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> No
     np.testing.assert_allclose(np.stack(table["vector"].to_pylist()), wanted, atol=1e-6)
 
 
+def test_texts_that_are_not_read_to_their_end_are_counted(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(f"text\n{'a dog ' * 300}\n{'a cat ' * 300}\na fish\n")
+    said = "with 8 tokens or more, of which the first 8 are read."
+    assert main(["vectors", str(file), "--max-length=8", "--out", f"{file}.npy"]) == 0
+    assert f"note: 2 texts {said}" in capsys.readouterr().err
+    assert main(["nearest", "a dog", str(file), "--max-length=8"]) == 0
+    assert capsys.readouterr().err.count("note: ") == 1
+    assert main(["similarity", "a dog " * 300, "a fish"]) == 0
+    assert "note: 1 text with 256 tokens or more" in capsys.readouterr().err
+    assert main(["similarity", "a dog", "a fish"]) == 0
+    assert "note: " not in capsys.readouterr().err
+
+
 def test_the_nearest_rows_come_first(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nearest", "a little dog", str(file), "--top", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["nearest"]
