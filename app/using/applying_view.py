@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 
 from app.studio import Studio
 from app.theme import SPACE
-from app.translation import tr
+from app.translation import tr, translated
 from app.using.applying_state import DATASET, ApplyingState
 from app.using.first_table import FirstTable
 from app.widgets import buttons, numbers
@@ -282,6 +282,7 @@ class Outcome(QWidget):
         self._state = state
         self.done = Text("", "good", selectable=True)
         self.unsure = Text("", selectable=True)
+        self.notes = Text("", "muted", selectable=True)
         self.leave = buttons.plain(self.tr("&Close"))
         self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
         self.shown = buttons.primary(self.tr("Open the &folder"), icon="folder-open")
@@ -290,6 +291,7 @@ class Outcome(QWidget):
         column.setSpacing(2 * SPACE)
         column.addWidget(self.done)
         column.addWidget(self.unsure)
+        column.addWidget(self.notes)
         column.addStretch(1)
         column.addLayout(foot(self.leave, self.back, self.shown))
 
@@ -315,6 +317,8 @@ class Outcome(QWidget):
             self.unsure.setText(
                 self.tr("%Ln of them are less probable than {0}.", "", unsure).format(below)
             )
+        self.notes.setText("\n".join(map(translated, state.applied.notes)))
+        self.notes.setVisible(bool(state.applied.notes))
         self.shown.setFocus()
 
 

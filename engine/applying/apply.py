@@ -64,7 +64,7 @@ def apply(wanted: Apply, predictor: Predictor, tell: Tell = lambda _: None) -> A
     if not chunks.rows:
         raise _no_rows(wanted.given.path)
     tell(Working(to=wanted.number, stage=phrase("Writing the result")))
-    return _finish(wanted, chunks, predictor.computed)
+    return _finish(wanted, chunks, predictor)
 
 
 def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
@@ -98,7 +98,7 @@ def stretches(table: TableReader, rows: int, skipped: int = 0) -> Iterator[Stret
         yield Stretch(cells, [row.line for row in some])
 
 
-def _finish(wanted: Apply, chunks: Chunks, computed: str) -> Applied:
+def _finish(wanted: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
     schema, unsure = chunks.schema, 0
 
     def tables() -> Iterator[pa.Table]:
@@ -117,7 +117,8 @@ def _finish(wanted: Apply, chunks: Chunks, computed: str) -> Applied:
         rows=chunks.rows,
         prediction=next(outer for inner, outer in names.items() if inner.startswith(SAID)),
         unsure=None if wanted.threshold is None else unsure,
-        computed=computed,
+        computed=predictor.computed,
+        notes=predictor.notes(),
     )
     chunks.remove()
     return answer

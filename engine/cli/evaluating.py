@@ -34,7 +34,7 @@ from engine.results.store import (
 from engine.runs.folder import RunFolder
 from engine.spec.dataset import SplitName, StoredData
 from engine.table_files import TABLE_WRITERS, known_suffix, write_table
-from engine.terminal import say, say_json
+from engine.terminal import remark, say, say_json
 
 if TYPE_CHECKING:
     from engine.tasks.scoring import Scored
@@ -134,6 +134,8 @@ def evaluate(
         seeds = {} if folder is None else scores_of_seeds(folder, scored.predictions)
     remark_loading(scored.loading)
     print_precision(scored.computed, precision)
+    for note in scored.notes:
+        remark(f"note: {note}")
     if predictions is not None:
         table = plain_table(scored.predictions)
         write_table(predictions, table.schema, [table])

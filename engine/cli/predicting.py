@@ -91,6 +91,8 @@ def predict(
             remark(f"What is predicted is kept in {kept.name}; add --resume to continue.")
         raise
     line.end()
+    for note in done.notes:
+        remark(f"note: {note}")
     unsure = "" if done.unsure is None else f", {done.unsure} of them unsure"
     say(f"{done.rows} rows written to {out}{unsure}")
 

@@ -174,13 +174,9 @@ def _made(
 
 
 def _remark_full(texts: int, tokens: int) -> None:
-    said = phrase(
-        "note: {n:,} text(s) with {tokens:,} tokens or more, of which the first {tokens:,} are"
-        " read.",
-        n=texts,
-        tokens=tokens,
-    )
-    remark(said)
+    from engine.tasks.inputs import full_note
+
+    remark(f"note: {full_note(texts, tokens)}")
 
 
 def _loaded(model: Path | None) -> "Checkpoint":

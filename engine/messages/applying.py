@@ -8,6 +8,7 @@ from pydantic import Field
 from engine.messages import Message
 from engine.messages.question import Answer, Question
 from engine.spec.dataset import Mapping, Reading
+from engine.spec.phrases import PhraseField
 
 
 class Applied(Answer):
@@ -17,6 +18,7 @@ class Applied(Answer):
         prediction: name of the column with what is predicted.
         unsure: rows below the threshold; None where there was none.
         computed: in which precision; float32 is exact.
+        notes: what was noticed in the rows.
     """
 
     kind: Literal["applied"] = "applied"
@@ -25,6 +27,7 @@ class Applied(Answer):
     prediction: str
     unsure: int | None = None
     computed: str = "float32"
+    notes: tuple[PhraseField, ...] = ()
 
 
 class FileInput(Message):

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from engine.messages.explore.text import Token
 from engine.models.checkpoint import Checkpoint
+from engine.phrases import phrase
 from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_TOKENS = 512  # attention grows with the square, and no published BERT reads more
@@ -55,6 +56,15 @@ def stacked(checkpoint: Checkpoint, given: Sequence[Inputs]) -> Stacked:
         inside = row, slice(one.tokens.size(1))
         tokens[inside], segments[inside], mask[inside] = one.tokens[0], one.segments[0], True
     return Stacked(tokens, segments, None if mask.all() else mask)
+
+
+def full_note(inputs: int, tokens: int) -> str:
+    """What is said of inputs that have as many tokens as are read: most have more."""
+    return phrase(
+        "{n:,} input(s) with {tokens:,} tokens or more, of which only {tokens:,} are read.",
+        n=inputs,
+        tokens=tokens,
+    )
 
 
 def max_tokens(checkpoint: Checkpoint) -> int:

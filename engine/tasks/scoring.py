@@ -66,7 +66,7 @@ class Scored(NamedTuple):
     report: Report | None  # None where the rows have no labels
     computed: str  # in which precision
     loading: LoadReport
-    notes: tuple[str, ...] = ()  # what was noticed in the rows of a file
+    notes: tuple[str, ...] = ()  # what was noticed in the rows
 
 
 def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: None) -> Scored:
@@ -88,7 +88,8 @@ def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: 
         origin = _origin(wanted, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
         scored = scored_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
-        return scored._replace(notes=dataset.spec.notes if wanted.part == "file" else ())
+        notes = (*dataset.spec.notes, *scored.notes) if wanted.part == "file" else ()
+        return scored._replace(notes=notes)
 
 
 def _score_tokens(
@@ -161,7 +162,7 @@ def scored_rows(
         learner.labels,
         report.metrics() if report else {},
     )
-    return Scored(found, report, predictor.computed, predictor.loading)
+    return Scored(found, report, predictor.computed, predictor.loading, predictor.notes())
 
 
 def _origin(wanted: Evaluate, dataset: Dataset, learner: Learner) -> Origin:

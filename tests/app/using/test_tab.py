@@ -86,6 +86,11 @@ def test_a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tuned,
         rows = list(csv.DictReader(out))
     assert [row["id"] for row in rows] == [str(n) for n in range(30)]
     assert "30 row(s) written to" in dialog.outcome.done.text()
+    assert not dialog.outcome.notes.isVisibleTo(dialog.outcome)
+    state.applied = state.applied.model_copy(update={"notes": ("2 inputs are truncated.",)})
+    dialog.outcome.show_state()
+    assert dialog.outcome.notes.text() == "2 inputs are truncated."
+    assert dialog.outcome.notes.isVisibleTo(dialog.outcome)
     assert [row["unsure"] for row in rows].count("true") == state.applied.unsure
     dialog.close()
 

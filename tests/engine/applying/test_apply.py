@@ -64,6 +64,25 @@ def test_every_task_says_in_chunks_what_it_says_of_all_rows_together(
     assert not folder_of(answer.out).exists()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_truncated_is_counted_over_all_chunks(
+    tuned: Tuned, tmp_path: Path, small_chunks: None, kind: str
+) -> None:
+    model = tuned(kind)
+    short = apply(asked(model, tmp_path / "short.jsonl"), Predictor(model.checkpoint))
+    assert short.notes == ()
+    in_windows = kind == "question_answering"  # which leave no passage out
+    most = 16 if in_windows else 8
+    long = apply(asked(model, tmp_path / "long.jsonl"), Predictor(model.checkpoint, most))
+    if in_windows:
+        assert long.notes == ()
+        return
+    (note,) = long.notes
+    full = int(note.split()[0])
+    assert note.endswith("with 8 tokens or more, of which only 8 are read.")
+    assert full >= long.rows if kind == "multiple_choice" else 0 < full <= 2 * long.rows
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".xlsx"])
 def test_the_result_has_every_column_and_marks_what_is_unsure(
     tuned: Tuned, tmp_path: Path, suffix: str

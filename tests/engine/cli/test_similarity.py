@@ -48,13 +48,13 @@ def test_texts_that_are_not_read_to_their_end_are_counted(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(f"text\n{'a dog ' * 300}\n{'a cat ' * 300}\na fish\n")
-    said = "with 8 tokens or more, of which the first 8 are read."
+    said = "with 8 tokens or more, of which only 8 are read."
     assert main(["vectors", str(file), "--max-length=8", "--out", f"{file}.npy"]) == 0
-    assert f"note: 2 texts {said}" in capsys.readouterr().err
+    assert f"note: 2 inputs {said}" in capsys.readouterr().err
     assert main(["nearest", "a dog", str(file), "--max-length=8"]) == 0
     assert capsys.readouterr().err.count("note: ") == 1
     assert main(["similarity", "a dog " * 300, "a fish"]) == 0
-    assert "note: 1 text with 256 tokens or more" in capsys.readouterr().err
+    assert "note: 1 input with 256 tokens or more" in capsys.readouterr().err
     assert main(["similarity", "a dog", "a fish"]) == 0
     assert "note: " not in capsys.readouterr().err
 
