@@ -4,7 +4,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import islice, zip_longest
+from itertools import islice, takewhile, zip_longest
 
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.mapping import LABELS, PAIRS, TEXTS
@@ -27,8 +27,12 @@ from engine.data.formats.table_rows import (
     even_rows,
     rows_of,
 )
+from engine.phrases import phrase
 from engine.spec.dataset import Reading
 
+KNOWN = {*TEXTS, *LABELS}  # names of columns
+ABOVE_HEADER = phrase("Row above the header skipped")
+LOOKED_AT = 200  # rows by which titles above the header are told
 AGREE = 0.9  # share of the rows that must have the same number of cells
 COUNTED = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")  # the name of a column that is one of many
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
@@ -37,19 +41,49 @@ LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     """The columns and rows of a table.
 
-    A row must have as many cells as there are columns; else its line is named. Two things are
-    forgiven, and remarked: empty cells too many, and, in an unquoted tab-separated file without
-    a header, cells that only some rows have.
+    A row must have as many cells as there are columns; else its line is named. Three things are
+    forgiven, and remarked: titles above the header, empty cells too many, and, in an unquoted
+    tab-separated file without a header, cells that only some rows have.
     """
-    first = next(rows_of(lines.path, lines.ahead(), reading, Remarks()), None)
+    ahead = rows_of(lines.path, lines.ahead(), reading, Remarks())
+    first = next(ahead, None)
     if first is None:
         return Content((), iter(()))
+    titles: list[Row] = []
+    if reading.header and _is_title(first.cells):
+        top = [first, *islice(ahead, LOOKED_AT - 1)]
+        titles = top[: titles_above([row.cells for row in top])]
+        first = top[len(titles)]
+    for title in titles:
+        remarks.saw(ABOVE_HEADER, title.line)
     columns, pads = _columns(first, lines, reading, remarks)
-    rows = islice(rows_of(lines.path, lines, reading, remarks), int(reading.header), None)
+    above = len(titles) + int(reading.header)
+    rows = islice(rows_of(lines.path, lines, reading, remarks), above, None)
     even = even_rows(rows, len(columns), lines.path, remarks, pads)
     if lines.glance or not can_be_cut(reading):
         return Content(columns, even)
-    return Content(columns, even, batches_of(lines, reading, len(columns), remarks, pads))
+    return Content(columns, even, batches_of(lines, reading, len(columns), remarks, pads, above))
+
+
+def titles_above(rows: Sequence[Sequence[str]]) -> int:
+    """How many of the first rows are titles above a header.
+
+    A title has one filled cell at most, which is not called as columns are; the cells of the header
+    are all filled, and nearly all rows below have as many.
+    """
+    top = rows[:LOOKED_AT]
+    count = sum(1 for _ in takewhile(_is_title, top))
+    below = top[count:]
+    is_known = any(plain_name(cell) in KNOWN for row in top[:count] for cell in row)
+    if not count or is_known or not below or not all(map(str.strip, below[0])):
+        return 0
+    alike = sum(len(row) == len(below[0]) for row in below) >= AGREE * len(below)
+    return count if alike and has_header([list(row) for row in below]) else 0
+
+
+def _is_title(cells: Sequence[str]) -> bool:
+    """Whether a row has one filled cell at most."""
+    return sum(map(bool, map(str.strip, cells))) <= 1
 
 
 def _columns(
@@ -101,10 +135,11 @@ def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
     delimiter = told[1] if told else _delimiter(lines, suffix, whole)
     quoted = _quoted(lines, delimiter, whole)
     rows = _sample(lines, delimiter, quoted, whole)[0]
+    rows = rows[titles_above(rows) :]
     header = has_header(rows)
     if not named:
         widths = {len(row) for row in rows}
-        known = header and {plain_name(cell) for cell in rows[0]} & (set(TEXTS) | set(LABELS))
+        known = header and {plain_name(cell) for cell in rows[0]} & KNOWN
         if len(widths) != 1 or widths == {1} or len(rows) < 2:
             return None
         if delimiter != "\t" and not known:
@@ -209,7 +244,7 @@ def has_header(rows: list[list[str]]) -> bool:
     if len(first) > 1 and not first[0] and _are_numbers_of_rows(columns[0]):
         return all(first[1:])
     names = {plain_name(cell) for cell in first}
-    if names & {*TEXTS, *LABELS} or any(names >= {*pair} for pair in PAIRS):
+    if names & KNOWN or any(names >= {*pair} for pair in PAIRS):
         return not any(
             cell in column and len(set(column)) < len(column)
             for cell, column in zip(first, columns, strict=True)

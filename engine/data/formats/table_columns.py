@@ -7,7 +7,9 @@ row has a cell for each column. Everything else, with all that is said of it, go
 refusals are those of `table_rows` for every file.
 """
 
+from collections import deque
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,12 +41,12 @@ def can_be_cut(reading: Reading) -> bool:
 
 
 def batches_of(
-    lines: Lines, reading: Reading, width: int, remarks: Remarks, pads: bool
+    lines: Lines, reading: Reading, width: int, remarks: Remarks, pads: bool, above: int
 ) -> Iterator[Batch]:
-    """The rows below the header as `even_rows` gives them, of `width` cells; read anew."""
+    """The rows below the first `above` as `even_rows` gives them, of `width` cells; read anew."""
     text = TextBlocks(lines)
-    if reading.header:
-        next(rows_of(lines.path, text, reading, remarks), None)
+    if above:
+        deque(islice(rows_of(lines.path, text, reading, remarks), above), maxlen=0)
     parse = _Parser(reading, width)
     step = STEP
     while content := text.block():

@@ -25,7 +25,7 @@ from engine.data.formats.rows import (
     unique_names,
 )
 from engine.data.formats.sheet_size import Sizes, size_of_sheets
-from engine.data.formats.table import has_header
+from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
 from engine.phrases import joined, phrase
 from engine.spec.dataset import Reading
@@ -76,7 +76,7 @@ def _header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
     for row in rows:
         if sum(map(bool, row.cells)) != 1 or len(row.cells) == 1 or len(skipped) == LOOKED_AT:
             for title in skipped:
-                remarks.saw(phrase("Row above the header skipped"), title.line)
+                remarks.saw(ABOVE_HEADER, title.line)
             return row
         skipped.append(row)
     return skipped[0] if skipped else None

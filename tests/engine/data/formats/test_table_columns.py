@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from engine.data.formats import lines, table_columns, text_blocks
 from engine.data.formats.reading import read, recognise
+from engine.data.formats.table import titles_above
 from engine.errors import BadFile
 from engine.spec.dataset import Reading
 from tests.engine.data.formats.by_columns import outcome
@@ -165,3 +166,50 @@ def test_a_text_that_begins_like_the_line_for_excel_is_a_row(tmp_path):
     file = tmp_path / "row.csv"
     file.write_text("sep=;x,c\n" + "d,e\n" * 20)
     assert next(iter(read(file, Reading(format="csv", header=False)))).cells == ("sep=;x", "c")
+
+
+ROWS = [f"a film number {n};{'good' if n % 2 else 'bad'}" for n in range(40)]
+
+
+@pytest.mark.parametrize(
+    "titles",
+    [
+        ["Export of 1 March 2024;", ";"],
+        ["# made by a tool", "# version 2"],
+        ["sep=;", "My reviews"],
+    ],
+)
+def test_titles_above_the_header_are_skipped_and_said(tmp_path, titles):
+    file = tmp_path / "titles.csv"
+    content = "\n".join([*titles, "review;verdict", *ROWS]).encode()
+    assert_alike(file, content, delimiter=";")
+    found = recognise(file)
+    assert (found.columns, found.reading.header) == (("review", "verdict"), True)
+    table = read(file, found.reading)
+    rows = list(table)
+    assert [row.cells for row in rows] == [tuple(row.split(";")) for row in ROWS]
+    assert rows[0].line == 4
+    (note,) = table.notes
+    assert note.startswith("Row above the header skipped: ")
+
+
+@pytest.mark.parametrize(
+    "lines, columns",
+    [
+        ([";text", *(f"{n};a film number {n}" for n in range(40))], ("column 1", "text")),
+        (["text;", *(f"a film number {n};{n % 2}" for n in range(40))], ("text", "column 2")),
+        (["notes", *(f"a film number {n}" for n in range(40))], ("column 1",)),
+        (["My reviews;", *ROWS], ("column 1", "column 2")),
+    ],
+)
+def test_what_may_be_a_header_or_stands_above_none_is_no_title(tmp_path, lines, columns):
+    file = tmp_path / "rows.csv"
+    assert_alike(file, "\n".join(lines).encode(), delimiter=";")
+    found = recognise(file)
+    assert found.columns == columns
+    assert not any("above the header" in note for note in read(file, found.reading).notes)
+
+
+def test_lines_of_prose_are_no_titles_above_the_first_of_two_cells():
+    prose = [["It was fine"], ["So it is"], ["hello", " world of long sentences that go far"]]
+    assert titles_above([*prose, *([f"and then number {n} came"] for n in range(30))]) == 0
