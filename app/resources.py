@@ -71,7 +71,19 @@ def _renderer(name: str, colour: str) -> QSvgRenderer:
     return QSvgRenderer(QByteArray(drawing.encode("utf-8")))
 
 
-class _Engine(QIconEngine):
+class DrawnIcon(QIconEngine):
+    """An icon that `paint` draws at any size."""
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        picture = QPixmap(size)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
+        self.paint(painter, QRect(QPoint(0, 0), size), mode, state)
+        painter.end()
+        return picture
+
+
+class _Engine(DrawnIcon):
     """Draws a Lucide icon at any size in a colour of the present theme.
 
     In a rectangle that is wider than high it stands at the left, which leaves room before a text.
@@ -89,14 +101,6 @@ class _Engine(QIconEngine):
         top = rect.top() + (rect.height() - side) / 2
         drawn = _renderer(self._name, theme.colour(role).name())
         drawn.render(painter, QRectF(rect.left(), top, side, side))
-
-    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
-        picture = QPixmap(size)
-        picture.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(picture)
-        self.paint(painter, QRect(QPoint(0, 0), size), mode, state)
-        painter.end()
-        return picture
 
     def clone(self) -> QIconEngine:
         return _Engine(self._name, self._role, self._active)

@@ -1,14 +1,15 @@
 """A key of the keyboard with its character, as an icon."""
 
-from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QFont, QIcon, QIconEngine, QPainter, QPixmap
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QFont, QIcon, QIconEngine, QPainter
 from PySide6.QtWidgets import QApplication
 
 from app import theme
+from app.resources import DrawnIcon
 from app.theme import Role
 
 
-class _Engine(QIconEngine):
+class _Engine(DrawnIcon):
     """Draws the key at any size, at the left of a rectangle that is wider than high."""
 
     def __init__(self, character: str) -> None:
@@ -30,14 +31,6 @@ class _Engine(QIconEngine):
         painter.setPen(theme.colour(Role.DISABLED if is_off else Role.MUTED))
         painter.drawText(key, Qt.AlignmentFlag.AlignCenter, self._character)
         painter.restore()
-
-    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
-        picture = QPixmap(size)
-        picture.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(picture)
-        self.paint(painter, QRect(QPoint(0, 0), size), mode, state)
-        painter.end()
-        return picture
 
     def clone(self) -> QIconEngine:
         return _Engine(self._character)
