@@ -151,14 +151,15 @@ def test_that_columns_were_guessed_is_said_where_none_is_named(
 def test_yes_and_no_columns_are_labels_where_the_task_can_have_several(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    rows = [f"a film number {n},{n % 2},{n % 3 % 2},{int(n % 5 == 0)}" for n in range(30)]
-    file = written(tmp_path, ["comment,toxic,obscene,threat", *rows])
+    rows = [f"{n},a film number {n},{n % 2},{n % 3 % 2},{int(n % 5 == 0)}" for n in range(30)]
+    file = written(tmp_path, ["id,comment,toxic,obscene,threat", *rows])
     flags = ["toxic", "obscene", "threat"]
     for asked, label, taken, said in (
         ([], None, flags, "the label columns"),
         (["--task", "multi_label"], None, flags, "the label columns"),
         (["--task", "text_classification"], "toxic", [], "the label column "),
         (["--label", "obscene"], "obscene", [], ""),
+        (["--label", "id"], "id", [], ""),
         (["--flags", "toxic,threat"], None, ["toxic", "threat"], ""),
     ):
         assert main(["check", str(file), "--json", *asked]) == 0

@@ -141,11 +141,12 @@ def test_findings_name_rows_and_counts(tmp_path):
 
 
 def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
-    dataset = stored(tmp_path, questions() + CASES["missing_answers"], QUESTIONS)
-    assert dataset.spec.unfit == 3
-    assert any("does not contain: 3 times" in note for note in dataset.spec.notes)
+    tested = ("It was found in Oslo.", "Bergen", "test")
+    dataset = stored(tmp_path, [*questions(), *CASES["missing_answers"], tested], QUESTIONS)
+    assert dataset.spec.unfit == 3, "no training reads the test rows"
+    assert any("does not contain: 4 times" in note for note in dataset.spec.notes)
     spelled, missing = of("missing_answers", examine(dataset))
-    assert spelled.rows.tolist() == [60, 62] and missing.rows.tolist() == [61]
+    assert spelled.rows.tolist() == [60, 62] and missing.rows.tolist() == [61, 63]
     cures = [spelled.cures[0], missing.cures[0]]
     spec = apply_cures(cures, dataset.folder, tmp_path / "cured", 2)
     assert spec.unfit == 0 and not any("does not contain" in note for note in spec.notes)

@@ -210,6 +210,11 @@ def test_what_may_be_a_header_or_stands_above_none_is_no_title(tmp_path, lines, 
     assert not any("above the header" in note for note in read(file, found.reading).notes)
 
 
-def test_lines_of_prose_are_no_titles_above_the_first_of_two_cells():
-    prose = [["It was fine"], ["So it is"], ["hello", " world of long sentences that go far"]]
-    assert titles_above([*prose, *([f"and then number {n} came"] for n in range(30))]) == 0
+def test_titles_stand_above_a_table_and_are_called_unlike_columns():
+    rows = [row.split(";") for row in ROWS]
+    header = ["review", "verdict"]
+    assert titles_above([["My reviews"], header, *rows]) == 1
+    assert titles_above([["Text", ""], header, *rows]) == 0, "a column is called so"
+    assert titles_above([["My reviews"], ["review", ""], *rows]) == 0, "no header"
+    prose = [["It was fine"], ["so be it"]]
+    assert titles_above([*prose, header, *([row[0]] for row in rows)]) == 0, "no table"

@@ -270,6 +270,18 @@ def test_each_kind_of_rows_that_lack_something_has_a_button_of_its_own(importing
     assert importing.said() == ["Rows in which one of “label”, “text” is empty are skipped."]
 
 
+def test_answers_that_are_not_in_their_passage_are_told_of_by_the_checks_alone(
+    importing, write
+) -> None:
+    rows = "".join(f"who is {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn\n" for n in range(20))
+    state = importing.open(write("who.csv", "question,context,answer\n" + rows))
+    importing.count()
+    importing.wait(lambda s: s.findings.problems())
+    (found,) = state.findings.problems()
+    assert "10 rows whose passage spells the answer in another way" in found.advice
+    assert not any("answer" in said for said in importing.said())
+
+
 def test_skipping_rows_is_undone_at_a_click(importing, write) -> None:
     rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
     state = importing.open(write("holes.csv", "text,label\n" + rows))
