@@ -1,7 +1,8 @@
 """The rows of JSON Lines by columns: pyarrow cuts a block of a file into its values at once.
 
 A block is left to pyarrow where there is but one way to understand it: each line is one object, and
-each of its values is a text, a number, true, false or null under a key that is known. Everything
+each of its values is a text, a number, true, false or null under a key that is known; and no key
+of the file holds objects. Everything
 else, with all that is said of it, goes through `json_rows`, which then reads some rows more. So the
 rows, the lines and the refusals are those of `json_rows` for every file.
 """
@@ -18,6 +19,7 @@ import pyarrow.json
 from numpy.typing import NDArray
 
 from engine.data.formats.batches import Batch, batched
+from engine.data.formats.json_nested import Names, flattened
 from engine.data.formats.json_rows import missing, null, objects_of, rows_of
 from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
 from engine.data.formats.rows import MAX_COLUMNS, Remarks
@@ -34,20 +36,20 @@ PLAIN = re.compile(  # a value that is no text: null, or what is kept as it stan
 )
 
 
-def keys_of(lines: Lines) -> tuple[str, ...]:
-    """The keys of all objects, in the order in which they first appear; a few more than
-    `MAX_COLUMNS` at most. Raises BadFile as `json_rows` does."""
+def keys_of(lines: Lines, names: Names) -> tuple[str, ...]:
+    """The keys of all objects, and `names` for nested ones, in the order in which they first
+    appear; a few more than `MAX_COLUMNS` at most. Raises BadFile as `json_rows` does."""
     text = TextBlocks(lines.silent())
     keys: dict[str, None] = {}
     parse = _Parser(())
     step = STEP
     while content := text.block():
-        found = parse(content, text.is_over)
+        found = None if names else parse(content, text.is_over)
         if found is not None:
             text.take(found.end, found.newlines)
             step = STEP
             continue
-        items = objects_of(lines.path, text, Remarks(), text.before)
+        items = flattened(objects_of(lines.path, text, Remarks(), text.before), names)
         for _, item in text.some(items, min(step, len(content))):
             keys.update(dict.fromkeys(item))
             if len(keys) > MAX_COLUMNS:
@@ -58,15 +60,17 @@ def keys_of(lines: Lines) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def batches_of(lines: Lines, keys: tuple[str, ...], remarks: Remarks) -> Iterator[Batch]:
+def batches_of(
+    lines: Lines, keys: tuple[str, ...], names: Names, remarks: Remarks
+) -> Iterator[Batch]:
     """The rows as `json_rows` gives them, a cell for each key; read anew."""
     text = TextBlocks(lines)
     parse = _Parser(keys)
     step = STEP
     while content := text.block():
-        found = parse(content, text.is_over)
+        found = None if names else parse(content, text.is_over)
         if found is None:
-            items = objects_of(lines.path, text, remarks, text.before)
+            items = flattened(objects_of(lines.path, text, remarks, text.before), names)
             some = text.some(items, min(step, len(content)))
             yield from batched(rows_of(lines.path, some, keys, remarks))
             step *= 2

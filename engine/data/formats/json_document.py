@@ -9,6 +9,7 @@ from typing import Any
 from engine.data.columns.names import split_named
 from engine.data.formats.archives import file_of, name_of, place_of
 from engine.data.formats.encodings import first_bytes, recognise_encoding
+from engine.data.formats.json_nested import flat, nested_names
 from engine.data.formats.json_rows import rows_of
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, numbered_columns, unique_names
@@ -52,6 +53,8 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     items = _items(document)
     if items is None:
         raise BadFile(lines.path, phrase("this JSON document is not a table."), ADVICE)
+    names = nested_names(items, remarks)
+    items = [flat(item, names) for item in items]
     keys = dict.fromkeys(key for item in items for key in item)
     columns = unique_names(keys, lines, remarks)
     return Content(columns, rows_of(lines.path, enumerate(items, 1), tuple(keys), remarks))

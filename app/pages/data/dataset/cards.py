@@ -115,7 +115,7 @@ class LabelsCard(Card):
         self.title.setText(self.tr("Answers"))
         said = []
         if without:
-            said.append(self.tr("%Ln question(s) without an answer.", "", without))
+            said.append(self.tr("%Ln question(s) without an answer in the passage.", "", without))
         if unfit:
             said.append(self.tr("%Ln answer(s) that the passage does not contain.", "", unfit))
         whole = self.tr("Every question has an answer in its passage.")

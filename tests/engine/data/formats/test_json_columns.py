@@ -46,7 +46,7 @@ def _small_blocks(monkeypatch):
 def found_keys(way, file: Path) -> tuple[object, str]:
     """The keys of a file, or what it is refused with."""
     try:
-        return way(Lines(file, "utf-8")), ""
+        return way(Lines(file, "utf-8"), {}), ""
     except BadFile as error:
         return (), str(error)
 

@@ -34,8 +34,8 @@ def test_rows_without_a_label_are_named_in_full(qtbot) -> None:
     "without, unfit, said",
     [
         (0, 0, "Every question has an answer in its passage."),
-        (1, 0, "1 question(s) without an answer."),
-        (2, 3, "2 question(s) without an answer. 3 answer(s) that the passage does not contain."),
+        (1, 0, "1 question(s) without an answer in the passage."),
+        (0, 3, "3 answer(s) that the passage does not contain."),
     ],
 )
 def test_answers_are_counted_that_the_passage_does_not_contain(

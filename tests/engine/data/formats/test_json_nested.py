@@ -1,0 +1,102 @@
+"""Objects within the objects of JSON become columns, and nothing of them is lost."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.data.formats import json_nested, lines, text_blocks
+from engine.data.formats.json_nested import MOST_NAMES, flat, nested_names
+from engine.data.formats.reading import read, recognise
+from engine.data.formats.rows import Remarks
+from engine.spec.dataset import Reading
+from tests.engine.data.formats.by_columns import outcome
+from tests.often import tries
+
+REVIEWS = [
+    {"id": n, "review": {"text": f"a film number {n}", "stars": n % 5}, "by": {"name": "Ann"}}
+    for n in range(20)
+]
+
+
+def written(file: Path, items: list[object]) -> Path:
+    if file.suffix == ".json":
+        file.write_text(json.dumps(items))
+    else:
+        file.write_text("\n".join(map(json.dumps, items)))
+    return file
+
+
+@pytest.mark.parametrize("name", ["reviews.jsonl", "reviews.json"])
+def test_values_of_nested_objects_are_columns_and_said_to_be(tmp_path: Path, name: str) -> None:
+    file = written(tmp_path / name, [*REVIEWS, {"id": 20, "review": None, "by": {"age": 3}}])
+    found = recognise(file)
+    assert found.columns == ("id", "review.text", "review.stars", "by.name", "by.age")
+    assert found.mapping is not None and found.mapping.text == "review.text"
+    table = read(file, found.reading)
+    rows = [row.cells for row in table]
+    assert rows[1] == ("1", "a film number 1", "1", "Ann", "")
+    assert rows[20] == ("20", "", "", "", "3")
+    said = "“review” has several values, each of which is a column."
+    assert said in table.notes and not any("null" in note for note in table.notes)
+
+
+def test_answers_lists_and_objects_of_many_names_stay_cells(tmp_path: Path) -> None:
+    many = {f"word{n}": n for n in range(MOST_NAMES + 1)}
+    item = {"answers": {"text": ["a"], "answer_start": [0]}, "counts": many, "odd": {"a": 1}}
+    file = written(tmp_path / "rows.jsonl", [item, item | {"odd": "plain"}])
+    table = read(file, recognise(file).reading)
+    assert table.columns == ("answers", "counts", "odd")
+    first = next(iter(table)).cells
+    assert [json.loads(cell) for cell in first] == [*item.values()]
+
+
+def test_what_has_no_column_stays_together(tmp_path: Path, monkeypatch) -> None:
+    """Names that appear first further below, other values, and a key that is called as a column."""
+    monkeypatch.setattr(json_nested, "LOOKED_AT", 20)
+    late = {"id": 20, "review": {"text": "new", "new": 1}, "by": "nobody"}
+    file = written(tmp_path / "rows.jsonl", [*REVIEWS, late])
+    table = read(file, recognise(file).reading)
+    assert table.columns == ("id", "review.text", "review.stars", "by.name", "review", "by")
+    assert list(table)[20].cells == ("20", "new", "", "", '{"new": 1}', "nobody")
+    taken = [{"a": {"b": 1}, "a.b": 2}]
+    assert nested_names(taken, Remarks()) == {}
+    assert flat({"a": {"b": 1}, "a.b": 2}, {"a": {"b": "a.b"}}) == {"a": {"b": 1}, "a.b": 2}
+
+
+VALUES = st.recursive(
+    st.sampled_from([None, True, 1, "x", "ü\n", [], ["a", 1]]),
+    lambda inner: st.dictionaries(st.sampled_from(["a", "b", "a.b"]), inner, max_size=3),
+    max_leaves=4,
+)
+ITEMS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "a.b"]), VALUES), min_size=1)
+
+
+@tries(600)
+@given(items=ITEMS)
+def test_any_objects_are_read_alike_and_whole(tmp_path_factory, items) -> None:
+    file = written(tmp_path_factory.getbasetemp() / "nested.jsonl", items)
+    how = Reading(format="jsonl")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines, "BLOCK", 40)
+        patch.setattr(text_blocks, "BLOCK", 40)
+        patch.setattr(json_nested, "LOOKED_AT", 3)
+        if not any(items):
+            return
+        assert outcome(read(file, how), True) == outcome(read(file, how), False)
+        names = nested_names(items, Remarks())
+    for item in items:
+        assert leaves(flat(item, names)) == leaves(item)
+
+
+def leaves(item: dict[str, object]) -> list[str]:
+    """Every value that is no null or empty object, in some order."""
+    found: list[str] = []
+    for value in item.values():
+        if isinstance(value, dict):
+            found += leaves(value)
+        elif value is not None:
+            found.append(json.dumps(value))
+    return sorted(found)
