@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.formats import json_nested, lines, text_blocks
+from engine.data.formats import json_columns, json_nested, lines, text_blocks
 from engine.data.formats.json_nested import MOST_NAMES, flat, nested_names
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.rows import Remarks
@@ -66,6 +66,24 @@ def test_what_has_no_column_stays_together(tmp_path: Path, monkeypatch) -> None:
     assert flat({"a": {"b": 1}, "a.b": 2}, {"a": {"b": "a.b"}}) == {"a": {"b": 1}, "a.b": 2}
 
 
+def test_null_in_the_place_of_an_object_is_said_alike(tmp_path: Path, monkeypatch) -> None:
+    """Also in rows that could be taken by columns, where what is nested has a column, too."""
+    small_blocks(monkeypatch, looked_at=1)
+    late = [{"a": {"b": 1}}, {"a": {"late": 1}}, *([{"a": None, "x": "y"}] * 30)]
+    file = written(tmp_path / "rows.jsonl", late)
+    how = Reading(format="jsonl")
+    rows, _, notes = outcome(read(file, how), True)
+    assert (rows, notes) == outcome(read(file, how), False)[::2]
+    assert not any("null" in note for note in notes)
+
+
+def small_blocks(patch: pytest.MonkeyPatch, looked_at: int) -> None:
+    patch.setattr(lines, "BLOCK", 40)
+    patch.setattr(text_blocks, "BLOCK", 40)
+    patch.setattr(json_columns, "STEP", 8)
+    patch.setattr(json_nested, "LOOKED_AT", looked_at)
+
+
 VALUES = st.recursive(
     st.sampled_from([None, True, 1, "x", "ü\n", [], ["a", 1]]),
     lambda inner: st.dictionaries(st.sampled_from(["a", "b", "a.b"]), inner, max_size=3),
@@ -80,9 +98,7 @@ def test_any_objects_are_read_alike_and_whole(tmp_path_factory, items) -> None:
     file = written(tmp_path_factory.getbasetemp() / "nested.jsonl", items)
     how = Reading(format="jsonl")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK", 40)
-        patch.setattr(text_blocks, "BLOCK", 40)
-        patch.setattr(json_nested, "LOOKED_AT", 3)
+        small_blocks(patch, looked_at=3)
         if not any(items):
             return
         assert outcome(read(file, how), True) == outcome(read(file, how), False)
