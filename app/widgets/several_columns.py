@@ -3,9 +3,9 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from app.widgets.checkable_menu import CheckableMenu
 from app.widgets.combo_box import ComboBox
 from app.widgets.text import visible
-from app.widgets.tick_menu import TickMenu
 
 NAME_CHARACTERS = 100  # of a column in the menu
 SHOWN_CHARACTERS = 40  # of each that is chosen
@@ -25,7 +25,7 @@ class SeveralColumns(ComboBox):
         self.addItem("")
         self._columns: tuple[str, ...] = ()
         self._chosen: frozenset[str] = frozenset()
-        self.menu = TickMenu(self)
+        self.menu = CheckableMenu(self)
         self.menu.aboutToShow.connect(self.fill)
         self._say()
 

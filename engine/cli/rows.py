@@ -48,11 +48,11 @@ def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
         if column not in found.columns:
             raise MissingColumn(column, list(found.columns))
     guessed = found.mapping.model_dump() if found.mapping else {}
-    aims_elsewhere = bool(set(TARGETS) & set(named))  # than at yes/no columns that were guessed
+    says_labels = not named.keys().isdisjoint(TARGETS)
     free = {
         part: columns
         for part, columns in guessed.items()
-        if not (part == "flags" and aims_elsewhere)
+        if not (part == "flags" and says_labels)
         and not taken & set(columns if isinstance(columns, (list, tuple)) else [columns])
     }
     merged = free | named
@@ -88,8 +88,9 @@ def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapp
 
 def notes_of(found: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
     """What was noticed while a file was recognised, and which columns nobody has named."""
-    known = {"text"} & set(named) | (set(TARGETS) if set(TARGETS) & set(named) else set())
-    guessed = guess_note([role for role in found.guessed if role not in known])
+    says_labels = not named.keys().isdisjoint(TARGETS)
+    known = {"text": "text" in named, "label": says_labels, "flags": says_labels}
+    guessed = guess_note([role for role in found.guessed if not known[role]])
     return (*found.notes, guessed) if guessed else found.notes
 
 

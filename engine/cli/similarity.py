@@ -71,7 +71,7 @@ def similarity(
             phrase("Add a second text, in quotation marks."),
         )
     loaded = _loaded(model)
-    vectors = sentence_vectors(loaded, texts, tell_full=_remark_full)
+    vectors = sentence_vectors(loaded, texts, tell_truncated=_remark_truncated)
     cosines = cosines_of(vectors, vectors)
     if as_json:
         say_json({"texts": texts, "cosines": [[float(one) for one in row] for row in cosines]})
@@ -136,7 +136,7 @@ def nearest(
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _loaded(model)
     made = _made(loaded, rows.texts, max_length, batch_size)
-    asked = sentence_vectors(loaded, [query], max_length, tell_full=_remark_full)[0]
+    asked = sentence_vectors(loaded, [query], max_length, tell_truncated=_remark_truncated)[0]
     found = nearest_to(asked, made, top)
     said = [
         {
@@ -167,16 +167,16 @@ def _made(
             max_length,
             batch_size,
             lambda done, total: line.draw(f"Computing vectors: {done:,} of {total:,} batches"),
-            _remark_full,
+            _remark_truncated,
         )
     finally:
         line.end()
 
 
-def _remark_full(texts: int, tokens: int) -> None:
-    from engine.tasks.inputs import full_note
+def _remark_truncated(texts: int, tokens: int) -> None:
+    from engine.tasks.inputs import truncation_note
 
-    remark(f"note: {full_note(texts, tokens)}")
+    remark(f"note: {truncation_note(texts, tokens)}")
 
 
 def _loaded(model: Path | None) -> "Checkpoint":

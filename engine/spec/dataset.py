@@ -238,7 +238,7 @@ class DatasetSpec(Spec):
         default_factory=dict,
         description="Number of training and validation rows in which a used column is empty.",
     )
-    unfit: int = Field(
+    missing_answers: int = Field(
         0,
         ge=0,
         description="Training and validation rows whose answer the passage does not contain.",

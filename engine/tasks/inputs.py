@@ -58,7 +58,7 @@ def stacked(checkpoint: Checkpoint, given: Sequence[Inputs]) -> Stacked:
     return Stacked(tokens, segments, None if mask.all() else mask)
 
 
-def full_note(inputs: int, tokens: int) -> str:
+def truncation_note(inputs: int, tokens: int) -> str:
     """What is said of inputs that have as many tokens as are read: most have more."""
     return phrase(
         "{n:,} input(s) with {tokens:,} tokens or more, of which only {tokens:,} are read.",

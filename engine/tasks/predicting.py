@@ -12,7 +12,7 @@ from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
 from engine.tasks.evaluating import collect_predictions
-from engine.tasks.inputs import full_note
+from engine.tasks.inputs import truncation_note
 from engine.tasks.learner import Examples, PredictionCollector
 
 
@@ -47,7 +47,7 @@ class Predictor:
         stated = None if sentence is None else sentence.max_length
         self._longest = min(max_length, self._loaded.spec.max_positions, stated or max_length)
         self._batch = batch
-        self._full = 0  # inputs by now that have as many tokens as are read
+        self._truncated = 0  # inputs by now that have as many tokens as are read
 
     def predict(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
@@ -72,8 +72,8 @@ class Predictor:
 
     def notes(self) -> tuple[str, ...]:
         """What was noticed in the rows by now: how many were truncated, where any was."""
-        return (full_note(self._full, self._longest),) if self._full else ()
+        return (truncation_note(self._truncated, self._longest),) if self._truncated else ()
 
     def _count(self, examples: Examples) -> None:
         if self.learner.task.facts.cuts_long_texts:
-            self._full += int((examples.packed.lengths >= self._longest).sum())
+            self._truncated += int((examples.packed.lengths >= self._longest).sum())

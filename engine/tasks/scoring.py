@@ -55,7 +55,7 @@ def evaluate(
         metrics=facts.metrics,
         looks=looks,
         computed=scored.computed,
-        notes=scored.notes,
+        notes=scored.notes if wanted.part == "file" else (),
     )
 
 
@@ -88,8 +88,8 @@ def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: 
         origin = _origin(wanted, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
         scored = scored_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
-        notes = (*dataset.spec.notes, *scored.notes) if wanted.part == "file" else ()
-        return scored._replace(notes=notes)
+        read = dataset.spec.notes if wanted.part == "file" else ()
+        return scored._replace(notes=(*read, *scored.notes))
 
 
 def _score_tokens(

@@ -46,13 +46,13 @@ def sentence_vectors(
     max_length: int | None = None,
     batch: int = BATCH,
     progress: ProgressCallback = no_progress,
-    tell_full: Callable[[int, int], object] | None = None,
+    tell_truncated: Callable[[int, int], object] | None = None,
 ) -> NDArray[np.float32]:
     """One vector of each text, float32 [N, D].
 
     Args:
         max_length: tokens that are read of each, at most; None: as the model says it.
-        tell_full: is told how many texts have so many tokens, or more, and how many these are.
+        tell_truncated: is told how many texts have so many tokens, or more, and how many these are.
 
     Raises StudioError where a vector is not finite.
     """
@@ -67,8 +67,8 @@ def sentence_vectors(
         given = [sentence.prompt + text for text in texts] if sentence.prompt else texts
         folder = Path(scratch) / "packed"
         packed = pack_examples(given, None, tokenizer, longest, folder, no_progress)
-        if tell_full is not None and (full := int((packed.lengths == longest).sum())):
-            tell_full(full, longest)
+        if tell_truncated is not None and (full := int((packed.lengths == longest).sum())):
+            tell_truncated(full, longest)
 
         def add(numbers: NDArray[np.int64]) -> None:
             tokens, segments, mask = pad(packed, numbers, tokenizer.pad)

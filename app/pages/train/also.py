@@ -11,9 +11,9 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons
+from app.widgets.checkable_menu import CheckableMenu
 from app.widgets.screen import set_shown
 from app.widgets.text import Text, plain_menu_text
-from app.widgets.tick_menu import TickMenu
 from engine.data.columns.fit import problems_of_dataset
 from engine.spec.dataset import StoredData
 
@@ -35,7 +35,7 @@ class AlsoTry(QWidget):
         self._state, self._path, self._others = state, path, others
         self.said = Text("", "muted")
         self.button: QToolButton = buttons.icon_button("plus", title)
-        self.menu = TickMenu(self.button)
+        self.menu = CheckableMenu(self.button)
         self.menu.aboutToShow.connect(self._fill)
         self.button.setMenu(self.menu)
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

@@ -26,7 +26,7 @@ def problems_of(
     labels: Counts[str, int] | None = None,
     empty: Counts[str, int] | None = None,
     rows: int = 0,
-    unfit: int = 0,
+    missing_answers: int = 0,
 ) -> list[StudioError]:
     """Everything that keeps this data from this task.
 
@@ -34,14 +34,18 @@ def problems_of(
         labels: how many rows have each label, or how many spans each type; None: not yet counted.
         empty: in how many of the rows to train with each column is empty.
         rows: how many these are.
-        unfit: of how many of these the passage does not contain the answer.
+        missing_answers: of how many of these the passage does not contain the answer.
     """
     missing = [
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
     counted = None if labels is None else CountedLabels(labels)
     lacking = [problem for _, problem in incomplete(mapping, task, empty or {}, rows)]
-    strange = [_unfit(unfit, rows)] if unfit and "answers" in task.facts.reads else []
+    strange = (
+        [_missing_answers(missing_answers, rows)]
+        if missing_answers and "answers" in task.facts.reads
+        else []
+    )
     return [*missing, *lacking, *strange, *task.problems(mapping, counted)]
 
 
@@ -49,7 +53,9 @@ def problems_of_dataset(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     """Everything that keeps a data set that was imported from this task; empty where it fits."""
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
-    found = problems_of(spec.columns, spec.mapping, task, labels, spec.empty, rows, spec.unfit)
+    found = problems_of(
+        spec.columns, spec.mapping, task, labels, spec.empty, rows, spec.missing_answers
+    )
     found += unlearned(spec.unseen, task)
     if not spec.rows.get("train"):
         found.append(
@@ -110,11 +116,11 @@ def without(role: str, missing: int, rows: int) -> StudioError:
     return StudioError(what, phrase("Skip these rows, or complete them in the file."))
 
 
-def _unfit(unfit: int, rows: int) -> StudioError:
+def _missing_answers(missing: int, rows: int) -> StudioError:
     return StudioError(
         phrase(
-            "{unfit:,} of {rows:,} rows have an answer that their passage does not contain.",
-            unfit=unfit,
+            "{missing:,} of {rows:,} rows have an answer that their passage does not contain.",
+            missing=missing,
             rows=rows,
         ),
         phrase("The checks of the data set can correct or drop these rows."),

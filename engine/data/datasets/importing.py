@@ -111,7 +111,9 @@ def write_version(
             "rows": {name: int(count) for name, count in zip(SPLITS, counts, strict=True)},
             "labels": dict(sorted((collected.flags or collected.labels).items())),
             "empty": _empty_cells(collected, splits),
-            "unfit": int((splits[collected.unfit] != SPLITS.index("test")).sum()),
+            "missing_answers": int(
+                (splits[collected.missing_answers] != SPLITS.index("test")).sum()
+            ),
             "unseen": unseen_labels(collected, splits),
             "label_for": labels_for_tasks(spec.mapping, collected.columns, collected.first),
             "spans": dict(sorted(collected.spans.items())),

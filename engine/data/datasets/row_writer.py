@@ -50,7 +50,7 @@ class Collected(NamedTuple):
     sha256: dict[str, str]  # by the path of the source
     notes: list[str]
     empty: dict[str, NDArray[np.int32]]  # by column in use, the rows in which it is empty
-    unfit: NDArray[np.int32]  # the rows whose answer the passage does not contain
+    missing_answers: NDArray[np.int32]  # the rows whose answer the passage does not contain
     first: list[tuple[str, ...]]  # rows, no more than `FIRST_ROWS`
     text_keys: NDArray[np.int64]  # [rows], equal where the texts are: of the passage, or of all
     passages_are_keys: bool  # whether rows are questions, and `text_keys` are of passages
@@ -102,7 +102,7 @@ class RowWriter:
         self._asked: tuple[int, int] | None = None  # the columns of passages and of answers
         if mapping.pair is not None and mapping.answers is not None:
             self._asked = columns.index(mapping.pair), columns.index(mapping.answers)
-        self._unfit: list[int] = []
+        self._missing_answers: list[int] = []
         self._texts = [columns.index(name) for name in texts_that_group(mapping)]
         self._text_keys: list[NDArray[np.int64]] = []
         self._given: list[NDArray[np.int8]] = []
@@ -180,7 +180,7 @@ class RowWriter:
         if self._label is not None:
             batch.cells[self._label] = self._take_labels(batch, changes)
         self._note_empty(batch, remarks)
-        self._note_unfit(batch, remarks)
+        self._note_missing_answers(batch, remarks)
         for name, place in self._flags.items():
             self._count_flag(name, batch.cells[place], batch.lines, path)
         self._text_keys.append(self._keys_of([batch.cells[place] for place in self._texts]))
@@ -269,7 +269,7 @@ class RowWriter:
             if about is not None:
                 remarks.saw(about, int(batch.lines[empty[0]]), len(empty))
 
-    def _note_unfit(self, batch: Batch, remarks: Remarks) -> None:
+    def _note_missing_answers(self, batch: Batch, remarks: Remarks) -> None:
         """Keep in mind which answers do not stand in their passage."""
         if self._asked is None:
             return
@@ -278,7 +278,7 @@ class RowWriter:
             try:
                 answers_of(cell or "", passage or "")
             except Unfit:
-                self._unfit.append(self._before + row)
+                self._missing_answers.append(self._before + row)
                 remarks.saw(NO_ANSWER, int(batch.lines[row]))
 
     def _splits_of(
@@ -356,7 +356,7 @@ class RowWriter:
             sha256=digests,
             notes=notes,
             empty={name: np.concatenate(rows) for name, rows in self._empty.items()},
-            unfit=np.array(self._unfit, dtype=np.int32),
+            missing_answers=np.array(self._missing_answers, dtype=np.int32),
             first=self._first,
             text_keys=_all(self._text_keys, np.int64),
             passages_are_keys=self._asked is not None,

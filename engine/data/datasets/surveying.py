@@ -45,6 +45,6 @@ def problems_of_survey(found: Collected, mapping: Mapping, task: TaskSpec) -> li
     """Everything that keeps these rows from a task."""
     empty, rows = cells_to_fill(found)
     labels = found.flags or found.labels or found.spans or None
-    unfit = int((found.given[found.unfit] != SPLITS.index("test")).sum())
-    wrong = problems_of(found.columns, mapping, task, labels, empty, rows, unfit)
+    missing_answers = int((found.given[found.missing_answers] != SPLITS.index("test")).sum())
+    wrong = problems_of(found.columns, mapping, task, labels, empty, rows, missing_answers)
     return wrong + unlearned(unseen_labels(found, found.given), task)

@@ -151,8 +151,12 @@ def recognise(
     mapping, guessed = guess_mapping(table.columns, rows, text)
     if mapping is not None and task is not None:
         mapping = mapping_for(task, mapping, table.columns, rows)
-        aim = target(mapping) or "label"
-        guessed = tuple("text" if role == "text" else aim for role in guessed)
+        aim = target(mapping) or ""
+        guessed = tuple(
+            "text" if role == "text" else aim
+            for role in guessed
+            if role == "text" or aim in ("label", "flags")  # answers are told by their name
+        )
     return Recognised(reading, table.columns, mapping, notes, guessed)
 
 

@@ -130,9 +130,9 @@ def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
     named = suffix in TABLE_SUFFIXES
     if not named and _are_labelled(lines):
         return Reading(format=TSV.name, delimiter=AFTER_LABEL, quoted=False, header=False)
-    told = SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
-    lines = lines[1:] if told else lines
-    delimiter = told[1] if told else _delimiter(lines, suffix, whole)
+    separator = SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
+    lines = lines[1:] if separator else lines
+    delimiter = separator[1] if separator else _delimiter(lines, suffix, whole)
     quoted = _quoted(lines, delimiter, whole)
     rows = _sample(lines, delimiter, quoted, whole)[0]
     rows = rows[titles_above(rows) :]

@@ -50,8 +50,10 @@ def batches_of(
     parse = _Parser(reading, width)
     step = STEP
     while content := text.block():
-        is_told = text.before == 0 and SEPARATOR_LINE.match(content[:20].decode("utf-8", "replace"))
-        block = None if is_told else _block(content, reading, text.is_over)
+        has_separator_line = text.before == 0 and SEPARATOR_LINE.match(
+            content[:20].decode("utf-8", "replace")
+        )
+        block = None if has_separator_line else _block(content, reading, text.is_over)
         found = None if block is None else parse(content, block)
         if block is None or found is None:
             rows = rows_of(lines.path, text, reading, remarks, text.before)

@@ -74,10 +74,10 @@ def rows_of(
     if reading.delimiter == AFTER_LABEL:
         yield from _labelled(lines, remarks)
         return
-    lines, is_told = iter(lines), False
+    lines, has_separator_line = iter(lines), False
     if not before and (first := next(lines, None)) is not None:
-        is_told = SEPARATOR_LINE.fullmatch(first) is not None
-        lines = chain(["\n" if is_told else first], lines)
+        has_separator_line = SEPARATOR_LINE.fullmatch(first) is not None
+        lines = chain(["\n" if has_separator_line else first], lines)
     reader = csv_reader(lines, reading.delimiter, reading.quoted)
     start, new = before + 1, tuple.__new__  # a row made so takes half the time
     try:
@@ -87,7 +87,7 @@ def rows_of(
                 if end > start:
                     remark_breaks(cells, start, end, remarks)
                 yield new(Row, (start, tuple(cells)))
-            elif start > 1 or not is_told:
+            elif start > 1 or not has_separator_line:
                 remarks.saw(EMPTY_LINE, start)
             start = end + 1
     except csv.Error as error:

@@ -95,6 +95,28 @@ def test_a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tuned,
     dialog.close()
 
 
+def test_the_columns_of_the_choices_are_ticked_one_after_another(qtbot, tab, tuned):
+    model = tuned("multiple_choice")
+    opened(qtbot, tab, model)
+    tab.apply_to(model.file)
+    dialog: ApplyingDialog = tab.dialog
+    state, box = dialog.state, dialog.choices.endings
+    qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
+    before = box.chosen()
+    assert before == ("ending0", "ending1") and box.currentText() == "ending0, ending1"
+    qtbot.keyClick(box, Qt.Key.Key_Space)
+    qtbot.waitUntil(box.menu.isVisible)
+    for action in box.menu.actions():
+        if action.text() in before:
+            place = box.menu.actionGeometry(action).center()
+            qtbot.mouseClick(box.menu, Qt.MouseButton.LeftButton, pos=place)
+    assert box.menu.isVisible() and box.chosen() == () and box.currentText() == "none"
+    assert state.mapping.endings == ()
+    qtbot.keyClick(box.menu, Qt.Key.Key_Escape)
+    assert_accessible(dialog)
+    dialog.close()
+
+
 def test_the_result_can_become_a_data_set_with_the_predictions_as_labels(
     qtbot, tab, tuned, tmp_path, studio
 ):

@@ -118,7 +118,7 @@ def test_looks_at_test_rows_are_counted_and_rows_written(
 
 
 def test_a_stored_part_is_scored_by_a_model(
-    run: RunFolder, asked: Any, home: Home, tmp_path: Path
+    run: RunFolder, asked: Any, home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     best = run.best_step()
     assert best is not None
@@ -131,6 +131,8 @@ def test_a_stored_part_is_scored_by_a_model(
         "Majority", "TF-IDF + logistic regression",
     ]  # fmt: skip
     assert file_of(run.results, "validation").stat().st_mtime_ns == before
+    assert main(["evaluate", *map(str, given[:-1]), "8"]) == 0
+    assert "with 8 tokens or more, of which only 8 are read." in capsys.readouterr().err
     own = tmp_path / "elsewhere"
     run.checkpoint(best).rename(own)
     try:

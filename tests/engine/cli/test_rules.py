@@ -111,6 +111,7 @@ def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
         for command in (["check", str(file)], ["job", "--data", str(file), *SIZE]):
             said = refusal(capsys, *command, *asked)
             assert f"{wrong} of 20 rows have an answer that their passage does not contain" in said
+            assert "We guessed" not in said, "the column of answers is called so"
         job = job_of(tmp_path, file, "question_answering")
         said = refusal(capsys, "train", str(job), "--into", str(tmp_path / f"run{wrong}"))
         assert f"{wrong} of 20 rows have an answer" in said

@@ -77,7 +77,7 @@ class LabelsCard(Card):
         elif mapping.flags:
             self.show_several(spec.labels, rows)
         elif mapping.answers is not None:
-            self.show_answers(spec.empty.get(mapping.answers, 0), spec.unfit)
+            self.show_answers(spec.empty.get(mapping.answers, 0), spec.missing_answers)
         elif mapping.endings:
             self.show_endings(spec.labels)
         elif mapping.label is None:
@@ -108,7 +108,7 @@ class LabelsCard(Card):
         self.bars.show_labels(labels, rows)
         self.show_spellings(labels)
 
-    def show_answers(self, without: int, unfit: int) -> None:
+    def show_answers(self, without: int, missing_answers: int) -> None:
         """Say what is asked of the rows, how many questions have no answer, and how many have one
         that the passage does not contain."""
         self.bars.hide()
@@ -116,8 +116,10 @@ class LabelsCard(Card):
         said = []
         if without:
             said.append(self.tr("%Ln question(s) without an answer in the passage.", "", without))
-        if unfit:
-            said.append(self.tr("%Ln answer(s) that the passage does not contain.", "", unfit))
+        if missing_answers:
+            said.append(
+                self.tr("%Ln answer(s) that the passage does not contain.", "", missing_answers)
+            )
         whole = self.tr("Every question has an answer in its passage.")
         self.balance.setText(" ".join(said) or whole)
 

@@ -93,7 +93,9 @@ def problems_of_name(name: str) -> list[Problem]:
 def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
     """What would keep the likeliest task from learning from the rows; the import is possible."""
     task = likely_task(mapping, counted.labels)
-    told = counted._replace(unfit=counted.unfit[:0])  # the checks tell of answers, with buttons
+    told = counted._replace(
+        missing_answers=counted.missing_answers[:0]
+    )  # the checks tell of answers, with buttons
     wrong = problems_of_survey(told, mapping, task)
     found = [Problem.of(error, blocks=False) for error in wrong]
     for place, (columns, _) in enumerate(incomplete(mapping, task, *cells_to_fill(counted))):

@@ -19,11 +19,11 @@ from app.pages.runs.compare.state import (
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
 from app.translation import tr
+from app.widgets.checkable_menu import CheckableMenu
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text, plain_menu_text, visible
-from app.widgets.tick_menu import TickMenu
 
 MOST_AXES = 6  # to begin with
 NOT_AXES = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")
@@ -46,7 +46,7 @@ class ParallelTab(QWidget):
         self.axes.setAccessibleName(tr("Axes"))
         self.axes.setIcon(resources.icon("columns-2", Role.ACCENT))
         self.axes.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.axes.setMenu(TickMenu(self.axes))
+        self.axes.setMenu(CheckableMenu(self.axes))
         self.axes.menu().aboutToShow.connect(self._fill)
         row = QHBoxLayout()
         hint = tr("Drag along an axis to choose runs, click it to free it.")

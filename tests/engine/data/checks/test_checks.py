@@ -143,13 +143,13 @@ def test_findings_name_rows_and_counts(tmp_path):
 def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
     tested = ("It was found in Oslo.", "Bergen", "test")
     dataset = stored(tmp_path, [*questions(), *CASES["missing_answers"], tested], QUESTIONS)
-    assert dataset.spec.unfit == 3, "no training reads the test rows"
+    assert dataset.spec.missing_answers == 3, "no training reads the test rows"
     assert any("does not contain: 4 times" in note for note in dataset.spec.notes)
     spelled, missing = of("missing_answers", examine(dataset))
     assert spelled.rows.tolist() == [60, 62] and missing.rows.tolist() == [61, 63]
     cures = [spelled.cures[0], missing.cures[0]]
     spec = apply_cures(cures, dataset.folder, tmp_path / "cured", 2)
-    assert spec.unfit == 0 and not any("does not contain" in note for note in spec.notes)
+    assert spec.missing_answers == 0 and not any("does not contain" in note for note in spec.notes)
     kept = open_dataset(tmp_path / "cured").take(np.array([60, 61]), ("label",))
     assert [row["label"] for row in kept] == ["Rome", "Ann"]
 

@@ -31,7 +31,7 @@ def test_rows_without_a_label_are_named_in_full(qtbot) -> None:
 
 
 @pytest.mark.parametrize(
-    "without, unfit, said",
+    "without, missing_answers, said",
     [
         (0, 0, "Every question has an answer in its passage."),
         (1, 0, "1 question(s) without an answer in the passage."),
@@ -39,9 +39,9 @@ def test_rows_without_a_label_are_named_in_full(qtbot) -> None:
     ],
 )
 def test_answers_are_counted_that_the_passage_does_not_contain(
-    qtbot, without: int, unfit: int, said: str
+    qtbot, without: int, missing_answers: int, said: str
 ) -> None:
     card = LabelsCard()
     qtbot.addWidget(card)
-    card.show_answers(without, unfit)
+    card.show_answers(without, missing_answers)
     assert card.balance.text() == said

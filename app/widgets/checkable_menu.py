@@ -5,7 +5,7 @@ from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
 
-class TickMenu(QMenu):
+class CheckableMenu(QMenu):
     """Stays open while entries with a tick are clicked, or toggled by the space bar."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
