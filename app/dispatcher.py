@@ -11,6 +11,7 @@ from PySide6.QtCore import QCoreApplication, QObject, QThread, QTimer, Signal, S
 
 from app import background
 from app.trash import bring_back, move_to_trash
+from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.home import Home
 from engine.record.opening import Record
@@ -18,7 +19,6 @@ from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate, Trashed
 from engine.record.workers import QueueRunner
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
 from engine.system_errors import explained
 
 BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 4_000  # while a run is not finished, and else

@@ -12,13 +12,13 @@ from typing import Literal
 from engine.atomic_write import clear_leftovers
 from engine.checkpoints.elsewhere import hub_cache, models_elsewhere
 from engine.checkpoints.info import checkpoint_info
+from engine.config.dataset import DatasetSpec
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.regular_file import read_regular
 from engine.shipped import included_models
-from engine.spec.dataset import DatasetSpec
 from engine.system_errors import explained, may_be_there
 
 Origin = Literal["included", "imported", "elsewhere", "run"]

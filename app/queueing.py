@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from pydantic_core import to_json
 
+from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.home import Home
 from engine.phrases import phrase
@@ -21,7 +22,6 @@ from engine.record.workers import QueueRunner
 from engine.runs.job_file import given_job
 from engine.runs.lock import is_held
 from engine.runs.searching import is_by_search
-from engine.spec.job import JobSpec
 from engine.terminal import say
 from engine.visible import visible
 

@@ -3,13 +3,13 @@
 import threading
 
 from app.library import DataEntry, datasets
+from engine.config.dataset import Split
 from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.home import Home, folder_name
 from engine.phrases import phrase
 from engine.shipped import SAMPLE_TEST, sample_data
-from engine.spec.dataset import Split
 
 NAME = "topics"
 _importing = threading.Lock()  # two pages may ask for it at the same time

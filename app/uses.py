@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.translation import tr
+from engine.config.dataset import StoredData
+from engine.config.job import FromScratch, JobSpec
 from engine.record.opening import Record
 from engine.record.runs import all_runs
-from engine.spec.dataset import StoredData
-from engine.spec.job import FromScratch, JobSpec
 
 MAX_NAMED = 5  # runs that a question names
 

@@ -62,10 +62,10 @@ def write(path: Path, rows: int) -> None:
 
 
 def measure(path: Path, rows: int) -> None:
+    from engine.config.dataset import SPLITS, Mapping, Split
     from engine.data.checks import CHECKS
     from engine.data.checks.examining import watch_for
     from engine.data.checks.material import Material
-    from engine.spec.dataset import SPLITS, Mapping, Split
 
     splits = np.random.default_rng(1).choice(3, rows, p=[0.8, 0.1, 0.1]).astype(np.int8)
     before = memory()

@@ -117,10 +117,10 @@ def make_home(root: Path, runs: int, points: int) -> None:
 
 def job_of(number: int, chance: random.Random) -> Any:
     """A job of one of the tasks, with a rate, a batch size and a seed of a grid."""
-    from engine.spec.dataset import StoredData
-    from engine.spec.job import FromCheckpoint, JobSpec, RunGroup
-    from engine.spec.tasks import TASKS, task_of
-    from engine.spec.training import TrainingSpec
+    from engine.config.dataset import StoredData
+    from engine.config.job import FromCheckpoint, JobSpec, RunGroup
+    from engine.config.tasks import TASKS, task_of
+    from engine.config.training import TrainingSpec
 
     kinds = [kind for kind in TASKS if kind != "pretraining"]
     kind = kinds[number % len(kinds)]

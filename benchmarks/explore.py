@@ -66,11 +66,11 @@ def make_base(folder: Path) -> None:
     """
     import torch
 
+    from engine.config.families.bert import BertSpec
     from engine.models.checkpoint import write
     from engine.models.heads import Heads
     from engine.models.network import Network
     from engine.shipped import starter_model
-    from engine.spec.families.bert import BertSpec
     from engine.tokenizers.tokenizer import Tokenizer
 
     spec = BertSpec()

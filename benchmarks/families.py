@@ -17,12 +17,12 @@ import torch
 import transformers
 from torch import Tensor
 
+from engine.config.families import FAMILIES
+from engine.config.model import EncoderSpec
 from engine.models.fused import joined
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.published import architecture, config_of, published_name
-from engine.spec.families import FAMILIES
-from engine.spec.model import EncoderSpec
 
 LAYERS, WIDTH, VOCABULARY, BATCH = 4, 256, 8_000, 32
 WARM, STEPS = 2, 6

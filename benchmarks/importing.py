@@ -60,9 +60,9 @@ def by_pyarrow(file: Path, into: Path) -> None:
 
 
 def by_program(file: Path, into: Path) -> None:
+    from engine.config.dataset import Split
     from engine.data.datasets.importing import import_dataset
     from engine.data.formats.reading import recognise
-    from engine.spec.dataset import Split
 
     found = recognise(file)
     assert found.mapping is not None

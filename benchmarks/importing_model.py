@@ -33,9 +33,9 @@ from app.pages.models.view import ModelsPage
 from app.shell.opening import make_application
 from app.studio import Studio
 from app.window import MainWindow
+from engine.config.families import FAMILIES
 from engine.home import Home
 from engine.shipped import minilm
-from engine.spec.families import FAMILIES
 
 SETTLING = 8_000  # ms after the start, in which pages are made early
 LONGEST = 120.0  # s that a round may take

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from engine.config.dataset import StoredData
+    from engine.config.families.bert import BertSpec
+    from engine.config.job import JobSpec
     from engine.messages.estimating import Estimated
-    from engine.spec.dataset import StoredData
-    from engine.spec.families.bert import BertSpec
-    from engine.spec.job import JobSpec
 
 PROJECT = Path(__file__).parents[1]
 sys.path[:0] = [str(PROJECT), str(PROJECT / "benchmarks" / "peers")]
@@ -75,8 +75,8 @@ def main() -> None:
 
 def synthetic_data(folder: Path) -> "dict[bool, StoredData]":
     """Imported as the window imports: sentences with classes, and documents without."""
+    from engine.config.dataset import Mapping, Reading, Split, StoredData
     from engine.data.datasets.store import import_dataset
-    from engine.spec.dataset import Mapping, Reading, Split, StoredData
     from synthetic import write
 
     write(folder)
@@ -96,11 +96,11 @@ def synthetic_data(folder: Path) -> "dict[bool, StoredData]":
 
 def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace) -> "JobSpec":
     """Classes are learned from a checkpoint, and words from nothing, as is usual."""
-    from engine.spec.families.bert import BertSpec
-    from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-    from engine.spec.tasks.pretraining import Pretraining
-    from engine.spec.tasks.text_classification import TextClassification
-    from engine.spec.training import HardwareSpec, TrainingSpec
+    from engine.config.families.bert import BertSpec
+    from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+    from engine.config.tasks.pretraining import Pretraining
+    from engine.config.tasks.text_classification import TextClassification
+    from engine.config.training import HardwareSpec, TrainingSpec
 
     model = BertSpec(
         vocab_size=30_522,

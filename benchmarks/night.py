@@ -31,6 +31,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from driven import driven
 
+from engine.config.dataset import FileData, Mapping, Reading
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.search import SearchField, SearchSpec
+from engine.config.tasks.text_classification import TextClassification
+from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.home import Home
 from engine.record.opening import open_record
@@ -39,11 +44,6 @@ from engine.record.runs import all_runs
 from engine.record.searches import runs_of
 from engine.runs.searching import best_trial, trials_of
 from engine.shipped import starter_model
-from engine.spec.dataset import FileData, Mapping, Reading
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.search import SearchField, SearchSpec
-from engine.spec.tasks.text_classification import TextClassification
-from engine.spec.training import TrainingSpec
 
 WORDS = ("film", "play", "actor", "story", "scene", "music", "end", "plot")
 LOOK = 0.5  # s

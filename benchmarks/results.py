@@ -29,10 +29,10 @@ from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.shell.opening import make_application
 from app.studio import Studio
+from engine.config.dataset import Mapping
 from engine.home import Home
 from engine.results.predictions import PredictionFacts, Predictions
 from engine.results.store import file_of
-from engine.spec.dataset import Mapping
 
 LABELS = ("negative", "positive", "mixed", "neither")
 WORDS = ("a", "quiet", "wonder", "of", "film", "that", "never", "finds", "its", "feet", "dull")

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from psutil import Process
     from PySide6.QtWidgets import QApplication
 
+    from engine.config.job import JobSpec
     from engine.home import Home
-    from engine.spec.job import JobSpec
 
 PROJECT = Path(__file__).parents[1]
 sys.path.insert(0, str(PROJECT))
@@ -190,8 +190,8 @@ def one_frame() -> None:
 
 def data_set(work: Path, rows: int) -> Path:
     """A made-up version of `rows` short sentences of known words, with three labels."""
+    from engine.config.dataset import Mapping, Reading, Split
     from engine.data.datasets.store import import_dataset
-    from engine.spec.dataset import Mapping, Reading, Split
 
     folder = work / f"sentences-{rows}"
     if folder.is_dir():
@@ -217,10 +217,10 @@ def base(work: Path) -> Path:
     """A checkpoint of a base network with random weights."""
     import torch
 
+    from engine.config.families.bert import PRESETS
     from engine.models import checkpoint
     from engine.models.heads import Heads
     from engine.models.network import Network
-    from engine.spec.families.bert import PRESETS
     from engine.tokenizers.tokenizer import Tokenizer
 
     folder = work / "base"
@@ -233,10 +233,10 @@ def base(work: Path) -> Path:
 
 
 def job_of(data: Path, model: Path, threads: int) -> "JobSpec":
-    from engine.spec.dataset import StoredData
-    from engine.spec.job import FromCheckpoint, JobSpec
-    from engine.spec.tasks.text_classification import TextClassification
-    from engine.spec.training import HardwareSpec, TrainingSpec
+    from engine.config.dataset import StoredData
+    from engine.config.job import FromCheckpoint, JobSpec
+    from engine.config.tasks.text_classification import TextClassification
+    from engine.config.training import HardwareSpec, TrainingSpec
 
     return JobSpec(
         name="Sentences",

@@ -53,13 +53,13 @@ def main() -> None:
 def write_run(path: Path, points: int) -> None:
     """A finished run as its worker leaves it."""
     from engine.atomic_write import MANIFEST
+    from engine.config.dataset import StoredData
+    from engine.config.job import FromCheckpoint, JobSpec
+    from engine.config.tasks.text_classification import TextClassification
+    from engine.config.training import TrainingSpec
     from engine.messages.events import Ended, Event, Measured, Prepared, Saved, Started
     from engine.runs.folder import RunFolder
     from engine.shipped import starter_model
-    from engine.spec.dataset import StoredData
-    from engine.spec.job import FromCheckpoint, JobSpec
-    from engine.spec.tasks.text_classification import TextClassification
-    from engine.spec.training import TrainingSpec
 
     job = JobSpec(
         name=path.name,

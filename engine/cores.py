@@ -16,9 +16,9 @@ from pathlib import Path
 
 import psutil
 
+from engine.config.number_ranges import listed, numbers_in
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.spec.number_ranges import listed, numbers_in
 
 SYSTEM = Path("/sys/devices")  # what Linux says of cores
 CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")

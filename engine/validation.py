@@ -4,9 +4,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine.config.problems import BrokenRules, Problem
 from engine.errors import StudioError
 from engine.phrases import joined, phrase
-from engine.spec.problems import BrokenRules, Problem
 
 TAGS = {"scratch", "checkpoint", "stored", "file"}  # kinds that pydantic puts into the place
 

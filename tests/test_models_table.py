@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from engine.checkpoints.other_networks import ENCODERS
-from engine.spec.families import FAMILIES
-from engine.spec.families.family import Family
+from engine.config.families import FAMILIES
+from engine.config.families.family import Family
 from tests.engine.models.family_folders import EXAMPLES
 
 DOCUMENT = Path(__file__).parents[1] / "docs/MODELS.md"

@@ -32,20 +32,20 @@ from app.sample import sample_entry
 from app.shell.opening import make_application
 from app.studio import Studio
 from app.window import MainWindow
+from engine.config.dataset import StoredData
+from engine.config.families.bert import bert
+from engine.config.families.deberta import DebertaSpec
+from engine.config.families.modernbert import ModernBertSpec
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.model import EncoderSpec
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.home import Home
 from engine.record.runs import Run, all_runs
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.shipped import FIRST_TRAINING, minilm, sample_data, starter_model
-from engine.spec.dataset import StoredData
-from engine.spec.families.bert import bert
-from engine.spec.families.deberta import DebertaSpec
-from engine.spec.families.modernbert import ModernBertSpec
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.model import EncoderSpec
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.text_classification import TextClassification
-from engine.spec.training import HardwareSpec, TrainingSpec
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIZE = "1280x800"

@@ -17,7 +17,7 @@ from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import foot
 from app.widgets.screen import Fitting
 from app.widgets.text import OneLine, Text
-from engine.spec.export import PRECISIONS
+from engine.config.export import PRECISIONS
 
 VERIFIED_ROWS = 24  # of a file of texts
 

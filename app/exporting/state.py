@@ -9,12 +9,12 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.atomic_write import clear_leftovers_of
+from engine.config.export import PRECISIONS, Form, Precision
 from engine.home import folder_name, free_folder
 from engine.messages import now
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Answer, Refused, Working
 from engine.runs.exports import ExportNote, note_export
-from engine.spec.export import PRECISIONS, Form, Precision
 
 
 class ExportState(QObject):

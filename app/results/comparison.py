@@ -19,6 +19,8 @@ from app.widgets.dialogs import Choice, ask
 from app.widgets.page import Card
 from app.widgets.run_texts import VALIDATION, metric_heading, metric_value
 from app.widgets.text import Text, plain_menu_text, visible
+from engine.config.dataset import StoredData
+from engine.config.job import JobSpec
 from engine.record.opening import Record
 from engine.record.runs import all_runs
 from engine.results.comparing import Comparison, compare
@@ -27,8 +29,6 @@ from engine.results.seeds import SeedsComparison, compare_runs
 from engine.results.store import Kept, kept_in, root_of
 from engine.runs.folder import RunFolder
 from engine.runs.groups import Aggregate, but_the_seed
-from engine.spec.dataset import StoredData
-from engine.spec.job import JobSpec
 
 SOURCE = "comparison"
 

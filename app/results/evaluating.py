@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
+from engine.config.dataset import FileData, SplitName
 from engine.errors import StudioError
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Answer, Question, Refused, Working
@@ -16,7 +17,6 @@ from engine.phrases import joined
 from engine.results.predictions import PredictionFacts
 from engine.results.store import baselines_of_run, evaluation_of_run, looks_in, root_of
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, SplitName
 
 
 @dataclass(frozen=True)

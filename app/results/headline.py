@@ -13,12 +13,12 @@ from app.widgets import numbers
 from app.widgets.data_texts import split_title
 from app.widgets.results.intervals import ends_text
 from app.widgets.text import OneLine, Text, tooltip
+from engine.config.task import Metric
+from engine.config.tasks import TASKS
 from engine.results.intervals import Interval
 from engine.results.predictions import Predictions
 from engine.results.scores import metric_of, score_of
 from engine.results.significance import seeds_interval
-from engine.spec.task import Metric
-from engine.spec.tasks import TASKS
 
 
 class Headline(QWidget):

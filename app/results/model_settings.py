@@ -9,7 +9,7 @@ from app import background
 from app.notices import Notices
 from app.widgets import numbers
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
-from engine.spec.prediction import PredictionSettings
+from engine.config.prediction import PredictionSettings
 
 SettingsChange = Callable[[PredictionSettings], PredictionSettings]
 MAX_NAMED = 3  # thresholds that are told

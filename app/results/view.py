@@ -37,6 +37,7 @@ from app.widgets.dialogs import Choice, ask
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Stack
 from app.widgets.progress import ProgressLine
+from engine.config.tasks import TASKS
 from engine.data.columns.choices import list_in
 from engine.data.columns.words import words_of
 from engine.errors import StudioError
@@ -46,7 +47,6 @@ from engine.results.scores import metric_of
 from engine.results.seeds import scores_like
 from engine.results.store import Kept, kept_in
 from engine.runs.folder import RunFolder
-from engine.spec.tasks import TASKS
 
 PICTURES_WIDTH = 96 * SPACE  # px
 LEAST_HEIGHT = 80 * SPACE  # px, of pictures and rows; in a lower window all of it scrolls

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from app.tasks.part import TaskPart
 from app.tasks.prediction_view import PredictionView
-from engine.spec.tasks import class_name
+from engine.config.tasks import class_name
 
 
 def part_of(kind: str) -> TaskPart:

@@ -9,8 +9,8 @@ from app.tasks.picture import Scene
 from app.tasks.prediction_view import PredictionView
 from app.translation import in_language
 from app.widgets.results.picture import ResultPicture
-from engine.spec.task import TaskSpec
-from engine.spec.tasks import TASKS
+from engine.config.task import TaskSpec
+from engine.config.tasks import TASKS
 
 translate = QCoreApplication.translate
 

@@ -7,14 +7,14 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
+from engine.config.dataset import Mapping, Reading, Split
+from engine.config.tasks import TASKS
 from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import Recognised, recognise
 from engine.errors import StudioError
 from engine.home import folder_name, free_folder
 from engine.messages.applying import Applied, Apply, FileInput, FirstPredicted, PredictFirst
 from engine.messages.question import Answer, Refused, Working
-from engine.spec.dataset import Mapping, Reading, Split
-from engine.spec.tasks import TASKS
 
 DATASET = "dataset"  # in the place of a suffix: the result becomes a data set of the home
 FORMS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)

@@ -29,8 +29,8 @@ from app.widgets.stages import StageProgress, StagesDialog
 from app.widgets.tables import dress
 from app.widgets.text import OneLine, Text, visible
 from app.widgets.wheel import DoubleSpinBox
+from engine.config.dataset import Mapping
 from engine.data.formats.sources import data_suffixes
-from engine.spec.dataset import Mapping
 
 SIZE = QSize(860, 620)  # px
 WIDEST_COLUMN = 320  # px

@@ -9,9 +9,9 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.library import DataEntry
 from app.studio import Studio
+from engine.config.dataset import SPLITS, SplitName
 from engine.messages.explore.nearest import EncodeRows, FindNearest, NearestRows
 from engine.messages.question import Answer, Refused, Working
-from engine.spec.dataset import SPLITS, SplitName
 
 
 class NearestState(QObject):

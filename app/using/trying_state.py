@@ -6,10 +6,10 @@ from PySide6.QtCore import QObject, Signal
 
 from app.studio import Studio
 from app.tasks import view_of
+from engine.config.tasks import TASKS
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.question import Answer, Refused
-from engine.spec.tasks import TASKS
 
 MAX_CHARACTERS = 20_000  # of a text; no model reads more
 

@@ -10,7 +10,7 @@ from app.using.trying_state import TryingState
 from app.widgets.screen import set_shown
 from app.widgets.text import Text, height_of_lines
 from app.widgets.word_effects import Words
-from engine.spec.tasks import TASKS
+from engine.config.tasks import TASKS
 
 TYPING_PAUSE_MS = 150  # as on the Explore page
 BOX_LINES = 3  # of a text box; a longer text scrolls

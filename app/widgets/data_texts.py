@@ -6,9 +6,9 @@ from PySide6.QtCore import QCoreApplication
 
 from app.widgets import numbers
 from app.widgets.number_field import written
+from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale, number_in
-from engine.spec.dataset import DatasetSpec, SplitName
 
 translate = QCoreApplication.translate
 

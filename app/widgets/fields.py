@@ -17,7 +17,7 @@ from app.widgets.number_field import NumberField, Stepping, written
 from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.weights import Weights
-from engine.spec.fields import extra_of, is_offered, ticks_of
+from engine.config.fields import extra_of, is_offered, ticks_of
 
 
 class NumberOf(Field):

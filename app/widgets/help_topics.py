@@ -16,16 +16,16 @@ from pydantic.fields import FieldInfo
 from app.translation import in_language, marked, tr, translated_page
 from app.widgets.number_field import written
 from app.widgets.spec_texts import help_of, title_of, value_text
+from engine.config.dataset import Mapping, Reading, Split
+from engine.config.families import FAMILIES
+from engine.config.features import Features
+from engine.config.fields import settings_of, ticks_of
+from engine.config.job import FromScratch
+from engine.config.search import SearchSpec
+from engine.config.task import Metric
+from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.shipped import resources
-from engine.spec.dataset import Mapping, Reading, Split
-from engine.spec.families import FAMILIES
-from engine.spec.features import Features
-from engine.spec.fields import settings_of, ticks_of
-from engine.spec.job import FromScratch
-from engine.spec.search import SearchSpec
-from engine.spec.task import Metric
-from engine.spec.tasks import TASKS
-from engine.spec.training import HardwareSpec, TrainingSpec
 
 FIRST = "start"  # the page that comes before all others
 SETTING, METRIC = "setting-", "metric-"  # how the keys of their pages begin

@@ -3,7 +3,7 @@
 from app.theme import Role
 from app.translation import in_language, tr
 from app.widgets import numbers
-from engine.spec.tasks import TASKS, metric_of
+from engine.config.tasks import TASKS, metric_of
 
 TOKENS = "tokens"  # the curve that counts those of all batches so far
 VALIDATION = "validation_"  # how the names of metrics begin that an evaluation measures

@@ -16,8 +16,8 @@ from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
 from app.widgets.number_field import parse, written
 from app.widgets.spec_texts import value_text
 from app.widgets.text import tooltip
-from engine.spec.fields import ticks_of
-from engine.spec.search import Range
+from engine.config.fields import ticks_of
+from engine.config.search import Range
 
 LONGEST_LINE = 1_000  # characters of several values
 LINE_WIDTH = 320  # px

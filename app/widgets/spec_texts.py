@@ -6,8 +6,8 @@ from pydantic.fields import FieldInfo
 
 from app.translation import in_language, tr, translated
 from app.widgets.number_field import written
-from engine.spec.problems import Problem
-from engine.spec.tasks import metric_of
+from engine.config.problems import Problem
+from engine.config.tasks import metric_of
 
 
 def title_of(name: str, info: FieldInfo) -> str:

@@ -25,16 +25,16 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 from plan import MINILM, SETS, STARTER, TEXTS, TINY, VALIDATION_ROWS, Run, runs  # noqa: E402
 
+from engine.config.dataset import FileData, Mapping  # noqa: E402
+from engine.config.families.bert import PRESETS  # noqa: E402
+from engine.config.features import Features  # noqa: E402
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec  # noqa: E402
+from engine.config.tasks import TASKS  # noqa: E402
+from engine.config.training import HardwareSpec, TrainingSpec  # noqa: E402
 from engine.data.formats.reading import recognise  # noqa: E402
 from engine.messages.events import Event, Measured, Noted, Prepared  # noqa: E402
 from engine.runs.folder import RunFolder  # noqa: E402
 from engine.shipped import starter_model  # noqa: E402
-from engine.spec.dataset import FileData, Mapping  # noqa: E402
-from engine.spec.families.bert import PRESETS  # noqa: E402
-from engine.spec.features import Features  # noqa: E402
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec  # noqa: E402
-from engine.spec.tasks import TASKS  # noqa: E402
-from engine.spec.training import HardwareSpec, TrainingSpec  # noqa: E402
 from settings import data_folder  # noqa: E402
 
 SHUFFLE = 0  # seed of the order from which rows are taken

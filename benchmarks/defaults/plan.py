@@ -53,7 +53,7 @@ VALIDATION_ROWS = 400
 class Run:
     """One training."""
 
-    model: str  # TINY, …; or a preset of engine.spec.model, with fresh weights
+    model: str  # TINY, …; or a preset of engine.config.model, with fresh weights
     data: str
     rate: float
     epochs: float

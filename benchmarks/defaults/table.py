@@ -21,11 +21,11 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parents[1])]
 
-from engine.spec.families.bert import BertSpec, bert  # noqa: E402
-from engine.spec.features import Features  # noqa: E402
-from engine.spec.recommended import PROBE_RATES, Situation, recommended  # noqa: E402
-from engine.spec.tasks import TASKS  # noqa: E402
-from engine.spec.training import TrainingSpec  # noqa: E402
+from engine.config.families.bert import BertSpec, bert  # noqa: E402
+from engine.config.features import Features  # noqa: E402
+from engine.config.recommended import PROBE_RATES, Situation, recommended  # noqa: E402
+from engine.config.tasks import TASKS  # noqa: E402
+from engine.config.training import TrainingSpec  # noqa: E402
 
 STORED = HERE / "runs.jsonl"
 NETWORKS: dict[str, BertSpec] = {"tiny": bert(2, 128), "starter": bert(4, 256)}

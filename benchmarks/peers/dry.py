@@ -61,7 +61,7 @@ def run(script: str, options: tuple[str, ...]) -> dict[str, Any]:
 @contextmanager
 def _simulated() -> Iterator[None]:
     """Jobs that ask for a GPU get the simulated device."""
-    from engine.spec.training import HardwareSpec
+    from engine.config.training import HardwareSpec
     from engine.training import loop
     from engine.training.devices import Machine, choose
     from tests.simulated.device import device, parameters_keep_their_identity

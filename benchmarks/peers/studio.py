@@ -78,12 +78,12 @@ def main() -> None:
 
 
 def _job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821 (torch is not loaded before)
-    from engine.spec.dataset import FileData, Mapping, Reading, Split
-    from engine.spec.families.bert import BertSpec
-    from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-    from engine.spec.tasks.pretraining import Pretraining
-    from engine.spec.tasks.text_classification import TextClassification
-    from engine.spec.training import HardwareSpec, TrainingSpec
+    from engine.config.dataset import FileData, Mapping, Reading, Split
+    from engine.config.families.bert import BertSpec
+    from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+    from engine.config.tasks.pretraining import Pretraining
+    from engine.config.tasks.text_classification import TextClassification
+    from engine.config.training import HardwareSpec, TrainingSpec
 
     model = BertSpec(
         vocab_size=30_522,

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 import texts
+from engine.config.families.bert import BertSpec
 from engine.data.datasets.store import Rows
 from engine.explore.attention import weights
 from engine.explore.fill_mask import fill_mask
@@ -23,7 +24,6 @@ from engine.models.network import Network
 from engine.serving.network import packed_network
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
-from engine.spec.families.bert import BertSpec
 from engine.tasks import evaluating, learner_of
 from engine.tasks.inputs import typed
 from engine.tokenizers.tokenizer import Tokenizer

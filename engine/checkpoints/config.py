@@ -6,12 +6,12 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from engine.checkpoints.other_networks import refusal
+from engine.config.families import FAMILIES
+from engine.config.families.bert import FAMILY as BERT
+from engine.config.families.family import Family
+from engine.config.model import Activation, EncoderSpec
 from engine.errors import BadCheckpoint
 from engine.phrases import joined, phrase
-from engine.spec.families import FAMILIES
-from engine.spec.families.bert import FAMILY as BERT
-from engine.spec.families.family import Family
-from engine.spec.model import Activation, EncoderSpec
 from engine.untrusted import shown
 from engine.validation import problem_of
 

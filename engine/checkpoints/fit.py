@@ -1,9 +1,9 @@
 """Which base model fits which task: rules that need more of a checkpoint than its path."""
 
+from engine.config.families.family import Family
+from engine.config.task import TaskSpec
 from engine.errors import BadCheckpoint, StudioError
 from engine.phrases import phrase
-from engine.spec.families.family import Family
-from engine.spec.task import TaskSpec
 
 
 def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | None:

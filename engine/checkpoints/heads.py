@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from engine.spec.task import SEQUENCE, Head, TaskSpec
-from engine.spec.tasks import TASKS, added_layers, heads, task_of
+from engine.config.task import SEQUENCE, Head, TaskSpec
+from engine.config.tasks import TASKS, added_layers, heads, task_of
 
 TASK = "bert_studio_task"  # in config.json: the task that a model of ours was fine-tuned for
 PROBE_FIELDS = (

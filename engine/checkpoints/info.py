@@ -13,15 +13,15 @@ from typing import Any
 from engine.checkpoints.config import TIED, family_of
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
 from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
+from engine.config.families.family import Family
+from engine.config.sentence import KIND
+from engine.config.task import TaskSpec
+from engine.config.tasks import head_of
 from engine.errors import BadCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.regular_file import open_regular, read_json
 from engine.snapshot_folder import shared_folder
-from engine.spec.families.family import Family
-from engine.spec.sentence import KIND
-from engine.spec.task import TaskSpec
-from engine.spec.tasks import head_of
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
 LARGEST_CONFIG = 4_000_000  # bytes; labels may be many

@@ -6,10 +6,10 @@ It follows the parts of `engine.models` without torch; a test holds the two equa
 import math
 from dataclasses import dataclass
 
+from engine.config.families.deberta import DebertaSpec
+from engine.config.model import EncoderSpec
+from engine.config.tasks import added_layers
 from engine.phrases import phrase
-from engine.spec.families.deberta import DebertaSpec
-from engine.spec.model import EncoderSpec
-from engine.spec.tasks import added_layers
 
 Shapes = tuple[tuple[int, ...], ...]
 

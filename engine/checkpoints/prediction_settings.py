@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from engine.atomic_write import disk_errors_for, write_file
 from engine.checkpoints.config import CONFIG
+from engine.config.prediction import PredictionSettings
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.spec.prediction import PredictionSettings
 from engine.untrusted import json_object
 
 FILE = "prediction_settings.json"

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from engine.config.sentence import POOLING_MODES, DenseActivation, DenseSpec, SentenceSpec
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.spec.sentence import POOLING_MODES, DenseActivation, DenseSpec, SentenceSpec
 from engine.untrusted import AGAIN, json_list, json_object, shown
 
 MODULES = "modules.json"

@@ -8,6 +8,8 @@ import typer
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
 from engine.cli.results import Part, kept
+from engine.config.prediction import PredictionSettings
+from engine.config.tasks import head_of
 from engine.errors import StudioError
 from engine.home import Home
 from engine.phrases import phrase
@@ -15,8 +17,6 @@ from engine.results.fitting import with_best_f1, with_temperature
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, file_of, results_of
 from engine.runs.folder import RunFolder
-from engine.spec.prediction import PredictionSettings
-from engine.spec.tasks import head_of
 from engine.terminal import say, say_json
 
 

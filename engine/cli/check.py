@@ -19,6 +19,8 @@ from engine.cli.rows import (
     refuse,
 )
 from engine.cli.stored import make_version, needed_dataset, stored_version, tell_version
+from engine.config.dataset import Split
+from engine.config.tasks import TASKS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
 from engine.data.checks.curing import apply_cures
@@ -29,8 +31,6 @@ from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.datasets.surveying import problems_of_survey
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import Split
-from engine.spec.tasks import TASKS
 from engine.terminal import say, say_json
 
 

@@ -28,6 +28,13 @@ from engine.cli.searching import (
     whole_part,
 )
 from engine.cli.stored import needed_dataset, stored_version
+from engine.config.dataset import FileData, StoredData
+from engine.config.families.bert import PRESETS, BertSpec
+from engine.config.fields import settings_of
+from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
+from engine.config.search import METHODS
+from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
 from engine.data.datasets.surveying import problems_of_survey, survey
@@ -35,13 +42,6 @@ from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.shipped import usual_base_model
-from engine.spec.dataset import FileData, StoredData
-from engine.spec.families.bert import PRESETS, BertSpec
-from engine.spec.fields import settings_of
-from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
-from engine.spec.search import METHODS
-from engine.spec.tasks import TASKS
-from engine.spec.training import HardwareSpec, TrainingSpec
 from engine.terminal import remark, say_json_text
 from engine.validation import describe_validation
 

@@ -13,6 +13,7 @@ from engine.cli.options import Encoding, with_options
 from engine.cli.results import slice_lines, slices_of
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, read_table
 from engine.cli.stored import needed_dataset
+from engine.config.dataset import SplitName, StoredData
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.evaluating import Evaluate, FitBaselines
@@ -32,7 +33,6 @@ from engine.results.store import (
     root_of,
 )
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import SplitName, StoredData
 from engine.table_files import TABLE_WRITERS, known_suffix, write_table
 from engine.terminal import remark, say, say_json
 

@@ -14,6 +14,7 @@ from engine.cli.options import Encoding, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, needed_mapping, recognised
 from engine.cli.stored import needed_dataset
+from engine.config.dataset import FileData, Split, SplitName, StoredData
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.explore.text_set import (
@@ -32,7 +33,6 @@ from engine.messages.explore.text_set import (
 from engine.messages.question import Answer, Working
 from engine.phrases import phrase
 from engine.regular_file import regular
-from engine.spec.dataset import FileData, Split, SplitName, StoredData
 from engine.table_files import TABLE_WRITERS, known_suffix, write_table
 from engine.terminal import remark, say, say_json
 

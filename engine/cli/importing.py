@@ -13,6 +13,8 @@ from engine.cli.options import Encoding, choice_option, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping, notes_of, recognised
 from engine.cli.stored import stored_version, version_facts
+from engine.config.dataset import Split
+from engine.config.tasks import TASKS
 from engine.data.datasets.collecting import Sources
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
@@ -22,8 +24,6 @@ from engine.home import Home, folder_name, free_folder, next_version
 from engine.hub.fetched import PREFIX, Fetched
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.spec.dataset import Split
-from engine.spec.tasks import TASKS
 from engine.terminal import remark, say, say_json
 from engine.validation import describe_validation
 

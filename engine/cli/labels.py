@@ -12,6 +12,7 @@ from engine.cli.loading import remark_loading
 from engine.cli.options import Encoding
 from engine.cli.progress import ProgressLine
 from engine.cli.stored import make_version, needed_dataset, tell_version
+from engine.config.dataset import SPLITS, SplitName
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.differences import RowDifference, differences
 from engine.data.datasets.relabelling import NEW_LABEL, ROW, read_corrections
@@ -19,7 +20,6 @@ from engine.data.datasets.store import Dataset
 from engine.home import Home
 from engine.messages.labelling import LabelErrorsFound
 from engine.shipped import minilm
-from engine.spec.dataset import SPLITS, SplitName
 from engine.table_files import TABLE_WRITERS, known_suffix, write_table
 from engine.terminal import remark, say, say_json
 

@@ -6,13 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.checkpoints.info import checkpoint_info
-from engine.data.datasets.store import open_dataset
-from engine.data.formats.reading import read
-from engine.data.lengths import lengths_in_dataset, lengths_in_file
-from engine.spec.dataset import DataSource, StoredData
-from engine.spec.features import Features
-from engine.spec.job import BaseModelSource, FromScratch, JobSpec
-from engine.spec.recommended import (
+from engine.config.dataset import DataSource, StoredData
+from engine.config.features import Features
+from engine.config.job import BaseModelSource, FromScratch, JobSpec
+from engine.config.recommended import (
     RECOMMENDED,
     Network,
     Recommended,
@@ -20,7 +17,10 @@ from engine.spec.recommended import (
     probe_rate,
     recommended,
 )
-from engine.spec.training import TrainingSpec
+from engine.config.training import TrainingSpec
+from engine.data.datasets.store import open_dataset
+from engine.data.formats.reading import read
+from engine.data.lengths import lengths_in_dataset, lengths_in_file
 from engine.terminal import remark
 from engine.tokenizers.tokenizer import Tokenizer
 

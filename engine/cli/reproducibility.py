@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 from engine.atomic_write import sha256
+from engine.config.changes import changes
 from engine.messages.events import Measured
 from engine.regular_file import regular
 from engine.runs.folder import RunFolder, step_of
@@ -17,7 +18,6 @@ from engine.runs.reproducibility import (
     damaged_checkpoints,
     reproducibility_of,
 )
-from engine.spec.changes import changes
 from engine.terminal import say
 
 DIFFERENT = 1  # exit code

@@ -9,6 +9,7 @@ import typer
 from numpy.typing import NDArray
 
 from engine.cli.several import is_several, runs_of
+from engine.config.dataset import SplitName
 from engine.results.comparing import Comparison, compare
 from engine.results.conditions import CONDITIONS
 from engine.results.intervals import Interval
@@ -18,7 +19,6 @@ from engine.results.seeds import compare_runs
 from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import SplitName
 from engine.terminal import say, say_json
 
 SHOWN_ROWS = 10  # of each kind of flip

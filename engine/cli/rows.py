@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from engine.cli.options import FieldOptions
+from engine.config.dataset import Cleaning, Mapping
+from engine.config.fields import settings_of
+from engine.config.task import TARGETS
+from engine.config.tasks import TASKS
 from engine.data.columns.mapping import guess_note
 from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.store import Rows
@@ -14,10 +18,6 @@ from engine.data.formats.reading import Recognised, read, recognise
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import Cleaning, Mapping
-from engine.spec.fields import settings_of
-from engine.spec.task import TARGETS
-from engine.spec.tasks import TASKS
 from engine.terminal import remark
 from engine.validation import describe_validation
 

@@ -8,6 +8,8 @@ import typer
 from pydantic import ValidationError
 
 from engine.cli.compose import Assignments, assign
+from engine.config.changes import changes
+from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.errors import StudioError
 from engine.messages.batch import Target
 from engine.messages.events import Measured
@@ -16,8 +18,6 @@ from engine.runs.branching import branch as make_branch
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.retention import check_removal, retained_checkpoints
 from engine.runs.snapshots import snapshot_folders, snapshots_size
-from engine.spec.changes import changes
-from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from engine.terminal import say, say_json_text
 from engine.validation import describe_validation
 

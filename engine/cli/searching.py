@@ -10,11 +10,11 @@ from pydantic.fields import FieldInfo
 
 from engine.cli.options import FieldOptions
 from engine.cli.stored import needed_dataset
+from engine.config.dataset import StoredData
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.search import Method, SearchField, SearchSpec, field_at
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import StoredData
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.search import Method, SearchField, SearchSpec, field_at
 
 WHOLE_PARTS = ("base_model", "data")  # parts of a job for which a text can stand
 SEARCH = FieldOptions("Several values", "", SearchSpec, ("budget", "hours", "stop_after", "prune"))

@@ -10,6 +10,8 @@ from typing import Any
 
 from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
+from engine.config.changes import shown
+from engine.config.job import JobSpec
 from engine.desktop.awake import awake_while_training
 from engine.errors import StudioError
 from engine.home import Home
@@ -36,8 +38,6 @@ from engine.runs.searching import (
     trials_of,
     values_of,
 )
-from engine.spec.changes import shown
-from engine.spec.job import JobSpec
 from engine.terminal import remark, say
 from engine.worker import FAILED
 

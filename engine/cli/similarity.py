@@ -13,10 +13,10 @@ from engine.cli.options import Encoding, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, read_table
 from engine.cli.stored import needed_dataset
+from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.shipped import minilm
-from engine.spec.dataset import SplitName
 from engine.table_files import known_suffix, write_table
 from engine.terminal import remark, say, say_json
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from engine.config.dataset import DatasetSpec
 from engine.data.datasets.importing import SPEC
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.home import Home, folder_name, free_folder, newest_version, next_version
 from engine.phrases import phrase
-from engine.spec.dataset import DatasetSpec
 from engine.terminal import say, say_json
 
 

@@ -9,6 +9,10 @@ import typer
 from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
 from engine.cli.recommending import take_recommended
+from engine.config.dataset import FileData, Split
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.tasks.text_classification import TextClassification
+from engine.config.training import TrainingSpec
 from engine.data.datasets.store import Rows
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
@@ -18,10 +22,6 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.shipped import FIRST_TRAINING, SAMPLE_TEST, sample_data, starter_model, usual_base_model
-from engine.spec.dataset import FileData, Split
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.tasks.text_classification import TextClassification
-from engine.spec.training import TrainingSpec
 from engine.terminal import remark, say
 
 SENTENCE = "The president of the United [MASK] lives in Washington."

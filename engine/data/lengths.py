@@ -7,10 +7,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from engine.config.dataset import Mapping, Reading
 from engine.data.columns.choices import list_in
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read
-from engine.spec.dataset import Mapping, Reading
 from engine.tokenizers.tokenizer import Tokenizer
 
 MEASURED_ROWS = 64  # in each of so many places of the data set:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from engine.config.training import HardwareSpec
 from engine.doctor import material
 from engine.messages.events import Measured
 from engine.precision import Precision
 from engine.runs.folder import RunFolder
-from engine.spec.training import HardwareSpec
 from engine.training import loop
 from engine.training.devices import Machine, choose
 from engine.training.environment import device_name

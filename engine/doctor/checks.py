@@ -14,6 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.config.dataset import Mapping, Reading, Split
+from engine.config.families import FAMILIES
+from engine.config.tasks import TASKS, heads
+from engine.config.training import HardwareSpec
 from engine.data.datasets.store import Rows, import_dataset
 from engine.doctor import questions
 from engine.doctor.bench import PROCESSOR, Bench, apart, curves
@@ -30,10 +34,6 @@ from engine.models.network import Network
 from engine.precision import Precision
 from engine.runs.folder import RunFolder
 from engine.serving.serving import Serving
-from engine.spec.dataset import Mapping, Reading, Split
-from engine.spec.families import FAMILIES
-from engine.spec.tasks import TASKS, heads
-from engine.spec.training import HardwareSpec
 from engine.system_errors import explained
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor

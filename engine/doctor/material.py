@@ -5,12 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from engine.config.dataset import FileData, Mapping, Reading, Split
+from engine.config.families.bert import BertSpec
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.tasks import task_of
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.datasets.store import Rows
-from engine.spec.dataset import FileData, Mapping, Reading, Split
-from engine.spec.families.bert import BertSpec
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.tasks import task_of
-from engine.spec.training import HardwareSpec, TrainingSpec
 from engine.spreadsheet import table_text
 
 SIZE: dict[str, Any] = {

@@ -11,6 +11,12 @@ from typing import Any
 
 from engine.checkpoints.info import checkpoint_info, fine_tuned_task
 from engine.checkpoints.prediction_settings import PREDICTION, prediction_settings
+from engine.config.dataset import SplitName
+from engine.config.export import Form
+from engine.config.job import JobSpec
+from engine.config.prediction import PredictionSettings
+from engine.config.task import TaskSpec
+from engine.config.tasks import TASKS
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
@@ -21,12 +27,6 @@ from engine.results.scores import metric_of, score_of
 from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.store import baselines_in, file_of, looks_in
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import SplitName
-from engine.spec.export import Form
-from engine.spec.job import JobSpec
-from engine.spec.prediction import PredictionSettings
-from engine.spec.task import TaskSpec
-from engine.spec.tasks import TASKS
 from engine.visible import one_line
 
 PIPELINES = {  # the names of the Hub for tasks; the others have none

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.spec.prediction import PredictionSettings
-from engine.spec.task import CHOICES, ENCODER, SEQUENCE, SPANS, TOKENS, TaskSpec
-from engine.spec.tasks import head_of
-from engine.spec.tasks.question_answering import QuestionAnswering
+from engine.config.prediction import PredictionSettings
+from engine.config.task import CHOICES, ENCODER, SEQUENCE, SPANS, TOKENS, TaskSpec
+from engine.config.tasks import head_of
+from engine.config.tasks.question_answering import QuestionAnswering
 
 
 class Example(NamedTuple):

@@ -8,6 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from engine.config.changes import Change, changes, from_defaults, shown
+from engine.config.dataset import SplitName
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.tasks import metric_of
 from engine.documents.report import PART_TITLES, Report, Section
 from engine.errors import StudioError
 from engine.messages.events import Prepared
@@ -19,10 +23,6 @@ from engine.runs.folder import RunFolder
 from engine.runs.groups import aggregate, best_metrics, but_the_seed, outcome_of
 from engine.runs.pace import pace_of
 from engine.runs.reproducibility import Reproducibility, reproducibility_of
-from engine.spec.changes import Change, changes, from_defaults, shown
-from engine.spec.dataset import SplitName
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.tasks import metric_of
 
 MOST_RUNS = 50
 CURVES = "curves"  # the key of the section that the pictures belong to

@@ -12,6 +12,9 @@ import numpy as np
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings
+from engine.config.changes import from_defaults, shown
+from engine.config.dataset import SplitName
+from engine.config.job import FromCheckpoint, JobSpec
 from engine.documents.card import (
     INTERVAL,
     about_rows,
@@ -39,9 +42,6 @@ from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import best_checkpoint
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.reproducibility import Reproducibility, reproducibility_of
-from engine.spec.changes import from_defaults, shown
-from engine.spec.dataset import SplitName
-from engine.spec.job import FromCheckpoint, JobSpec
 from engine.visible import visible
 
 MOST_MISTAKES = 20

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from engine.config.tasks import head_of
 from engine.errors import StudioError
 from engine.explore.fill_mask import mlm_head, shown_tokens
 from engine.messages.explore.target import AboutTarget, Explained
 from engine.models.checkpoint import Checkpoint
 from engine.models.probe import chosen
 from engine.phrases import phrase
-from engine.spec.tasks import head_of
 from engine.tasks import learner_of
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, typed

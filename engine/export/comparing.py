@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.config.export import Form, Output, Precision
 from engine.export.reloading import BrokenExport
 from engine.export.running import Floats, Predictions
 from engine.messages.reports import Comparison
 from engine.phrases import phrase
-from engine.spec.export import Form, Output, Precision
 
 
 class Bounds(NamedTuple):

@@ -4,6 +4,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.config.dataset import StoredData
 from engine.data.columns.choices import endings_in
 from engine.data.columns.words import words_of
 from engine.data.datasets.store import Rows, open_dataset
@@ -11,7 +12,6 @@ from engine.data.formats.reading import read, recognise
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import StoredData
 
 MAX_EXAMPLES = 24  # rows of a file or of a run
 

@@ -12,6 +12,7 @@ import torch
 
 from engine.atomic_write import give_usual_rights, verify, whole_folder
 from engine.checkpoints.prediction_settings import entries_of, settings_in
+from engine.config.export import PRECISIONS, Form
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.export.comparing import broken, compare
@@ -29,7 +30,6 @@ from engine.models.narrower import narrower, pruned_heads
 from engine.models.outputs import outputs_of
 from engine.models.tf1 import write_tf1
 from engine.phrases import phrase
-from engine.spec.export import PRECISIONS, Form
 from engine.untrusted import plain_file
 
 STAGES = (

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from engine.config import Spec
+from engine.config.export import Form, Output
 from engine.errors import StudioError
 from engine.export.examples import Example
 from engine.export.running import Predictions, onnx_run, predict, torch_run
 from engine.phrases import phrase
 from engine.runs import launch
-from engine.spec import Spec
-from engine.spec.export import Form, Output
 from engine.tokenizers.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.export import Output
 from engine.export.examples import Example
-from engine.spec.export import Output
 from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
 if TYPE_CHECKING:

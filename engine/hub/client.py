@@ -24,11 +24,11 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
+from engine.config.families import FAMILIES
 from engine.errors import StudioError
 from engine.hub import token
 from engine.messages.hub import HubKind, HubModel
 from engine.phrases import phrase
-from engine.spec.families import FAMILIES
 from engine.untrusted import shown
 
 utils.disable_progress_bars()

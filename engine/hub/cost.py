@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 
 from engine.checkpoints.outline import outline, parameters
+from engine.config.model import EncoderSpec
 from engine.messages.hub import Cost
 from engine.precision import Pace, Speeds
-from engine.spec.model import EncoderSpec
 
 SHORT = 32  # tokens of a short text
 BATCH = 32  # texts of a step

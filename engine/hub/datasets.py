@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from engine.checkpoints.needed import is_plain
+from engine.config.dataset import SPLITS, SplitName
 from engine.data.columns.names import split_named
 from engine.data.formats.archives import name_of
 from engine.data.formats.sources import format_titles, is_data_file
@@ -19,7 +20,6 @@ from engine.hub.download import plan_of
 from engine.hub.fetched import PREFIX
 from engine.messages.hub import Planned
 from engine.phrases import joined, phrase
-from engine.spec.dataset import SPLITS, SplitName
 from engine.untrusted import shown
 
 WHOLE = "default"  # what the hub calls the only subset

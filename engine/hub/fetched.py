@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from engine.config.dataset import SPLITS, HubOrigin, Source, SplitName
 from engine.messages.hub import Planned
-from engine.spec.dataset import SPLITS, HubOrigin, Source, SplitName
 
 PREFIX = "hub:"  # how a data set of the hub is named where files are, too
 

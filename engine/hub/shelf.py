@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.checkpoints.outline import outline, parameters
+from engine.config.families import FAMILIES
+from engine.config.model import EncoderSpec
 from engine.phrases import Phrase, phrase
-from engine.spec.families import FAMILIES
-from engine.spec.model import EncoderSpec
 
 MB = 1_000_000  # bytes
 MOST_NAMED = 3  # languages of a model; more are counted

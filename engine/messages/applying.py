@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.dataset import Mapping, Reading
+from engine.config.phrases import PhraseField
 from engine.messages import Message
 from engine.messages.question import Answer, Question
-from engine.spec.dataset import Mapping, Reading
-from engine.spec.phrases import PhraseField
 
 
 class Applied(Answer):

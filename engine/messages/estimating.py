@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.job import JobSpec
 from engine.messages.question import Answer, Question
-from engine.spec.job import JobSpec
 
 
 class Estimated(Answer):

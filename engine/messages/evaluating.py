@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.dataset import DataSource, SplitName
+from engine.config.phrases import PhraseField
+from engine.config.tasks.pretraining import Pretraining
 from engine.messages.question import Answer, Question
-from engine.spec.dataset import DataSource, SplitName
-from engine.spec.phrases import PhraseField
-from engine.spec.tasks.pretraining import Pretraining
 
 Part = SplitName | Literal["file"]
 

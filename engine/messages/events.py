@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
+from engine.config.phrases import PhraseField
 from engine.messages import Count, Message, Moment, now
 from engine.phrases import Phrase, joined, phrase
-from engine.spec.phrases import PhraseField
 
 
 class Event(Message):

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from engine.config.export import Form, Precision
 from engine.messages.question import Answer, Question
 from engine.messages.reports import ExportReport
-from engine.spec.export import Form, Precision
 
 
 class Exported(Answer):

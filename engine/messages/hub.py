@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 from pydantic import AwareDatetime, Field
 
+from engine.config.dataset import SplitName
+from engine.config.phrases import PhraseField
 from engine.messages import Message
 from engine.messages.question import Answer, Question
-from engine.spec.dataset import SplitName
-from engine.spec.phrases import PhraseField
 
 HubKind = Literal["model", "dataset"]
 """What a name on the hub belongs to."""

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.phrases import PhraseField
 from engine.messages import Message
 from engine.phrases import Phrase, joined
-from engine.spec.phrases import PhraseField
 
 
 class Answer(Message):

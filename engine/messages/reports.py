@@ -2,12 +2,12 @@
 
 from pydantic import AwareDatetime, Field
 
+from engine.config.export import Form, Precision
+from engine.config.phrases import PhraseField
+from engine.config.sentence import SentenceSpec
+from engine.config.tasks import TASKS
 from engine.messages import Message, now
 from engine.phrases import Phrase, joined, phrase
-from engine.spec.export import Form, Precision
-from engine.spec.phrases import PhraseField
-from engine.spec.sentence import SentenceSpec
-from engine.spec.tasks import TASKS
 
 
 class LoadReport(Message):

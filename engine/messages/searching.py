@@ -4,10 +4,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
+from engine.config.job import JobSpec
+from engine.config.search import SearchSpec
 from engine.messages import Message
 from engine.messages.question import Answer, Question
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchSpec
 
 TrialState = Literal["running", "finished", "pruned", "failed"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from torch import nn
 
+from engine.config.families.albert import AlbertSpec
 from engine.models.embeddings import WidenedEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.heads import Pooler
-from engine.spec.families.albert import AlbertSpec
 
 
 class Albert(Encoder):

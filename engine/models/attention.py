@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.config.model import EncoderSpec
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.linear import Linear
 from engine.models.relative import Relative
 from engine.models.rotary import Rotary
-from engine.spec.model import EncoderSpec
 
 
 class Layout(Protocol):

@@ -1,9 +1,9 @@
 """BERT (Devlin et al. 2019), readable beside the paper."""
 
+from engine.config.families.bert import BertSpec
 from engine.models.embeddings import Embeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.heads import Pooler
-from engine.spec.families.bert import BertSpec
 
 
 class Bert(Encoder):

@@ -23,6 +23,8 @@ from engine.checkpoints.prediction_settings import (
 )
 from engine.checkpoints.sentence_layout import dense_folder, read_sentence, write_sentence
 from engine.checkpoints.source import copy_source
+from engine.config.families import FAMILIES
+from engine.config.model import EncoderSpec
 from engine.errors import BadCheckpoint, StudioError
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.fused import joined, split
@@ -39,8 +41,6 @@ from engine.models.state_dict_mapping import (
 from engine.models.weight_files import SAFE, WeightFiles, check_memory, open_weight_files
 from engine.phrases import phrase
 from engine.snapshot_folder import shared_folder
-from engine.spec.families import FAMILIES
-from engine.spec.model import EncoderSpec
 from engine.tokenizers import sentencepiece
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer

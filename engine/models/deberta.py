@@ -8,13 +8,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.config.families.deberta import DebertaSpec
 from engine.models.attention import Layout
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
 from engine.models.relative import relative_part
-from engine.spec.families.deberta import DebertaSpec
 
 
 class DebertaEmbeddings(TokenPositionEmbeddings):

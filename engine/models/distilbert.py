@@ -5,9 +5,9 @@ Shapes: B sequences, T tokens in each, D hidden size.
 
 from torch import Tensor, nn
 
+from engine.config.families.distilbert import DistilBertSpec
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
-from engine.spec.families.distilbert import DistilBertSpec
 
 
 class FirstVector(nn.Module):

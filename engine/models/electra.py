@@ -9,11 +9,11 @@ Shapes: B sequences, T tokens in each, D hidden size.
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.config.families.electra import ElectraSpec
+from engine.config.tasks.text_classification import CLASSIFIER
 from engine.models.embeddings import WidenedEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
-from engine.spec.families.electra import ElectraSpec
-from engine.spec.tasks.text_classification import CLASSIFIER
 
 
 class ElectraPooler(nn.Module):

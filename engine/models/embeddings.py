@@ -6,9 +6,9 @@ Shapes: B sequences, T tokens in each, D size of a vector; … one leading dimen
 import torch
 from torch import Tensor, nn
 
+from engine.config.model import EncoderSpec
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.token_embedding import TokenEmbedding
-from engine.spec.model import EncoderSpec
 
 
 class TokenPositionEmbeddings(nn.Module):

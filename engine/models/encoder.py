@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as activation_checkpoint
 
+from engine.config.model import EncoderSpec
 from engine.models.attention import Attention, Layout, Padded, picked
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.fast.dropout import the_same_again
 from engine.models.feed_forward import FEED_FORWARDS
-from engine.spec.model import EncoderSpec
 
 
 class Encoded(NamedTuple):

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.config.model import EncoderSpec
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.linear import Linear
-from engine.spec.model import EncoderSpec
 
 
 def quick_gelu(x: Tensor) -> Tensor:

@@ -10,15 +10,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn, zeros, zeros_like
 
+from engine.config.features import Features
+from engine.config.model import EncoderSpec
+from engine.config.sentence import PoolingMode, SentenceSpec
+from engine.config.task import Head
+from engine.config.tasks import head_of
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.gradient_sum import Room
 from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.models.feed_forward import ACTIVATIONS
-from engine.spec.features import Features
-from engine.spec.model import EncoderSpec
-from engine.spec.sentence import PoolingMode, SentenceSpec
-from engine.spec.task import Head
-from engine.spec.tasks import head_of
 
 
 @dataclass(frozen=True)

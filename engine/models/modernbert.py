@@ -2,10 +2,10 @@
 
 from torch import Tensor, nn
 
+from engine.config.families.modernbert import ModernBertSpec
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.heads import Transform
-from engine.spec.families.modernbert import ModernBertSpec
 
 
 class ModernPooler(Transform):

@@ -5,11 +5,11 @@ Shapes: B sequences, T tokens in each.
 
 from torch import Tensor
 
+from engine.config.families.mpnet import MpnetSpec
 from engine.models.embeddings import TokenPositionEmbeddings, places_behind
 from engine.models.encoder import Encoder, Layer
 from engine.models.relative import relative_part
 from engine.models.roberta import RobertaPooler
-from engine.spec.families.mpnet import MpnetSpec
 
 
 class MpnetEmbeddings(TokenPositionEmbeddings):

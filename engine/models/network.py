@@ -11,16 +11,16 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from engine.config.families import FAMILIES
+from engine.config.model import EncoderSpec
+from engine.config.sentence import SentenceSpec
+from engine.config.tasks import head_of
 from engine.models.encoder import Encoded, Encoder
 from engine.models.fast.encoding import encode, encode_at, plan, pooled
 from engine.models.fast.rectangles import Ints
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads, MlmHead, NspHead, SentenceHead, TaskHead
 from engine.models.probe import Probe, ReadingOrder, chosen, reading_order
-from engine.spec.families import FAMILIES
-from engine.spec.model import EncoderSpec
-from engine.spec.sentence import SentenceSpec
-from engine.spec.tasks import head_of
 
 Done = TypeVar("Done")
 Plan = UnpaddedBatch | ReadingOrder  # of a batch without its padding: of the encoder, of a probe

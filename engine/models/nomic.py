@@ -1,9 +1,9 @@
 """NomicBERT (Nussbaum et al. 2024): BERT's layers with angles for positions and a gate."""
 
+from engine.config.families.nomic import NomicBertSpec
 from engine.models.embeddings import Embeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.heads import Pooler
-from engine.spec.families.nomic import NomicBertSpec
 
 
 class NomicBert(Encoder):

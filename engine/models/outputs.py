@@ -5,9 +5,9 @@ Shapes: B inputs, T tokens, D hidden size, V vocabulary, C outputs of the task h
 
 from torch import Tensor
 
+from engine.config.export import Output
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.export import Output
 
 
 def outputs_of(heads: Heads) -> tuple[Output, ...]:

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
+from engine.config.features import Features
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.rectangles import Ints, Move
-from engine.spec.features import Features
 
 ALL = -1  # in the place of a height: the sum of all layers
 

@@ -8,14 +8,14 @@ from pydantic import ValidationError
 from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, TIED, entries_of
 from engine.checkpoints.heads import PROBE_FIELDS, TASK
 from engine.checkpoints.sentence_layout import dense_folder
+from engine.config.families import FAMILIES
+from engine.config.families.bert import FAMILY as BERT
+from engine.config.families.family import Family
+from engine.config.features import Features
+from engine.config.model import EncoderSpec
+from engine.config.tasks import head_of
 from engine.models.heads import Heads
 from engine.phrases import phrase
-from engine.spec.families import FAMILIES
-from engine.spec.families.bert import FAMILY as BERT
-from engine.spec.families.family import Family
-from engine.spec.features import Features
-from engine.spec.model import EncoderSpec
-from engine.spec.tasks import head_of
 
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
 NO_HEADS = Heads()

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from engine.config.families.deberta import DebertaSpec
+from engine.config.model import EncoderSpec
 from engine.messages.explore.attention import ScoreTerm
-from engine.spec.families.deberta import DebertaSpec
-from engine.spec.model import EncoderSpec
 
 if TYPE_CHECKING:
     from engine.models.attention import Attention

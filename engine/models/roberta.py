@@ -5,13 +5,13 @@ Shapes: B sequences, T tokens in each, D hidden size.
 
 from torch import Tensor
 
+from engine.config.families.roberta import RobertaSpec
+from engine.config.model import EncoderSpec
+from engine.config.tasks.text_classification import CLASSIFIER
 from engine.models.embeddings import Embeddings, places_behind
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.heads import Pooler
-from engine.spec.families.roberta import RobertaSpec
-from engine.spec.model import EncoderSpec
-from engine.spec.tasks.text_classification import CLASSIFIER
 
 
 class RobertaEmbeddings(Embeddings):

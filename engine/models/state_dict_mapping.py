@@ -14,6 +14,10 @@ from torch import Tensor
 from engine.checkpoints.config import CONFIG, TIED, first_architecture
 from engine.checkpoints.fit import missing_nsp_head
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
+from engine.config.families import FAMILIES
+from engine.config.model import EncoderSpec
+from engine.config.sentence import KIND, SentenceSpec
+from engine.config.tasks import added_layers, head_of
 from engine.errors import BadCheckpoint
 from engine.models.heads import Heads
 from engine.models.network import names_of_mlm_head, shell
@@ -27,10 +31,6 @@ from engine.models.published import (
 )
 from engine.models.weight_files import WeightFiles
 from engine.phrases import phrase
-from engine.spec.families import FAMILIES
-from engine.spec.model import EncoderSpec
-from engine.spec.sentence import KIND, SentenceSpec
-from engine.spec.tasks import added_layers, head_of
 from engine.untrusted import AGAIN, shown
 
 NSP_HEAD = ["nsp.dense.weight", "nsp.dense.bias"]

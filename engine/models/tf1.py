@@ -7,12 +7,12 @@ from typing import Any
 from engine.checkpoints.config import entries_of
 from engine.checkpoints.tf1.bundle import write_bundle
 from engine.checkpoints.tf1.names import google_name, is_turned
+from engine.config.families import FAMILIES
 from engine.errors import StudioError
 from engine.models.checkpoint import finite_tensors
 from engine.models.network import Network
 from engine.models.published import architecture, head_entries
 from engine.phrases import phrase
-from engine.spec.families import FAMILIES
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import WordPiece

@@ -10,6 +10,7 @@ from itertools import groupby, pairwise
 
 from sqlalchemy.orm import Session
 
+from engine.config.job import JobSpec
 from engine.messages import now
 from engine.messages.events import (
     AnyEvent,
@@ -29,7 +30,6 @@ from engine.record.checkpoints import add_saved, match_folders, remove_checkpoin
 from engine.record.metrics import TIE_BREAKER, add_metrics, extreme
 from engine.record.runs import MOST_REMARKS, WORKING, Run, State, add_run
 from engine.runs.folder import RunFolder, step_of
-from engine.spec.job import JobSpec
 
 BATCH_BYTES = 256 << 10  # bytes of events in one transaction, some 2,000 lines
 MAX_GAP = timedelta(hours=1)  # between two events; in more of it the machine slept

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 from sqlalchemy.orm import Session
 
 from engine.atomic_write import clear_leftovers
+from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.desktop.awake import Awake
 from engine.errors import StudioError
 from engine.home import Home, free_folder
@@ -51,7 +52,6 @@ from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.lock import hold
-from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 
 log = logging.getLogger("studio")
 

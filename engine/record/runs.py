@@ -10,10 +10,10 @@ from pydantic_core import from_json
 from sqlalchemy import JSON, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.errors import StudioError
 from engine.record.tables import Moment, Place, Sentence, Sentences, Table
 from engine.runs.folder import RunFolder, changed
-from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 
 State = Literal[
     "queued",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from engine.config.job import JobSpec
 from engine.messages import now
 from engine.messages.events import Ended, Measured
 from engine.messages.question import Answer, Refused, parse_answer
@@ -33,7 +34,6 @@ from engine.runs.searching import (
     next_question,
     why_pruned,
 )
-from engine.spec.job import JobSpec
 
 MARK = '"search":{'  # in the job of a run of a search
 ENDED = ("finished", "failed", "crashed", "stopped")

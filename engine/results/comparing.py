@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.config.tasks import TASKS, metric_of
 from engine.errors import StudioError
 from engine.phrases import Phrase, joined, phrase
 from engine.results.conditions import Conditions, Rows
@@ -23,7 +24,6 @@ from engine.results.measures import Measure, difference, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, text_columns
 from engine.results.significance import Difference, mcnemar, over_seeds
-from engine.spec.tasks import TASKS, metric_of
 
 LEVEL = 0.05  # a p below it may be claimed
 BETWEEN_TEXTS = "\x1f"

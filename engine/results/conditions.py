@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
 
+from engine.config import Spec
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.results.labels import Side, has_label, labels
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Figure, Numbers, figure, numbers_in
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
-from engine.spec import Spec
 
 LISTED_ROWS = 3  # numbers of rows that a sentence names
 IN_WORD = r"\pL\pM\pN_"

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from engine.config.prediction import PredictionSettings
+from engine.config.tasks import head_of
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.results.answers import threshold_curve
@@ -9,8 +11,6 @@ from engine.results.calibration import temperature
 from engine.results.curves import Curve, label_curve
 from engine.results.labels import is_multi_label, labelled
 from engine.results.predictions import PredictionFacts, Predictions
-from engine.spec.prediction import PredictionSettings
-from engine.spec.tasks import head_of
 
 
 def made_at(facts: PredictionFacts) -> float:

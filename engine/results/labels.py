@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.config.tasks import TASKS
 from engine.results.predictions import Predictions
 from engine.results.row_figures import once
-from engine.spec.tasks import TASKS
 
 Side = Literal["gold", "predicted"]
 MULTI_LABEL = "multi_label"

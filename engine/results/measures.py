@@ -2,7 +2,7 @@
 
 N rows, U kinds of rows, K sums. Rows of a kind add the same to every sum, as all rows of one gold
 and one predicted class do; a metric is a function of the sums. The names of metrics are those of
-`engine.spec.tasks`, and so are their values.
+`engine.config.tasks`, and so are their values.
 """
 
 from collections.abc import Callable

@@ -1,11 +1,11 @@
 """The figure that stands for predictions as a whole, with its interval."""
 
+from engine.config.task import Metric
+from engine.config.tasks import TASKS
 from engine.results.intervals import UNKNOWN, Interval
 from engine.results.measures import Measure, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import once
-from engine.spec.task import Metric
-from engine.spec.tasks import TASKS
 
 
 def metric_of(predictions: Predictions) -> Metric:

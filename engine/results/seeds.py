@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.results.comparing import compare_seeds
@@ -12,7 +13,6 @@ from engine.results.significance import Difference, seeds_interval
 from engine.results.store import kept_in
 from engine.runs.folder import RunFolder
 from engine.runs.groups import Aggregate, aggregate, best_metrics, but_the_seed, outcome_of
-from engine.spec.job import JobSpec
 
 
 @dataclass(frozen=True)

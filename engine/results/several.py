@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.progress import ProgressCallback, no_progress
 from engine.results.comparing import Comparison, compare
@@ -14,7 +15,6 @@ from engine.results.scores import metric_of, score_of
 from engine.results.significance import benjamini_hochberg
 from engine.results.store import kept_in
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import SplitName
 
 PARTS: tuple[SplitName, ...] = ("validation", "test", "train")
 

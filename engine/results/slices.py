@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config import Spec
 from engine.phrases import Phrase, phrase
 from engine.results.conditions import Condition, Conditions, mask, sentence
 from engine.results.groups import Group, RowScores, group, row_scores
@@ -18,7 +19,6 @@ from engine.results.intervals import Interval, mean_interval
 from engine.results.predictions import Predictions
 from engine.results.significance import benjamini_hochberg, hypergeometric_tail, permutation_tail
 from engine.results.slice_candidates import Candidate, candidates
-from engine.spec import Spec
 
 MIN_ROWS = 20  # of a slice
 LEVEL = 0.05  # of the adjusted p, and of the tests that a pair is worse than each of its conditions

@@ -14,12 +14,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine.config.job import FromScratch, JobSpec
+from engine.config.recommended import recommended_rate, way_of
+from engine.config.task import Metric
+from engine.config.training import TrainingSpec
 from engine.messages.events import Ended, Event, Measured, Prepared
 from engine.phrases import Phrase, phrase
-from engine.spec.job import FromScratch, JobSpec
-from engine.spec.recommended import recommended_rate, way_of
-from engine.spec.task import Metric
-from engine.spec.training import TrainingSpec
 
 Curve = Sequence[tuple[int, float]]  # step and value, in the order of steps
 

@@ -5,13 +5,13 @@ import shutil
 from pathlib import Path
 
 from engine.atomic_write import MANIFEST, disk_errors_for, unfinished, verify, whole_folder
+from engine.config.changes import Change, changes
+from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.messages.events import Branched, Measured, Prepared, Saved
 from engine.phrases import phrase
 from engine.regular_file import read_json
 from engine.runs.folder import RunFolder, step_of
-from engine.spec.changes import Change, changes
-from engine.spec.job import JobSpec
 
 
 def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:

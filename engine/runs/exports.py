@@ -7,10 +7,10 @@ became of a checkpoint.
 from pathlib import Path
 
 from engine.atomic_write import disk_errors_for
+from engine.config.export import Form, Precision
 from engine.home import Home
 from engine.messages import Message, Moment
 from engine.regular_file import LONGEST_LINE, lines_of, open_regular
-from engine.spec.export import Form, Precision
 
 LARGEST = 64 << 20  # bytes, of some 200,000 exports
 

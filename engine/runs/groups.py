@@ -9,14 +9,14 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from engine.config.changes import shown
+from engine.config.features import LAYER_SWEEP, PAPER, Vectors
+from engine.config.job import RUN_NAME_LENGTH, JobSpec, RunGroup
+from engine.config.search import field_at, with_values
 from engine.messages.events import Ended, Measured, Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.searching import Setting, first_settings, seeds_of
-from engine.spec.changes import shown
-from engine.spec.features import LAYER_SWEEP, PAPER, Vectors
-from engine.spec.job import RUN_NAME_LENGTH, JobSpec, RunGroup
-from engine.spec.search import field_at, with_values
 
 SUMMARY = "summary.json"  # in the folder of a group that was trained without a window
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.regular_file import read_regular
-from engine.spec.job import JobSpec
 from engine.validation import describe_validation
 
 

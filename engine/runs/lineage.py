@@ -13,6 +13,8 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
+from engine.config.dataset import DatasetSpec, DataSource, FileData, StoredData
+from engine.config.job import BaseModelSource, FromScratch
 from engine.home import Home
 from engine.messages.events import Branched
 from engine.phrases import phrase
@@ -20,8 +22,6 @@ from engine.regular_file import read_regular
 from engine.runs.exports import ExportNote, noted_exports
 from engine.runs.folder import RunFolder, step_of
 from engine.shipped import included_models
-from engine.spec.dataset import DatasetSpec, DataSource, FileData, StoredData
-from engine.spec.job import BaseModelSource, FromScratch
 
 Kind = Literal["files", "data", "model", "run", "export"]
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from engine.atomic_write import MANIFEST, sha256
 from engine.checkpoints.source import source_of
+from engine.config.dataset import StoredData
+from engine.config.job import FromCheckpoint, FromScratch
 from engine.errors import StudioError
 from engine.messages.events import Saved
 from engine.phrases import phrase
@@ -15,8 +17,6 @@ from engine.regular_file import LARGEST_MANIFEST, read_json
 from engine.runs.folder import RunFolder
 from engine.runs.lineage import Lineage, Node, read_dataset
 from engine.runs.reproducibility import WEIGHTS, reproducibility_of
-from engine.spec.dataset import StoredData
-from engine.spec.job import FromCheckpoint, FromScratch
 
 
 @dataclass(frozen=True)

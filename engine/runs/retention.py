@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.messages.events import Ended
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
-from engine.spec.training import TrainingSpec
 
 
 @dataclass(frozen=True)

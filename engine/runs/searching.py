@@ -13,15 +13,15 @@ from itertools import islice, product
 
 from pydantic import JsonValue, ValidationError
 
-from engine.messages.searching import Suggest, Trial, TrialState
-from engine.phrases import Phrase, phrase
-from engine.spec.job import JobSpec, RunGroup
-from engine.spec.search import (
+from engine.config.job import JobSpec, RunGroup
+from engine.config.search import (
     SEED,
     SearchField,
     SearchSpec,
     with_values,
 )
+from engine.messages.searching import Suggest, Trial, TrialState
+from engine.phrases import Phrase, phrase
 
 Setting = dict[str, JsonValue]
 

@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import r2_score
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
+from engine.config.search import SearchSpec
 from engine.errors import StudioError
 from engine.messages.searching import (
     FieldImportance,
@@ -19,7 +20,6 @@ from engine.messages.searching import (
 )
 from engine.phrases import phrase
 from engine.search.study import frozen, parameter, study
-from engine.spec.search import SearchSpec
 
 FEWEST = 4  # finished combinations
 RESAMPLES, TREES = 12, 32

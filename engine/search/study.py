@@ -17,8 +17,8 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState, create_trial
 from pydantic import JsonValue
 
+from engine.config.search import SearchField, SearchSpec
 from engine.messages.searching import Trial
-from engine.spec.search import SearchField, SearchSpec
 
 STATES = {"finished": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
 FEWEST_ORDERED = 3  # numbers from which on their order tells something

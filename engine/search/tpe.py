@@ -11,10 +11,10 @@ from itertools import product
 import optuna
 from optuna.trial import TrialState
 
+from engine.config.search import MAX_SETTINGS, combinations
 from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Setting, is_possible
 from engine.search.study import distribution, frozen, outcome, study, value_of
-from engine.spec.search import MAX_SETTINGS, combinations
 
 DRAWS = 20  # before any other combination is taken
 

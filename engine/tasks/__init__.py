@@ -1,12 +1,12 @@
-"""What is learned: each task in torch, found by its name in `engine.spec.tasks`."""
+"""What is learned: each task in torch, found by its name in `engine.config.tasks`."""
 
 from importlib import import_module
 
 from engine.checkpoints.heads import kept_task
 from engine.checkpoints.prediction_settings import settings_in
+from engine.config.task import TaskSpec
+from engine.config.tasks import class_name
 from engine.models.checkpoint import Checkpoint
-from engine.spec.task import TaskSpec
-from engine.spec.tasks import class_name
 from engine.tasks.learner import Learner
 
 

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.datasets.store import Rows
 from engine.evaluation.answers import N_BEST, Choice, Span
-from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.tasks.question_answering import ChosenAnswers
 
 WORD = re.compile(r"\w+")

@@ -16,6 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.config.dataset import SplitName
+from engine.config.prediction import PredictionSettings
+from engine.config.task import TaskSpec
+from engine.config.tasks import head_of
 from engine.data.datasets.store import Dataset, Rows
 from engine.data.packing.packed import Packed
 from engine.evaluation.report import Report
@@ -27,10 +31,6 @@ from engine.models.fast.vocabulary_loss import NONE
 from engine.models.heads import Heads
 from engine.models.network import Network, Plan
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SplitName
-from engine.spec.prediction import PredictionSettings
-from engine.spec.task import TaskSpec
-from engine.spec.tasks import head_of
 from engine.tasks.inputs import Inputs
 from engine.tasks.outcomes import Outcomes
 from engine.tasks.sending import sent_together

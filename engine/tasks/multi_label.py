@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.config.prediction import PredictionSettings
+from engine.config.tasks.multi_label import MultiLabel
 from engine.data.columns.label_sets import is_yes, joined, sets_in
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
@@ -24,8 +26,6 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.prediction import PredictionSettings
-from engine.spec.tasks.multi_label import MultiLabel
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (

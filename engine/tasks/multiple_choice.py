@@ -12,6 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.config.prediction import PredictionSettings
+from engine.config.tasks.multiple_choice import MultipleChoice
 from engine.data.columns.choices import endings_in, first_number, right_ones
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
@@ -23,8 +25,6 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.prediction import PredictionSettings
-from engine.spec.tasks.multiple_choice import MultipleChoice
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, max_tokens

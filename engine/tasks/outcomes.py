@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.config.dataset import Mapping as ColumnMapping
+from engine.config.dataset import SplitName
 from engine.results.predictions import PredictionFacts, Predictions
-from engine.spec.dataset import Mapping as ColumnMapping
-from engine.spec.dataset import SplitName
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.config.dataset import SplitName
+from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.store import Dataset, Rows
 from engine.data.packing.packed import pack_stream
 from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
@@ -20,8 +22,6 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SplitName
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import (
     Batch,
     Counts,

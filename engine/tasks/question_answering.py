@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.atomic_write import whole_folder
+from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.columns.answers import Answer, Unfit, answers_of
 from engine.data.datasets.store import Rows
 from engine.data.packing.packed import Packed, Writer, ready
@@ -33,7 +34,6 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.regular_file import regular
-from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (

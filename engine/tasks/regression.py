@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.config.tasks.regression import Regression
 from engine.data.columns.numbers import number_in, numbers_in
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
@@ -21,7 +22,6 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.heads import TaskHead
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.tasks.regression import Regression
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import Batch, Counts, Examples, LogitsCollector

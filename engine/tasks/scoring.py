@@ -5,6 +5,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from engine.config.dataset import DataSource, FileData, Split, SplitName
+from engine.config.task import TaskSpec
+from engine.config.tasks import task_of
+from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.store import Dataset, Rows, resolve
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
@@ -19,10 +23,6 @@ from engine.progress import ProgressCallback
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of, note_look, root_of
 from engine.results.unigram import unigram
-from engine.spec.dataset import DataSource, FileData, Split, SplitName
-from engine.spec.task import TaskSpec
-from engine.spec.tasks import task_of
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.baselines import baselines, predicted
 from engine.tasks.evaluating import evaluate as evaluate_network
 from engine.tasks.learner import Learner

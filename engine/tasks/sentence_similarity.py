@@ -17,6 +17,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.config.sentence import SentenceSpec
+from engine.config.tasks.sentence_similarity import Objective, SentenceSimilarity
 from engine.data.columns.numbers import number_in, numbers_in
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
@@ -36,8 +38,6 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.sentence import SentenceSpec
-from engine.spec.tasks.sentence_similarity import Objective, SentenceSimilarity
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (

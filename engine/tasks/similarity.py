@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.sentence import SentenceSpec
 from engine.data.packing.packed import pack_examples
 from engine.errors import StudioError
 from engine.evaluation.sentence_similarity import of_length_1
@@ -20,7 +21,6 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.heads import pool
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.spec.sentence import SentenceSpec
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
 from engine.tasks.learner import pad
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.dataset import SPLITS
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
@@ -17,7 +18,6 @@ from engine.phrases import phrase
 from engine.results.label_errors import label_errors
 from engine.results.out_of_sample import EXACT_ROWS, of_other_rows, out_of_sample
 from engine.results.suggestions import most_diverse, most_uncertain
-from engine.spec.dataset import SPLITS
 from engine.tasks import learner_of
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.vectors import some_layers, vectors_at, vectors_of

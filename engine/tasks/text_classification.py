@@ -12,6 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.config.prediction import PredictionSettings
+from engine.config.task import shortened
+from engine.config.tasks.text_classification import Classes
 from engine.data.columns.fit import without
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.spellings import matched
@@ -22,9 +25,6 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.prediction import PredictionSettings
-from engine.spec.task import shortened
-from engine.spec.tasks.text_classification import Classes
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (

@@ -12,6 +12,7 @@ from statistics import fmean
 import numpy as np
 import torch
 
+from engine.config.tasks.token_classification import TokenClassification
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.tag_column import ADVICE
 from engine.data.columns.tags import Span, are_spans, spans, type_of
@@ -25,7 +26,6 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.tasks.token_classification import TokenClassification
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (

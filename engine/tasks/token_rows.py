@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from engine.config.dataset import Mapping
 from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
-from engine.spec.dataset import Mapping
 from engine.tasks.learner import Batch, Examples
 from engine.tasks.outcomes import Outcomes
 from engine.tokenizers.tokenizer import Tokenizer

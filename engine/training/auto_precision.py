@@ -16,13 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from engine import precision
+from engine.config.training import HardwareSpec
 from engine.errors import DiskFull
 from engine.models.attention import Layout
 from engine.models.encoder import Encoder
 from engine.models.fast.encoding import plan
 from engine.models.network import Network
 from engine.precision import LayerTimes, Precision
-from engine.spec.training import HardwareSpec
 from engine.training.devices import Machine, described
 
 MOST_TOKENS = 1024  # of the batch that is measured: 2 to 3 s for a layer of base

@@ -7,6 +7,7 @@ nothing is asked of the worker, and nothing slows it down.
 from collections.abc import Callable, Iterator
 
 from engine.checkpoints.config import spec_of
+from engine.config.job import FromScratch, JobSpec
 from engine.errors import StudioError
 from engine.messages.batch import BatchRow, BatchShown, Target
 from engine.messages.events import Prepared
@@ -15,7 +16,6 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.regular_file import read_regular
 from engine.runs.folder import RunFolder
-from engine.spec.job import FromScratch, JobSpec
 from engine.tasks.learner import Batch
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.tokenizer import own_tokenizer, tokenizer_of

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from engine.config.job import JobSpec
 from engine.data.datasets.store import Cancelled
 from engine.messages.events import Event, Noted, Progressed
 from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import retry_when_full
-from engine.spec.job import JobSpec
 
 Emit = Callable[[Event], None]
 Result = TypeVar("Result")

@@ -22,11 +22,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.config.job import JobSpec
 from engine.errors import is_out_of_memory
 from engine.models.encoder import Encoder
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.sending import sent_together
 from engine.training.devices import Machine

@@ -12,11 +12,11 @@ import psutil
 import torch
 
 from engine import cores, precision
+from engine.config.number_ranges import listed, numbers_in
+from engine.config.training import HardwareSpec
 from engine.errors import DiskFull, StudioError
 from engine.phrases import phrase
 from engine.precision import Pace, Precision, Speeds
-from engine.spec.number_ranges import listed, numbers_in
-from engine.spec.training import HardwareSpec
 
 DTYPES: dict[Precision, torch.dtype] = {
     "fp32": torch.float32,

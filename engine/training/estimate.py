@@ -17,6 +17,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from engine.config.job import FromScratch, JobSpec
+from engine.config.search import SearchSpec
 from engine.home import Home
 from engine.messages.estimating import Estimated
 from engine.models import checkpoint
@@ -28,8 +30,6 @@ from engine.progress import ProgressCallback, no_progress
 from engine.runs.groups import expand
 from engine.runs.retention import max_checkpoints
 from engine.runs.snapshots import count_snapshots
-from engine.spec.job import FromScratch, JobSpec
-from engine.spec.search import SearchSpec
 from engine.tasks.learner import Batch, Learner
 from engine.tasks.rng import SHARE, rng_for
 from engine.tasks.widths import width_of

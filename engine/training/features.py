@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 
 from engine.atomic_write import check_room, disk_errors_for
+from engine.config.job import JobSpec
+from engine.config.training import TrainingSpec
 from engine.data.packing.packed import Packed
 from engine.models.fast.encoding import lower_layers
 from engine.models.frozen_linear import rounded_once
@@ -28,8 +30,6 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.regular_file import regular
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
-from engine.spec.training import TrainingSpec
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
 from engine.tasks.learner import input_rows, pad
 from engine.tokenizers.tokenizer import Tokenizer

@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 
 from engine.atomic_write import write_file
 from engine.checkpoints.info import checkpoint_info, weight_files
+from engine.config.dataset import StoredData
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.recommended import Situation, recommended
+from engine.config.training import TrainingSpec
 from engine.data.columns.fit import likely_task
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset, open_dataset
@@ -28,10 +32,6 @@ from engine.results.out_of_sample import folds_of
 from engine.results.predictions import read_predictions
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import StoredData
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.recommended import Situation, recommended
-from engine.spec.training import TrainingSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 

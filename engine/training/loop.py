@@ -12,9 +12,9 @@ and only the first of them writes.
 from collections.abc import Callable
 from typing import Literal
 
+from engine.config.job import JobSpec
 from engine.data.datasets.store import Cancelled
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
 from engine.training.checkpoints import latest_checkpoint, save
 from engine.training.context import Emit, RunContext
 from engine.training.curves import Speed, emit_curves

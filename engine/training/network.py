@@ -5,14 +5,14 @@ from pathlib import Path
 from torch import nn
 
 from engine.checkpoints.fit import wrong_direction
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.training import TrainingSpec
 from engine.models import checkpoint
 from engine.models.frozen_linear import keep_short
 from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.training import TrainingSpec
 from engine.tasks.learner import Learner
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext

@@ -9,11 +9,11 @@ import inspect
 import torch
 from torch import Tensor, nn
 
+from engine.config.model import EncoderSpec
+from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.model import EncoderSpec
-from engine.spec.training import TrainingSpec
 from engine.training.sharding import like, whole
 
 

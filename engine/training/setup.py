@@ -5,10 +5,10 @@ from pathlib import Path
 
 import torch
 
+from engine.config.job import FromScratch
 from engine.errors import StudioError
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.spec.job import FromScratch
 from engine.tasks.learner import Learner, special_ids
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.best_metric import BestMetric, best_metric

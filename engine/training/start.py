@@ -4,12 +4,12 @@ from typing import Any
 
 import torch
 
+from engine.config.job import JobSpec
+from engine.config.recommended import layer_weights
 from engine.errors import StudioError
 from engine.messages.events import Prepared
 from engine.models.parameters import count_parameters, count_trained
 from engine.phrases import joined, phrase
-from engine.spec.job import JobSpec
-from engine.spec.recommended import layer_weights
 from engine.training.attention_way import choose_attention
 from engine.training.auto_precision import choose_precision
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore

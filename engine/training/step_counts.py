@@ -2,7 +2,7 @@
 
 import math
 
-from engine.spec.training import TrainingSpec
+from engine.config.training import TrainingSpec
 
 
 def planned_steps(settings: TrainingSpec, steps_per_epoch: int) -> int:

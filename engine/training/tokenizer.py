@@ -4,12 +4,12 @@ import hashlib
 from pathlib import Path
 
 from engine.atomic_write import verify, whole_folder
+from engine.config.job import BaseModelSource, FromCheckpoint, FromScratch
 from engine.data.datasets.store import Rows
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
-from engine.spec.job import BaseModelSource, FromCheckpoint, FromScratch
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
 from engine.training.token_cache import shared_tokens

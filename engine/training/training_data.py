@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.config.dataset import SplitName
+from engine.config.job import JobSpec
+from engine.config.training import TrainingSpec
 from engine.data.columns.fit import problems_of_dataset
 from engine.data.datasets.store import Dataset, Rows, resolve
 from engine.data.packing.packed import key
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SplitName
-from engine.spec.job import JobSpec
-from engine.spec.training import TrainingSpec
 from engine.tasks import learner_for
 from engine.tasks.learner import Batch, Examples, Learner
 from engine.tasks.rng import MASKS, rng_for

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from engine.config.job import JobSpec
+from engine.config.training import TrainingSpec
 from engine.models.network import Network
-from engine.spec.job import JobSpec
-from engine.spec.training import TrainingSpec
 from engine.training.context import RunContext
 from engine.training.cuda_graphs import CudaGraphs
 from engine.training.devices import Machine

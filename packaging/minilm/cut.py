@@ -26,8 +26,8 @@ import torch
 from tokenizers import Tokenizer, models
 
 from engine.checkpoints.sentence_layout import write_sentence
+from engine.config.sentence import SentenceSpec
 from engine.models import checkpoint
-from engine.spec.sentence import SentenceSpec
 
 UNKNOWN = "[UNK]"
 SPECIAL = ("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]")

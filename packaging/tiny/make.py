@@ -18,11 +18,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "starter"))
 from ship import held_out, measured
 
 from engine.atomic_write import whole_folder
+from engine.config.job import JobSpec
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot_folders
 from engine.shipped import tiny_model
-from engine.spec.job import JobSpec
 
 JOB = Path(__file__).with_name("job.json")
 EACH = 20  # steps of which the loss is shipped as one mean, after as many single ones

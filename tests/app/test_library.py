@@ -6,16 +6,16 @@ import pytest
 
 from app import library
 from app.studio import Studio
+from engine.config.dataset import FileData, Mapping, Reading, Split
+from engine.config.families.bert import bert
+from engine.config.job import FromScratch, JobSpec
+from engine.config.tasks.text_classification import TextClassification
 from engine.data.datasets.store import import_dataset
 from engine.home import Home
 from engine.messages import now
 from engine.messages.events import Saved, Started
 from engine.record.rebuild import refill
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, Mapping, Reading, Split
-from engine.spec.families.bert import bert
-from engine.spec.job import FromScratch, JobSpec
-from engine.spec.tasks.text_classification import TextClassification
 from tests.engine.checkpoints.test_info import CONFIG, TENSORS, safetensors
 from tests.engine.faults import without_the_rights_of_root
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.dataset import FileData
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.recommended import layer_weights
+from engine.config.tasks import task_of
+from engine.config.training import TrainingSpec
 from engine.messages.events import Prepared
 from engine.runs.advice import LEARNED_NOTHING, Advice, Measurements, advices
-from engine.spec.dataset import FileData
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.recommended import layer_weights
-from engine.spec.tasks import task_of
-from engine.spec.training import TrainingSpec
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "defaults"
 NAMES = {path.stem for path in SCRIPTS.glob("*.py")}

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.config.dataset import FileData, Mapping, Reading
 from engine.data.formats.reading import recognise
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, Mapping, Reading
 from engine.training.loop import train
 from tests.tasks.test_table import HEADED, JOBS
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from engine import cores
-from engine.spec.number_ranges import listed, numbers_in
+from engine.config.number_ranges import listed, numbers_in
 
 
 class Linux:

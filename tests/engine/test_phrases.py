@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from engine.config.phrases import PhraseField
 from engine.errors import BadFile, StudioError
 from engine.phrases import Phrase, from_plain, in_english, joined, phrase, plain, rendered
-from engine.spec.phrases import PhraseField
 
 GERMAN = {
     "“{name}” is empty.": "„{name}“ ist leer.",

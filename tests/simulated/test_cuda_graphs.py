@@ -12,9 +12,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.job import JobSpec
 from engine.messages.events import Noted, Prepared
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch
 from engine.training import cuda_graphs, estimate, loop
 from engine.training.cuda_graphs import Captured, Terms, rounded, size_of

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from engine import cores
+from engine.config.training import HardwareSpec
 from engine.doctor import bench as benches
 from engine.doctor import checks
 from engine.doctor.bench import Bench
 from engine.doctor.checks import CHECKS, carry_out
 from engine.explore import model_cache
-from engine.spec.training import HardwareSpec
 from engine.training import attention_way, devices, estimate, loop
 from engine.training.devices import Machine, choose
 from tests.simulated.attention import as_on_a_gpu

@@ -10,14 +10,14 @@ import pytest
 import torch
 import transformers
 
+from engine.config.families.bert import BertSpec
+from engine.config.features import Features
+from engine.config.job import FromCheckpoint, JobSpec
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.precision import Precision
 from engine.runs.folder import RunFolder
-from engine.spec.families.bert import BertSpec
-from engine.spec.features import Features
-from engine.spec.job import FromCheckpoint, JobSpec
 from engine.tasks.learner import Batch
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import estimate, loop, start

@@ -15,6 +15,9 @@ from app.widgets import run_texts
 from engine.checkpoints.heads import TASK, head_kind
 from engine.checkpoints.info import checkpoint_info
 from engine.cli import compose
+from engine.config.job import JobSpec
+from engine.config.tasks import TASKS
+from engine.config.tasks.regression import Regression
 from engine.data.datasets.store import Rows
 from engine.explore.prediction import predict
 from engine.home import Home
@@ -24,9 +27,6 @@ from engine.models.outputs import outputs_of
 from engine.record.follow import take_in
 from engine.record.metrics import curves
 from engine.record.opening import open_record
-from engine.spec.job import JobSpec
-from engine.spec.tasks import TASKS
-from engine.spec.tasks.regression import Regression
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from engine.training.loop import train

@@ -9,9 +9,9 @@ import pytest
 import seqeval.metrics
 from sklearn.metrics import f1_score
 
+from engine.config.dataset import Mapping
 from engine.data.datasets.store import Dataset
 from engine.results.predictions import read_predictions
-from engine.spec.dataset import Mapping
 from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Learner, PredictionCollector
 from engine.tasks.outcomes import Origin, kept

@@ -15,6 +15,11 @@ from app.widgets import run_texts
 from engine.checkpoints.heads import TASK, head_kind
 from engine.cli import main
 from engine.cli.compose import job_command
+from engine.config.dataset import FileData, Mapping, Reading, Split
+from engine.config.job import JobSpec
+from engine.config.tasks import TASKS, class_name, head_of, heads, metric_of, task_of
+from engine.config.tasks.pair_classification import PairClassification
+from engine.config.tasks.regression import Regression
 from engine.data.columns.fit import likely_task, problems_of
 from engine.data.datasets.store import import_dataset
 from engine.home import Home
@@ -24,11 +29,6 @@ from engine.models.outputs import outputs_of
 from engine.models.published import config_of
 from engine.record.follow import take_in
 from engine.record.opening import open_record
-from engine.spec.dataset import FileData, Mapping, Reading, Split
-from engine.spec.job import JobSpec
-from engine.spec.tasks import TASKS, class_name, head_of, heads, metric_of, task_of
-from engine.spec.tasks.pair_classification import PairClassification
-from engine.spec.tasks.regression import Regression
 from engine.tasks import learner_for
 from engine.training.loop import train
 from tests.engine.training import small

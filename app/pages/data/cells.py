@@ -8,7 +8,7 @@ from app.resources import icon
 from app.theme import SEGMENTS, Role
 from app.widgets.spec_texts import title_of
 from app.widgets.text import tooltip, visible
-from engine.spec.dataset import Mapping
+from engine.config.dataset import Mapping
 
 PAINTED_CHARACTERS = 300  # of a cell; its tooltip and the row's text have more
 TEXTS = ("text", "pair", "beginning", "negative")

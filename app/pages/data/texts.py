@@ -12,10 +12,10 @@ from app.widgets.data_texts import sizes_of_splits, split_title, wanted_of
 from app.widgets.entries import Entry
 from app.widgets.spec_texts import title_of
 from app.widgets.text import TextStyle
+from engine.config.dataset import DatasetSpec, Mapping, SplitName
 from engine.data.datasets.collecting import files_of
 from engine.data.formats import FORMATS
 from engine.phrases import joined
-from engine.spec.dataset import DatasetSpec, Mapping, SplitName
 
 translate = QCoreApplication.translate
 

@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.pages.explore.side import Input
 from app.pages.explore.study import Study
+from engine.config.dataset import SPLITS, StoredData
 from engine.data.columns.words import words_of
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import SPLITS, StoredData
 
 
 class ValidationRow(QObject):

@@ -30,7 +30,7 @@ from app.widgets import buttons, numbers
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import MARGIN, EmptyState, Page
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip
-from engine.spec.tasks import TASKS
+from engine.config.tasks import TASKS
 
 EXAMPLE = "The president spoke to the people of the United States."
 EXAMPLE_WORD = "people"  # of it, that is masked at first

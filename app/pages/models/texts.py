@@ -8,10 +8,10 @@ from app.widgets.entries import Entry
 from app.widgets.model_texts import past_of
 from app.widgets.text import TextStyle, visible
 from engine.checkpoints.source import source_of
+from engine.config.families import FAMILIES
+from engine.config.families.bert import FAMILY as BERT
+from engine.config.sentence import SentenceSpec
 from engine.messages.reports import CheckpointInfo
-from engine.spec.families import FAMILIES
-from engine.spec.families.bert import FAMILY as BERT
-from engine.spec.sentence import SentenceSpec
 
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 SHOWN_LABELS = 12  # named in full

@@ -17,8 +17,8 @@ from app.running_texts import stage_text, step_text
 from app.translation import in_language, tr, translated
 from app.widgets import moments, numbers, run_texts
 from app.widgets.spec_texts import value_text
+from engine.config.tasks import TASKS
 from engine.record.metrics import When
-from engine.spec.tasks import TASKS
 
 Rows = Sequence[RunRow]  # those that differ from a run only in their seed, with it
 WIDTH = 100  # px of a column of a setting or a metric, to begin with

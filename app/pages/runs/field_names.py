@@ -6,7 +6,7 @@ from app.pages.runs.columns import Column, all_columns, column_of
 from app.pages.runs.rows import Measure
 from app.translation import in_language
 from app.widgets.run_texts import VALIDATION
-from engine.spec.tasks import metric_of
+from engine.config.tasks import metric_of
 
 
 @cache

@@ -7,11 +7,11 @@ from app.pages.runs.rows import RunRow
 from app.translation import tr
 from app.widgets import run_texts
 from app.widgets.spec_texts import short_title_of, value_text
+from engine.config.job import JobSpec
+from engine.config.search import SearchSpec, field_at
 from engine.messages.searching import Trial
 from engine.runs.groups import aggregate, label_of
 from engine.runs.searching import SearchRun, best_trial, is_by_search, trials_of, values_of
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchSpec, field_at
 
 
 def group_of(row: RunRow) -> str:

@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from engine.spec.families.bert import BertSpec
-from engine.spec.features import Features
-from engine.spec.fields import settings_of
-from engine.spec.job import FromScratch
-from engine.spec.tasks import TASKS
-from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.config.families.bert import BertSpec
+from engine.config.features import Features
+from engine.config.fields import settings_of
+from engine.config.job import FromScratch
+from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec, TrainingSpec
 
 Value = str | int | float | bool | None
 LEFT_OUT = ("name",)  # a run has a name of its own, which the user may change

@@ -18,10 +18,10 @@ from app.translation import tr
 from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice, ask, ask_for_name
 from app.widgets.saving import ask_where
+from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint
 from engine.runs.curve_files import CurveFiles
 from engine.runs.mlflow import MLflowFiles
 from engine.runs.tensorboard import TensorBoardFiles
-from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint
 
 CURVES: dict[str, type[CurveFiles]] = {"tensorboard": TensorBoardFiles, "mlflow": MLflowFiles}
 

@@ -15,6 +15,8 @@ from pydantic_core import from_json, to_json
 from app.pages.runs import texts
 from app.pages.runs.job_fields import JobFields
 from app.running import RunNow
+from engine.config.dataset import DataSource, StoredData
+from engine.config.job import BaseModelSource, JobSpec
 from engine.home import newest_version
 from engine.messages.events import Branched
 from engine.record.checkpoints import best_and_last, checkpoints_of
@@ -22,8 +24,6 @@ from engine.record.metrics import When, sparkline, values_of_runs
 from engine.record.opening import Record
 from engine.record.runs import RESUMABLE, WAITING, Run, all_runs
 from engine.record.runs import run as find
-from engine.spec.dataset import DataSource, StoredData
-from engine.spec.job import BaseModelSource, JobSpec
 
 SPARKS = 60  # points of a sparkline
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)

@@ -13,6 +13,8 @@ from app import background
 from app.pages.runs.exchange import Exchange
 from app.pages.runs.rows import Measure, RunRow, read_measures, read_row, read_rows, read_sparks
 from app.studio import Studio
+from engine.config.dataset import StoredData
+from engine.config.job import JobSpec
 from engine.data.checks.curing import Named, apply_named
 from engine.errors import StudioError
 from engine.home import free_folder, next_version
@@ -20,8 +22,6 @@ from engine.messages.question import Answer, Refused
 from engine.messages.searching import MeasureImportance
 from engine.record import runs as table
 from engine.runs.advice import Advice
-from engine.spec.dataset import StoredData
-from engine.spec.job import JobSpec
 
 translate = QCoreApplication.translate
 READ_DELAY_MS = 200  # in which changes of runs are read together

@@ -14,8 +14,8 @@ from app.widgets import buttons
 from app.widgets.checkable_menu import CheckableMenu
 from app.widgets.screen import set_shown
 from app.widgets.text import Text, plain_menu_text
+from engine.config.dataset import StoredData
 from engine.data.columns.fit import problems_of_dataset
-from engine.spec.dataset import StoredData
 
 
 class Other(NamedTuple):

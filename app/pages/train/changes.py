@@ -5,9 +5,9 @@ from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import NO_PROBE, QUICK_TRIAL, Choices
 from app.widgets.spec_texts import short_title_of, value_text
-from engine.spec.features import Features
-from engine.spec.fields import fields_at
-from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.config.features import Features
+from engine.config.fields import fields_at
+from engine.config.training import HardwareSpec, TrainingSpec
 
 translate = QCoreApplication.translate
 

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from app.pages.train.goals import Goal, goals
+from engine.config import Spec
+from engine.config.dataset import DatasetSpec, DataSource, StoredData
+from engine.config.families.bert import PRESETS, BertSpec
+from engine.config.features import Features
+from engine.config.job import FromCheckpoint
+from engine.config.recommended import Recommended, Situation, recommended
+from engine.config.search import Method, Range, SearchField, SearchSpec
+from engine.config.task import TaskSpec
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.messages.reports import CheckpointInfo
-from engine.spec import Spec
-from engine.spec.dataset import DatasetSpec, DataSource, StoredData
-from engine.spec.families.bert import PRESETS, BertSpec
-from engine.spec.features import Features
-from engine.spec.job import FromCheckpoint
-from engine.spec.recommended import Recommended, Situation, recommended
-from engine.spec.search import Method, Range, SearchField, SearchSpec
-from engine.spec.task import TaskSpec
-from engine.spec.training import HardwareSpec, TrainingSpec
 
 CUSTOM_SIZE = "custom"
 QUICK_TRIAL = 0.1  # of the training data

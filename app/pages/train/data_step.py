@@ -16,8 +16,8 @@ from app.widgets.data_texts import wanted_of
 from app.widgets.page import Card, EmptyState, clear, scrolling
 from app.widgets.text import Text
 from app.widgets.token_row import TokenRow
+from engine.config.dataset import StoredData
 from engine.data.columns.fit import problems_of_dataset
-from engine.spec.dataset import StoredData
 
 
 class DataStep(QWidget):

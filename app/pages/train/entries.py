@@ -2,7 +2,7 @@
 
 from app.library import DataEntry, ModelEntry
 from app.pages.train.choices import Data, Model
-from engine.spec.dataset import StoredData
+from engine.config.dataset import StoredData
 
 
 def data_of(entry: DataEntry) -> Data:

@@ -6,10 +6,10 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import OneTimeWorker
 from app.studio import Studio
+from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.question import Answer, Refused, Working
-from engine.spec.job import JobSpec
 
 
 class EstimateState(QObject):

@@ -2,9 +2,9 @@
 
 from app.pages.train.choices import Choices
 from app.pages.train.goals import Goal
+from engine.config.dataset import DatasetSpec
 from engine.data.columns.fit import likely_task
 from engine.data.columns.labels import CountedLabels
-from engine.spec.dataset import DatasetSpec
 
 
 def likely_goal(spec: DatasetSpec) -> Goal:

@@ -7,11 +7,11 @@ from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import Choices, Step
 from app.pages.train.fit import label_names, likely_goal
+from engine.config.dataset import Cleaning, DatasetSpec, Mapping
+from engine.config.families import FAMILIES
+from engine.config.task import LabelledTask, TaskSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.data.columns.fit import empty_columns, problems_of_dataset
-from engine.spec.dataset import Cleaning, DatasetSpec, Mapping
-from engine.spec.families import FAMILIES
-from engine.spec.task import LabelledTask, TaskSpec
-from engine.spec.tasks.pretraining import Pretraining
 
 translate = QCoreApplication.translate
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from app.tasks import part_of
-from engine.spec.task import TaskSpec
-from engine.spec.tasks import TASKS
+from engine.config.task import TaskSpec
+from engine.config.tasks import TASKS
 
 
 @dataclass(frozen=True)

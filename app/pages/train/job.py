@@ -15,16 +15,16 @@ from app.pages.train.choices import (
     SearchPlan,
 )
 from app.pages.train.goals import Goal
-from engine.spec.dataset import DataSource, StoredData
-from engine.spec.families.bert import PRESETS
-from engine.spec.job import (
+from engine.config.dataset import DataSource, StoredData
+from engine.config.families.bert import PRESETS
+from engine.config.job import (
     RUN_NAME_LENGTH,
     BaseModelSource,
     FromCheckpoint,
     FromScratch,
     JobSpec,
 )
-from engine.spec.search import Range, SearchField
+from engine.config.search import Range, SearchField
 
 
 def job(choices: Choices) -> JobSpec:

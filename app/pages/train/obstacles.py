@@ -10,8 +10,8 @@ from app.translation import translated
 from app.widgets.several import ends_of
 from app.widgets.spec_texts import problem_text
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
+from engine.config.families import FAMILIES
 from engine.data.columns.fit import problems_of_dataset
-from engine.spec.families import FAMILIES
 from engine.validation import problems_in
 
 translate = QCoreApplication.translate

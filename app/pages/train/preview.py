@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.config.dataset import Mapping
+from engine.config.task import TaskSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.data.columns.label_sets import joined, yes_or_no
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, texts_of
 from engine.data.packing.sentences import sentences
 from engine.messages.explore.text import Token
-from engine.spec.dataset import Mapping
-from engine.spec.task import TaskSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 3

@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.notices import Notices
 from app.pages.train.preview import Preview, preview
+from engine.config.task import TaskSpec
 from engine.errors import StudioError
-from engine.spec.task import TaskSpec
 
 CHOICE_PAUSE_MS = 250  # after the last choice, before files are read for it
 

@@ -18,9 +18,9 @@ from app.pages.train.job import choices_of
 from app.pages.train.state import TrainState
 from app.sample import sample_entry
 from app.studio import Studio
+from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.runs.job_file import given_job
-from engine.spec.job import JobSpec
 
 T = TypeVar("T")
 

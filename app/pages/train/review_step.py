@@ -28,8 +28,8 @@ from app.widgets.page import Card, Picture, clear, labelled, scrolling
 from app.widgets.tags import Tags
 from app.widgets.text import Text
 from engine.atomic_write import write_file
+from engine.config.job import RUN_NAME_LENGTH
 from engine.home import folder_name
-from engine.spec.job import RUN_NAME_LENGTH
 
 FILE_HEIGHT = 240  # px of the job file, where it is shown
 

@@ -17,8 +17,8 @@ from app.widgets.page import Card, labelled
 from app.widgets.several import ends_of
 from app.widgets.text import Text, plain_menu_text, tooltip
 from app.widgets.wheel import SpinBox
-from engine.spec.families.bert import PRESETS, BertSpec
-from engine.spec.fields import fields_at
+from engine.config.families.bert import PRESETS, BertSpec
+from engine.config.fields import fields_at
 
 SIZES = (*PRESETS, CUSTOM_SIZE)
 NETWORK = "model."  # where a network stands in what a job starts from

@@ -10,10 +10,10 @@ from app.widgets.screen import set_shown
 from app.widgets.spec_texts import title_of, value_text
 from app.widgets.tags import Tags
 from app.widgets.text import Text
+from engine.config.job import JobSpec
+from engine.config.search import SearchField, SearchSpec, combinations, field_at
 from engine.runs.groups import label_of
 from engine.runs.searching import first_settings, seeds_of
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchField, SearchSpec, combinations, field_at
 
 PLACEHOLDER = SearchField(path="training.epochs", values=(1, 2))  # the form checks a plan alone
 

@@ -24,11 +24,11 @@ from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.text import Text
 from app.widgets.weights import Weights
-from engine.spec.features import FINE_TUNED, Features
-from engine.spec.fields import extra_of, fields_at
-from engine.spec.recommended import RECOMMENDED
-from engine.spec.task import TaskSpec
-from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.config.features import FINE_TUNED, Features
+from engine.config.fields import extra_of, fields_at
+from engine.config.recommended import RECOMMENDED
+from engine.config.task import TaskSpec
+from engine.config.training import HardwareSpec, TrainingSpec
 
 LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
 

@@ -22,14 +22,14 @@ from app.pages.train.obstacles import obstacle
 from app.pages.train.preview_state import Previewed, PreviewState
 from app.pages.train.warnings import warnings
 from app.studio import Studio
+from engine.config.dataset import StoredData
+from engine.config.features import Features
+from engine.config.job import JobSpec
+from engine.config.recommended import probe_rate
+from engine.config.task import TaskSpec
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.errors import StudioError
 from engine.shipped import usual_base_model
-from engine.spec.dataset import StoredData
-from engine.spec.features import Features
-from engine.spec.job import JobSpec
-from engine.spec.recommended import probe_rate
-from engine.spec.task import TaskSpec
-from engine.spec.training import HardwareSpec, TrainingSpec
 from engine.validation import describe_validation
 
 

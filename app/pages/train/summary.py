@@ -11,7 +11,7 @@ from app.tasks import part_of
 from app.tasks.part import Plan
 from app.widgets import numbers
 from app.widgets.spec_texts import value_text
-from engine.spec.features import LAYER_SWEEP
+from engine.config.features import LAYER_SWEEP
 
 translate = QCoreApplication.translate
 

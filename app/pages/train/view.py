@@ -24,8 +24,8 @@ from app.theme import SPACE
 from app.widgets import buttons
 from app.widgets.page import Page, rule, scrolling
 from app.widgets.text import Text
-from engine.spec.job import JobSpec
-from engine.spec.tasks import TASKS
+from engine.config.job import JobSpec
+from engine.config.tasks import TASKS
 
 MEASURE_PAUSE_MS = 300  # after the last change, before the job under review is measured
 

@@ -11,9 +11,9 @@ from app.translation import marked
 from app.widgets import buttons, numbers
 from app.widgets.results.chart import Chart, Series
 from app.widgets.results.chart_picture import ChartPicture
+from engine.config.prediction import PredictionSettings
 from engine.results.answers import ThresholdCurve, threshold_curve
 from engine.results.predictions import Predictions
-from engine.spec.prediction import PredictionSettings
 
 TITLE = marked("No-answer threshold")
 MAX_POINTS = 2_000  # of a curve that is drawn

@@ -11,6 +11,7 @@ from app.translation import marked
 from app.widgets import buttons, numbers
 from app.widgets.results.chart import Chart, Series, Zone
 from app.widgets.results.chart_picture import ChartPicture
+from engine.config.prediction import PredictionSettings
 from engine.results.calibration import (
     HIGHEST,
     LOWEST,
@@ -22,7 +23,6 @@ from engine.results.calibration import (
 )
 from engine.results.fitting import made_at, scales
 from engine.results.predictions import Predictions
-from engine.spec.prediction import PredictionSettings
 
 TITLE = marked("Reliability diagram")
 BELIEVED = 0.03  # an ECE below it is called good

@@ -16,10 +16,10 @@ from app.widgets.combo_box import ComboBox
 from app.widgets.results.chart import Chart, Series
 from app.widgets.results.chart_picture import ChartPicture
 from app.widgets.text import plain_menu_text
+from engine.config.prediction import PredictionSettings
 from engine.results.curves import AtThreshold, Curve, label_curve
 from engine.results.fitting import best_threshold, best_thresholds, thresholds_of, with_thresholds
 from engine.results.predictions import PredictionFacts, Predictions
-from engine.spec.prediction import PredictionSettings
 
 TITLE = marked("Threshold, PR and ROC curve")
 THRESHOLD, PR, ROC = range(3)

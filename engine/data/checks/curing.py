@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.config.dataset import SPLITS, Cleaning, DatasetSpec
 from engine.data.checks.check import Cure
 from engine.data.checks.examining import examine
 from engine.data.columns.plain_texts import texts_of
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.progress import ProgressCallback, no_progress
-from engine.spec.dataset import SPLITS, Cleaning, DatasetSpec
 
 PARTS = re.compile(r"\s*\S+|\s+$")  # of a text: a word with the white space before it
 

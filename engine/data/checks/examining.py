@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 from engine.atomic_write import disk_errors_for
+from engine.config.dataset import Cleaning, Mapping, Reading, Split
 from engine.data.checks import CHECKS
 from engine.data.checks.check import SEVERITIES, Finding, Watch
 from engine.data.checks.material import Material
@@ -17,7 +18,6 @@ from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.store import Dataset
 from engine.progress import ProgressCallback, no_progress
 from engine.regular_file import regular
-from engine.spec.dataset import Cleaning, Mapping, Reading, Split
 
 FIRST_LINES = 20  # of a finding that are told
 NEAR_WORK = 1.0  # that comparing texts is, where reading them is 1

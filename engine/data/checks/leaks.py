@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.dataset import SPLITS
 from engine.data.checks.check import Cure, Finding, Numbers
 from engine.data.checks.groups import together
 from engine.data.checks.material import Material
 from engine.data.datasets.splitting import TEST, TRAIN, VALIDATION, draw_splits
 from engine.phrases import phrase
-from engine.spec.dataset import SPLITS
 
 
 class Leak(NamedTuple):

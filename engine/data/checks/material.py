@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.config.dataset import Mapping as Columns
+from engine.config.dataset import Split
 from engine.data.checks.check import Watch
 from engine.data.checks.near_copies import near_copies
 from engine.data.checks.words import Words, words_in
@@ -21,8 +23,6 @@ from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
 from engine.data.columns.plain_texts import plain_text, texts_of, texts_that_group
 from engine.regular_file import regular
-from engine.spec.dataset import Mapping as Columns
-from engine.spec.dataset import Split
 
 BATCH_ROWS = 50_000
 

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping as Columns
 from collections.abc import Sequence
 
+from engine.config.dataset import Mapping
 from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import where
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import Mapping
 
 CONTEXTS = (
     *("sent1", "ctxa", "context", "ctx", "premise", "prompt", "questionprompt", "startphrase"),

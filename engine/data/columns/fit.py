@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Counts
 
+from engine.config.dataset import DatasetSpec, Mapping
+from engine.config.task import LabelledTask, TaskSpec, shortened, target
+from engine.config.tasks import TASKS
 from engine.data.columns.labels import CountedLabels
 from engine.data.columns.mapping import flag_columns, label_columns, named_answers
 from engine.data.columns.names import plain_name
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import joined, phrase
-from engine.spec.dataset import DatasetSpec, Mapping
-from engine.spec.task import LabelledTask, TaskSpec, shortened, target
-from engine.spec.tasks import TASKS
 
 COMPARED_COLUMNS = 10  # that may hold the labels
 

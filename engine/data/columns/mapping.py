@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from engine.config.dataset import Mapping
 from engine.data.columns.answers import Unfit, answers_of, respelled
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.label_sets import yes_or_no
@@ -11,7 +12,6 @@ from engine.data.columns.names import plain_name
 from engine.data.columns.numbers import number_in
 from engine.data.columns.words import words_of
 from engine.phrases import phrase
-from engine.spec.dataset import Mapping
 
 PAIRS = (
     ("sentence1", "sentence2"),

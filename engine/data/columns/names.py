@@ -2,7 +2,7 @@
 
 import re
 
-from engine.spec.dataset import SplitName
+from engine.config.dataset import SplitName
 
 SPLIT_NAMES: dict[str, SplitName] = {
     **dict.fromkeys(("train", "training", "trn", "trainset"), "train"),

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from engine.config.dataset import Mapping
 from engine.data.formats.batches import content_of
-from engine.spec.dataset import Mapping
 
 _Strings: Any = pa.StringArray  # its `from_buffers` is not known to be typed
 

@@ -1,8 +1,8 @@
 """What is said where it is not known which column plays a role."""
 
+from engine.config.dataset import Mapping
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import Mapping
 
 
 class MissingRole(StudioError):

@@ -4,13 +4,13 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from engine.config.dataset import Reading
 from engine.data.columns.tags import Scheme, UnknownTag, recognise_scheme, to_bio
 from engine.data.columns.words import cell_of, words_of
 from engine.data.formats.reading import format_of, read
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 ADVICE = phrase(
     "Every word needs one tag: give as many tags, separated by spaces or in a list, as there "

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from engine.atomic_write import sha256
+from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
 from engine.data.columns.tag_column import TagColumn, counted
 from engine.data.datasets.row_writer import FREE, Collected, RowWriter
 from engine.data.formats.archives import file_of
@@ -20,7 +21,6 @@ from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
 
 NO_CLEANING = Cleaning()
 SOURCE_FILE = "file"  # the column that says which of several files a row is from

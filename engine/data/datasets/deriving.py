@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
+from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import words_of
 from engine.data.datasets.collecting import NO_CLEANING
@@ -23,7 +24,6 @@ from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
 from engine.phrases import Phrase, joined, phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.spec.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.config.dataset import SPLITS, SplitName
 from engine.data.datasets.store import Dataset
 from engine.data.formats.lines import Cancelled
-from engine.spec.dataset import SPLITS, SplitName
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,17 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
+from engine.config.dataset import (
+    SPLITS,
+    Cleaning,
+    DatasetSpec,
+    HubOrigin,
+    Mapping,
+    Reading,
+    Source,
+    Split,
+    SplitName,
+)
 from engine.data.columns.fit import labels_for_tasks
 from engine.data.columns.label_sets import counted, sets_in
 from engine.data.columns.numbers import bins_of, is_scale
@@ -26,17 +37,6 @@ from engine.errors import StudioError
 from engine.phrases import joined, phrase
 from engine.progress import ProgressCallback
 from engine.regular_file import regular
-from engine.spec.dataset import (
-    SPLITS,
-    Cleaning,
-    DatasetSpec,
-    HubOrigin,
-    Mapping,
-    Reading,
-    Source,
-    Split,
-    SplitName,
-)
 
 SPEC, DATA = "spec.json", "data.parquet"
 COLON, NOTHING = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())

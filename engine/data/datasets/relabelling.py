@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.dataset import SPLITS, SplitName
 from engine.data.columns.answers import Unfit, answers_of
 from engine.data.columns.answers import cell_of as cell_of_answers
 from engine.data.columns.label_sets import counted, sets_in
@@ -20,7 +21,6 @@ from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read, recognise
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import SPLITS, SplitName
 from engine.spreadsheet import escaped
 
 ROW, NEW_LABEL = "row", "new_label"

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.config.dataset import SPLITS, Cleaning, Mapping, Split
 from engine.data.columns.answers import Unfit, answers_of
 from engine.data.columns.label_sets import yes_or_no
 from engine.data.columns.names import split_named
@@ -22,7 +23,6 @@ from engine.data.formats.batches import Batch, blanks, content_of
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import SPLITS, Cleaning, Mapping, Split
 
 GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000

@@ -9,8 +9,8 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.config.dataset import Mapping
 from engine.data.columns.words import words_of
-from engine.spec.dataset import Mapping
 
 
 @dataclass(frozen=True)

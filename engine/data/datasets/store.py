@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from engine.atomic_write import MANIFEST, verify
+from engine.config.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
+from engine.config.task import TaskSpec
 from engine.data.columns.label_sets import YES, counted, sets_in
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.datasets.row_writer import GROUP_ROWS
@@ -27,8 +29,6 @@ from engine.errors import BadCheckpoint, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.regular_file import read_regular, regular
-from engine.spec.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
-from engine.spec.task import TaskSpec
 from engine.validation import describe_validation
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]

@@ -5,14 +5,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
 from engine.atomic_write import disk_errors_for
+from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Split
+from engine.config.task import TaskSpec
 from engine.data.columns.fit import problems_of, unlearned
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect
 from engine.data.datasets.importing import cells_to_fill, unseen_labels
 from engine.data.datasets.row_writer import Collected
 from engine.errors import StudioError
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SPLITS, Cleaning, Mapping, Reading, Split
-from engine.spec.task import TaskSpec
 
 
 def survey(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from engine.config.dataset import Reading
 from engine.data.columns.label_sets import joined
 from engine.data.columns.text_spans import TextSpan, tagged
 from engine.data.columns.words import cell_of
@@ -18,7 +19,6 @@ from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row,
 from engine.data.formats.strict_json import read_document, without_surrogates
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 LOOKED_AT = 50  # objects by which a tool is known
 ADVICE = phrase("Export it from the tool again as JSON or JSONL.")

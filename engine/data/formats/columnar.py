@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from engine.config.dataset import Reading
 from engine.data.formats.archives import native
 from engine.data.formats.batches import Batch
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, unique_names
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 BATCH_ROWS = 5_000
 LARGEST_PART = 64_000_000  # bytes of the texts of a batch that is taken by columns

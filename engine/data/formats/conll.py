@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from engine.config.dataset import Reading
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import cell_of
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 DOCUMENT = "-DOCSTART-"
 MAX_SENTENCE_WORDS = 100_000  # words

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from engine.config.dataset import Reading
 from engine.data.columns.names import split_named
 from engine.data.formats.archives import file_of, name_of, place_of
 from engine.data.formats.encodings import first_bytes, recognise_encoding
@@ -17,7 +18,6 @@ from engine.data.formats.strict_json import read_document
 from engine.data.formats.table import TABLE_SUFFIXES
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 ADVICE = phrase(
     "Use a list of objects, an object with a list for each column, or one JSON object in each line."

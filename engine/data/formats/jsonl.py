@@ -2,6 +2,7 @@
 
 import json
 
+from engine.config.dataset import Reading
 from engine.data.formats.json_columns import batches_of, keys_of
 from engine.data.formats.json_nested import Names, flattened, nested_names
 from engine.data.formats.json_rows import objects_of, rows_of
@@ -9,7 +10,6 @@ from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, unique_names
 from engine.data.formats.table import TABLE_SUFFIXES
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 
 def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from itertools import chain
 
+from engine.config.dataset import Reading
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 MAX_TEXT_CHARACTERS = 1_000_000  # characters in one row
 

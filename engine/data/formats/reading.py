@@ -6,6 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.config.dataset import Mapping, Reading
+from engine.config.task import TaskSpec, target
 from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
 from engine.data.columns.names import split_named
@@ -24,8 +26,6 @@ from engine.data.formats.table import CSV
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.spec.dataset import Mapping, Reading
-from engine.spec.task import TaskSpec, target
 
 __all__ = [
     "Cancelled",

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.config.dataset import Reading
 from engine.data.formats.archives import ABOUT_DATA
 from engine.data.formats.batches import Batch
 from engine.data.formats.lines import Lines
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 from engine.visible import concise
 
 MAX_COLUMNS = 10_000

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from engine.config.dataset import Reading
 from engine.data.columns.answers import Answer, cell_of, nearest
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.strict_json import read_document, without_surrogates
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 SAMPLE_CHARACTERS = 100_000  # characters, in which a file shows what it is
 ADVICE = phrase("Choose a file in SQuAD 1.1 or 2.0 format.")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, takewhile, zip_longest
 
+from engine.config.dataset import Reading
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.mapping import LABELS, PAIRS, TEXTS
 from engine.data.columns.names import plain_name
@@ -28,7 +29,6 @@ from engine.data.formats.table_rows import (
     rows_of,
 )
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 KNOWN = {*TEXTS, *LABELS}  # names of columns
 ABOVE_HEADER = phrase("Row above the header skipped")

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
+from engine.config.dataset import Reading
 from engine.data.formats.batches import Batch, batched
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Remarks
@@ -28,7 +29,6 @@ from engine.data.formats.table_rows import (
     rows_of,
 )
 from engine.data.formats.text_blocks import MARK, STEP, TextBlocks
-from engine.spec.dataset import Reading
 
 _csv: Any = pyarrow.csv  # which takes buffers, too
 QUOTE, NEWLINE, RETURN = map(ord, '"\n\r')

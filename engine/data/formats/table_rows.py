@@ -8,11 +8,11 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.config.dataset import Reading
 from engine.data.formats.lines import MAX_LINE_CHARACTERS
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.spec.dataset import Reading
 
 if TYPE_CHECKING:
     from _csv import Reader as CsvReader

@@ -14,6 +14,7 @@ from typing import Any
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
+from engine.config.dataset import Reading
 from engine.data.formats.archives import file_of, place_of, seekable
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import (
@@ -28,7 +29,6 @@ from engine.data.formats.sheet_size import Sizes, size_of_sheets
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
 from engine.phrases import joined, phrase
-from engine.spec.dataset import Reading
 
 OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # in an Excel file that has a password

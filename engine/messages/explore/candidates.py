@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.phrases import PhraseField
 from engine.messages import Message
 from engine.messages.explore.text import TextQuestion
 from engine.messages.question import Answer
-from engine.spec.phrases import PhraseField
 
 
 class Candidate(Message):

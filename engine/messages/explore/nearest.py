@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.dataset import SplitName
 from engine.messages import Message
 from engine.messages.question import Answer, Question
-from engine.spec.dataset import SplitName
 
 
 class RowsEncoded(Answer):

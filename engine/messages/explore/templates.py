@@ -5,10 +5,10 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from engine.config.phrases import PhraseField
 from engine.messages import Message
 from engine.messages.explore.heads_off import AblationQuestion
 from engine.messages.question import Answer
-from engine.spec.phrases import PhraseField
 
 FILLER, TARGET = "[FILLER]", "[TARGET]"  # the slots of a template, whatever their case
 MAX_TEMPLATES, MAX_WORDS = 20, 50  # of a question; words of each slot

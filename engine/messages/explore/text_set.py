@@ -5,10 +5,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from engine.config.dataset import SplitName, StoredData
 from engine.messages import Message
 from engine.messages.explore.heads_off import AblationQuestion
 from engine.messages.question import Answer, Question
-from engine.spec.dataset import SplitName, StoredData
 
 MAX_TEXTS = 5_000  # that are worked on at once; of a longer part the first ones
 

@@ -13,14 +13,14 @@ from app.pages.home import state as home_state
 from app.pages.home.runs import RunRow
 from app.pages.home.view import HomePage
 from app.studio import Studio
+from engine.config.dataset import FileData
+from engine.config.families.bert import bert
+from engine.config.job import FromScratch, JobSpec
+from engine.config.tasks.text_classification import TextClassification
 from engine.messages import now
 from engine.messages.events import Ended, Measured, Prepared, Started
 from engine.record.rebuild import refill
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData
-from engine.spec.families.bert import bert
-from engine.spec.job import FromScratch, JobSpec
-from engine.spec.tasks.text_classification import TextClassification
 from tests.app.accessible import assert_accessible
 
 

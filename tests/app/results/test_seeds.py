@@ -10,12 +10,12 @@ from app.results.comparison import Other, earlier, others, runs_like
 from app.results.view import ResultsView
 from app.studio import Studio
 from engine.cli import main
+from engine.config.dataset import StoredData
+from engine.config.job import JobSpec
 from engine.record.follow import take_in
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import StoredData
-from engine.spec.job import JobSpec
 from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, results_of
 from tests.engine.cli.test_results import of_seeds
 from tests.engine.results.made import classified

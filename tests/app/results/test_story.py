@@ -10,9 +10,9 @@ from app import background
 from app.results.evaluating import results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
+from engine.config.dataset import FileData, Split
 from engine.results.store import kept_in, looks_in
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, Split
 from engine.training.loop import train
 from tests.app.pages.runs.pages import question
 from tests.engine.training.small import classifying

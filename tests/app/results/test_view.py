@@ -18,6 +18,8 @@ from app.studio import Studio
 from app.widgets.results.group_table import SHARE
 from app.widgets.results.slices import SlicesPicture
 from engine.checkpoints.prediction_settings import prediction_settings
+from engine.config.dataset import FileData, Mapping
+from engine.config.prediction import PredictionSettings
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Refused
 from engine.phrases import phrase
@@ -27,8 +29,6 @@ from engine.results.saved_slices import read_slices, save_slice
 from engine.results.slices import Slice
 from engine.results.store import file_of, note_look
 from engine.results.unigram import unigram
-from engine.spec.dataset import FileData, Mapping
-from engine.spec.prediction import PredictionSettings
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import question
 from tests.engine.results.made import classified, masked_tokens

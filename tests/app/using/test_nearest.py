@@ -11,10 +11,10 @@ from app.studio import Studio
 from app.using.nearest_state import NearestState
 from app.using.nearest_view import NearestView
 from app.using.tab import UseTab
+from engine.config.dataset import Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import recognise
 from engine.messages.question import Refused, Working
-from engine.spec.dataset import Split
 from tests.app.accessible import assert_accessible
 from tests.engine.fine_tuned import FineTuned, fine_tuned
 

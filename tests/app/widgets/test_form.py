@@ -12,9 +12,9 @@ from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
 from app.widgets.form import SpecForm
 from app.widgets.number_field import NumberField, parse, written
 from app.widgets.spec_texts import problem_text
-from engine.spec.families.bert import BertSpec
-from engine.spec.problems import Problem
-from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.config.families.bert import BertSpec
+from engine.config.problems import Problem
+from engine.config.training import HardwareSpec, TrainingSpec
 from tests.app.accessible import assert_accessible, name_of
 
 

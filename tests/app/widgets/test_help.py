@@ -21,9 +21,9 @@ from app.widgets.help_topics import (
     topics,
 )
 from app.window import LOWER, PAGES
-from engine.spec.fields import settings_of
-from engine.spec.tasks import TASKS
-from engine.spec.training import TrainingSpec
+from engine.config.fields import settings_of
+from engine.config.tasks import TASKS
+from engine.config.training import TrainingSpec
 from tests.app.accessible import assert_accessible
 
 GLOSSARY = "glossary"

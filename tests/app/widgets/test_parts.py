@@ -32,9 +32,9 @@ from app.widgets.page import Card, EmptyState, Page, clear
 from app.widgets.switch import Switch
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import OneLine, Text, height_of_lines, plain_menu_text, tooltip, visible
+from engine.config.job import FromCheckpoint
 from engine.messages.reports import CheckpointInfo
 from engine.shipped import included_models, resources, tiny_model
-from engine.spec.job import FromCheckpoint
 from tests.app.accessible import assert_accessible, name_of
 
 MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"

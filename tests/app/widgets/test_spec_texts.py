@@ -7,14 +7,14 @@ import pytest
 from pydantic import BaseModel
 
 from app.widgets.spec_texts import value_text
-from engine.spec.dataset import Cleaning, Mapping, Split
-from engine.spec.families import FAMILIES
-from engine.spec.features import Features
-from engine.spec.fields import settings_of
-from engine.spec.prediction import PredictionSettings
-from engine.spec.search import SearchField, SearchSpec
-from engine.spec.tasks import TASKS
-from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.config.dataset import Cleaning, Mapping, Split
+from engine.config.families import FAMILIES
+from engine.config.features import Features
+from engine.config.fields import settings_of
+from engine.config.prediction import PredictionSettings
+from engine.config.search import SearchField, SearchSpec
+from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec, TrainingSpec
 
 AS_WRITTEN = {"fp32", "bf16", "fp16", "int8", "tanh"}  # the field's own words
 

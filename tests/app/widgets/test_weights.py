@@ -4,7 +4,7 @@ import pytest
 
 from app.widgets.form import SpecForm
 from app.widgets.weights import Weights
-from engine.spec.tasks.text_classification import TextClassification
+from engine.config.tasks.text_classification import TextClassification
 from tests.app.accessible import assert_accessible
 
 

@@ -9,9 +9,9 @@ import transformers
 from transformers.activations import ACT2FN
 
 from engine.checkpoints.config import ACTIVATIONS, ANOTHER_NETWORK, CAUSAL, spec_of
+from engine.config.families import FAMILIES
 from engine.errors import BadCheckpoint
 from engine.models.feed_forward import ACTIVATIONS as FUNCTIONS
-from engine.spec.families import FAMILIES
 
 READ = {  # besides the sizes and settings of a spec
     "architectures": "which head it has",

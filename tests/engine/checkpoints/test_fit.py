@@ -1,9 +1,9 @@
 """A task that a base model cannot learn is told in the same words wherever it is asked."""
 
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
-from engine.spec.families import FAMILIES
-from engine.spec.tasks import TASKS
-from engine.spec.tasks.pretraining import Pretraining
+from engine.config.families import FAMILIES
+from engine.config.tasks import TASKS
+from engine.config.tasks.pretraining import Pretraining
 
 
 def test_only_pretraining_depends_on_the_direction_of_its_base_model() -> None:

@@ -8,10 +8,10 @@ import pytest
 from engine.checkpoints.config import spec_of
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.outline import outline, parameters
+from engine.config.families import FAMILIES
+from engine.config.families.bert import PRESETS
 from engine.models.heads import Heads
 from engine.models.network import shell
-from engine.spec.families import FAMILIES
-from engine.spec.families.bert import PRESETS
 from tests.engine.models.family_folders import EXAMPLES, OTHERS, published_folder
 from tests.engine.models.small import SPEC
 

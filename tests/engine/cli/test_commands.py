@@ -17,18 +17,18 @@ from pydantic import BaseModel
 from engine.cli import compose, main
 from engine.cli.options import flag_of
 from engine.cli.recommending import recommended_for
+from engine.config.dataset import FileData
+from engine.config.families.bert import BertSpec
+from engine.config.features import Features
+from engine.config.fields import settings_of
+from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
+from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.messages.events import Ended
 from engine.models.checkpoint import load
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.shipped import minilm, starter_model
-from engine.spec.dataset import FileData
-from engine.spec.families.bert import BertSpec
-from engine.spec.features import Features
-from engine.spec.fields import settings_of
-from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
-from engine.spec.tasks import TASKS
-from engine.spec.training import HardwareSpec, TrainingSpec
 from tests.engine.training import small
 
 SIZE = [

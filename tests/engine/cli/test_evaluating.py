@@ -11,6 +11,7 @@ import pytest
 
 from engine.cli import main
 from engine.cli.results import slice_lines, slices_of
+from engine.config.dataset import FileData, Split
 from engine.data.datasets.store import open_dataset
 from engine.documents.card import model_card
 from engine.documents.report import report_of
@@ -18,7 +19,6 @@ from engine.home import Home
 from engine.results.predictions import read_predictions
 from engine.results.store import best_checkpoint, file_of, kept_in, looks_in
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, Split
 from engine.training.loop import train
 from tests.engine.training import small
 

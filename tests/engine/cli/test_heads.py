@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.cli import main
+from engine.config.dataset import FileData, Split, StoredData
 from engine.data.datasets.store import resolve
 from engine.explore.head_importance import weigh
 from engine.explore.head_pruning import prune
@@ -15,7 +16,6 @@ from engine.home import Home
 from engine.messages.explore.text_set import PruneHeads, TextSet, WeighHeads
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
-from engine.spec.dataset import FileData, Split, StoredData
 from tests.engine.models.small import LABELS, folder
 
 TEXTS = [

@@ -8,8 +8,8 @@ from pydantic import Field
 from typer.testing import CliRunner
 
 from engine.cli.options import FieldOptions, GroupedHelp, choice_option, flag_of, with_options
-from engine.spec import Spec
-from engine.spec.fields import settings_of
+from engine.config import Spec
+from engine.config.fields import settings_of
 
 
 class KettleSpec(Spec):

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from engine.cli import main
+from engine.config.job import JobSpec
+from engine.config.training import TrainingSpec
 from engine.messages.events import Ended, Saved, measured
 from engine.results.predictions import Predictions
 from engine.results.slices import worst_slices
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, expand
-from engine.spec.job import JobSpec
-from engine.spec.training import TrainingSpec
 from tests.engine.results.made import classified
 from tests.engine.results.test_slices import reviews
 from tests.engine.training import small

@@ -8,12 +8,12 @@ import pytest
 
 from engine.cli import main
 from engine.cli.searching import search_of, texts_among
+from engine.config.job import JobSpec
+from engine.config.search import SearchField, SearchSpec
 from engine.errors import StudioError
 from engine.messages.events import Ended, Event, Prepared, Saved, Started, measured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchField, SearchSpec
 from engine.worker import train as worker
 from tests.engine.runs import fake_worker
 

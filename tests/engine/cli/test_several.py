@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main, several
+from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.messages.events import Ended, Event, Measured, Saved, measured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, aggregate, best_metrics, expand
-from engine.spec.job import JobSpec
 from engine.worker import train as worker
 from tests.engine.training import small
 

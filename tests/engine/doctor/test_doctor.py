@@ -9,13 +9,13 @@ import torch
 
 from engine import cores
 from engine.cli import main
+from engine.config.tasks import TASKS
 from engine.doctor import checks, material, questions
 from engine.doctor.bench import Bench
 from engine.doctor.checks import Steps
 from engine.doctor.report import Figure, Report, held, told
 from engine.errors import StudioError
 from engine.messages.question import Question
-from engine.spec.tasks import TASKS
 from engine.worker.answerers import ANSWERERS
 
 

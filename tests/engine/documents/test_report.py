@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.job import RunGroup
 from engine.documents.report import (
     CELL_CHARACTERS,
     TRAINED,
@@ -20,7 +21,6 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.scores import score_of
 from engine.results.store import file_of, note_look
 from engine.runs.folder import RunFolder
-from engine.spec.job import RunGroup
 from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
 from tests.engine.results.made import classified
 

@@ -220,7 +220,7 @@ def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
 
 def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
     """What trains a probe keeps its encoder as it is; what explains it must not."""
-    from engine.spec.features import Features
+    from engine.config.features import Features
 
     ours = load(
         folder(tmp_path / "probe", Heads(outputs=3, features=Features(vectors="sum of last four")))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.dataset import Mapping, Reading, Split, StoredData
+from engine.config.families.bert import BertSpec
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import import_dataset
 from engine.explore import head_census
@@ -15,8 +17,6 @@ from engine.head_measures import KEYS, POSITIONAL, head_figures
 from engine.messages.explore.text_set import CountHeads, TextSet, TypedText
 from engine.models.checkpoint import Checkpoint, load, write
 from engine.models.heads import Heads
-from engine.spec.dataset import Mapping, Reading, Split, StoredData
-from engine.spec.families.bert import BertSpec
 from tests.engine.models.small import network, tokenizer
 
 CLOSE = 1e-5

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.features import Features
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of
 from engine.errors import StudioError
@@ -19,7 +20,6 @@ from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, W
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.serving.serving import Serving
-from engine.spec.features import Features
 from engine.tasks.learner import Batch
 from tests.engine.models.small import LABELS, folder
 

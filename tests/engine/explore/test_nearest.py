@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sentence_transformers import util
 
+from engine.config.dataset import Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import recognise
@@ -15,7 +16,6 @@ from engine.messages.explore.nearest import EncodeRows, FindNearest
 from engine.messages.question import Working
 from engine.models.checkpoint import Checkpoint, load
 from engine.models.heads import Heads
-from engine.spec.dataset import Split
 from engine.tasks.similarity import sentence_vectors
 from tests.engine.models.small import folder
 from tests.engine.training.small import sentences

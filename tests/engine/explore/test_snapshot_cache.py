@@ -8,6 +8,7 @@ import psutil
 import pytest
 import torch
 
+from engine.config.tasks.pretraining import Pretraining
 from engine.doctor import questions as asking
 from engine.explore import model_cache, snapshot_cache
 from engine.explore.model_cache import ModelCache
@@ -15,7 +16,6 @@ from engine.messages.question import Question
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot, snapshot_folders
-from engine.spec.tasks.pretraining import Pretraining
 from engine.worker.desk import Desk
 from engine.worker.explore import answer
 from tests.engine.training import small

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.families.bert import BertSpec
+from engine.config.features import Features
 from engine.export import exporting, reloading
 from engine.export.reloading import Reloaded, Request
 from engine.export.running import Predictions
 from engine.messages.exporting import Export, Exported
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
-from engine.spec.families.bert import BertSpec
-from engine.spec.features import Features
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models.small import LABELS, SPEC, network, tokenizer
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from engine.config.export import Output
 from engine.export.comparing import BOUNDS, SAME_CODE, bounds, compare
 from engine.export.reloading import BrokenExport
 from engine.export.running import Predictions
-from engine.spec.export import Output
 
 ONE = Output(name="logits", of="input", meaning="one")
 ANY = Output(name="logits", of="input", meaning="any")

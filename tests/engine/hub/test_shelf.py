@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints.outline import outline, parameters
+from engine.config.families import FAMILIES
+from engine.config.families.bert import bert
 from engine.hub.cost import cost_of, operations, rate_of, verdict
 from engine.hub.shelf import (
     GROUPS,
@@ -17,8 +19,6 @@ from engine.hub.shelf import (
     entry_of,
 )
 from engine.precision import Pace, Speeds
-from engine.spec.families import FAMILIES
-from engine.spec.families.bert import bert
 
 LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}
 LANGUAGE = re.compile(r"[a-z]{2,3}")

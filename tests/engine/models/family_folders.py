@@ -7,19 +7,19 @@ from typing import Any
 import torch
 import transformers
 
-from engine.spec.families import FAMILIES
-from engine.spec.families.albert import AlbertSpec
-from engine.spec.families.bert import BertSpec
-from engine.spec.families.camembert import CamembertSpec
-from engine.spec.families.deberta import DebertaSpec
-from engine.spec.families.distilbert import DistilBertSpec
-from engine.spec.families.electra import ElectraSpec
-from engine.spec.families.modernbert import ModernBertSpec
-from engine.spec.families.mpnet import MpnetSpec
-from engine.spec.families.nomic import NomicBertSpec
-from engine.spec.families.roberta import RobertaSpec
-from engine.spec.families.xlm_roberta import XlmRobertaSpec
-from engine.spec.model import EncoderSpec
+from engine.config.families import FAMILIES
+from engine.config.families.albert import AlbertSpec
+from engine.config.families.bert import BertSpec
+from engine.config.families.camembert import CamembertSpec
+from engine.config.families.deberta import DebertaSpec
+from engine.config.families.distilbert import DistilBertSpec
+from engine.config.families.electra import ElectraSpec
+from engine.config.families.modernbert import ModernBertSpec
+from engine.config.families.mpnet import MpnetSpec
+from engine.config.families.nomic import NomicBertSpec
+from engine.config.families.roberta import RobertaSpec
+from engine.config.families.xlm_roberta import XlmRobertaSpec
+from engine.config.model import EncoderSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 from tests.engine.models import added_heads

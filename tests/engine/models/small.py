@@ -5,10 +5,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from engine.config.families.bert import BertSpec
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
 from engine.tokenizers.tokenizer import Tokenizer
 
 SPEC = BertSpec(

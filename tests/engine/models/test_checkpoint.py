@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from engine.checkpoints.info import checkpoint_info
+from engine.config.families.bert import BertSpec
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.models import checkpoint
 from engine.models.checkpoint import examine, import_checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
 from tests.engine.models import small
 from tests.engine.models.small import ALL, LABELS, SPEC, batch, network, tokenizer
 from tests.often import tries

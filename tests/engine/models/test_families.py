@@ -13,14 +13,14 @@ from transformers.core_model_loading import revert_weight_conversion
 
 from engine.checkpoints.config import spec_of
 from engine.checkpoints.info import checkpoint_info
+from engine.config.families import FAMILIES
+from engine.config.families.albert import AlbertSpec
+from engine.config.families.nomic import FIRST_FORM
 from engine.errors import BadCheckpoint, StudioError
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
 from engine.models.published import config_of, published_name
-from engine.spec.families import FAMILIES
-from engine.spec.families.albert import AlbertSpec
-from engine.spec.families.nomic import FIRST_FORM
 from engine.training.optimiser import freeze, height
 from tests.engine.models import small
 from tests.engine.models.family_folders import (

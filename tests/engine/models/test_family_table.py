@@ -11,6 +11,8 @@ from safetensors.torch import load_file, save_file
 from engine.checkpoints.config import entries_of, spec_of
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.outline import outline, parameters
+from engine.config.families import FAMILIES
+from engine.config.model import EncoderSpec
 from engine.errors import BadCheckpoint
 from engine.models.checkpoint import examine, import_checkpoint, load, save, write
 from engine.models.encoder import Encoder
@@ -20,8 +22,6 @@ from engine.models.network import Network, shell
 from engine.models.outputs import named_outputs, outputs_of
 from engine.models.published import architecture, published_name
 from engine.serving.network import packed_network
-from engine.spec.families import FAMILIES
-from engine.spec.model import EncoderSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.optimiser import height
 from tests.engine.models.family_folders import EXAMPLES, write_tokenizer
@@ -38,7 +38,7 @@ def made(family: str, heads: Heads) -> Network:
 
 def specs(kind: type[EncoderSpec] = EncoderSpec) -> list[type[EncoderSpec]]:
     """All specs of the program that name a family."""
-    is_ours = kind.__module__.startswith("engine.spec.families.")
+    is_ours = kind.__module__.startswith("engine.config.families.")
     found = [kind] if "family" in vars(kind) and is_ours else []
     return found + [one for below in kind.__subclasses__() for one in specs(below)]
 

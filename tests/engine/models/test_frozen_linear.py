@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from engine.config.features import Features
 from engine.models.frozen_linear import FrozenLinear, keep_short, rounded_once
 from engine.models.heads import Heads
 from engine.models.lora import adapt, merged
 from engine.models.network import Network
 from engine.models.outputs import named_outputs
-from engine.spec.features import Features
 from engine.training.devices import Machine
 from engine.training.network import keep_frozen_short
 from engine.training.optimiser import freeze

@@ -16,13 +16,13 @@ from safetensors.torch import load_file, save_file
 
 from engine.atomic_write import MANIFEST
 from engine.checkpoints.info import checkpoint_info
+from engine.config.families import FAMILIES
+from engine.config.families.family import Family
+from engine.config.families.nomic import FIRST_FORM
 from engine.errors import BadCheckpoint, StudioError
 from engine.models.checkpoint import examine, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.families import FAMILIES
-from engine.spec.families.family import Family
-from engine.spec.families.nomic import FIRST_FORM
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.models.family_folders import EXAMPLES, write_tokenizer
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 import transformers
 
+from engine.config.features import Features
 from engine.models.checkpoint import load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.features import Features
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 from tests.engine.models import small

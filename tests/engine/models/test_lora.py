@@ -7,13 +7,13 @@ import safetensors.torch
 import torch
 from pydantic import ValidationError
 
+from engine.config.job import JobSpec
 from engine.messages.events import Noted
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.lora import LINEARS, Adapted, adapt, merged
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
 from engine.training.checkpoints import RESUME, TRAINED_WEIGHTS
 from engine.training.loop import train
 from tests.engine.training.small import NETWORK, classifying, has_seen, new_run

@@ -8,12 +8,12 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from engine.config.families.bert import PRESETS, BertSpec
+from engine.config.model import Activation
 from engine.models.attention import Attention, fused_is_slow
 from engine.models.bert import Bert
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
-from engine.spec.families.bert import PRESETS, BertSpec
-from engine.spec.model import Activation
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import ALL, SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, drawn

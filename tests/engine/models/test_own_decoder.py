@@ -12,11 +12,11 @@ from safetensors.torch import load_file, save_file
 from engine.checkpoints.config import spec_of
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.outline import outline, parameters
+from engine.config.families import FAMILIES
 from engine.errors import StudioError
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.tf1 import write_tf1
-from engine.spec.families import FAMILIES
 from engine.training.optimiser import height
 from tests.engine.models.family_folders import EXAMPLES, published_folder
 from tests.engine.models.test_families import drawn

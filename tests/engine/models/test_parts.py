@@ -11,12 +11,12 @@ from torch import nn
 from transformers import ModernBertConfig, ModernBertModel
 
 from engine.checkpoints.outline import outline, parameters
+from engine.config.model import EncoderSpec, LayerParts
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.encoding import encode, encode_at
 from engine.models.feed_forward import FEED_FORWARDS
 from engine.models.rotary import Rotary
-from engine.spec.model import EncoderSpec, LayerParts
 
 WINDOW, EVERY, LAYERS = 3, 2, 4
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from engine.config.features import Features
 from engine.models.probe import Probe, reading_order
-from engine.spec.features import Features
 
 LENGTHS = np.array([3, 7, 1, 7, 4])
 

@@ -18,11 +18,11 @@ from transformers import (
     BertModel,
 )
 
+from engine.config.families.bert import PRESETS
 from engine.models.checkpoint import load, save
 from engine.models.heads import Heads
 from engine.models.network import Network, shell
 from engine.models.published import published_name
-from engine.spec.families.bert import PRESETS
 from tests.engine.models.small import ALL, LABELS, SPEC, batch, network, tokenizer
 
 ASSETS = {

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.tasks import TASKS
 from engine.home import Home
 from engine.messages import now
 from engine.messages.events import (
@@ -27,7 +28,6 @@ from engine.record.opening import Record
 from engine.record.runs import Run, add_run
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder
-from engine.spec.tasks import TASKS
 from tests.engine.runs import fake_worker
 
 PREPARED = Prepared(

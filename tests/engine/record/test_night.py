@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.job import JobSpec
+from engine.config.search import SearchField, SearchSpec
 from engine.messages.events import Started
 from engine.record import runner
 from engine.record.runs import all_runs
 from engine.record.searches import runs_of
 from engine.runs import launch
 from engine.runs.searching import best_trial, trials_of
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchField, SearchSpec
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 

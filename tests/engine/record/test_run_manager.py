@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.errors import StudioError
 from engine.messages.events import Measured
 from engine.record.checkpoints import checkpoints_of
@@ -13,7 +14,6 @@ from engine.record.metrics import curves
 from engine.record.runs import run as find
 from engine.record.runs import set_name, set_notes
 from engine.runs.folder import RunFolder
-from engine.spec.job import RUN_NAME_LENGTH, JobSpec
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until

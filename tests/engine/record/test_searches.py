@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.config.job import JobSpec
+from engine.config.search import SearchField, SearchSpec
 from engine.record import runner
 from engine.record.runs import all_runs
 from engine.record.searches import has_open, runs_of
 from engine.runs import searching
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchField, SearchSpec
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from engine.config.training import HardwareSpec
 from engine.runs import launch, standby
-from engine.spec.training import HardwareSpec
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 

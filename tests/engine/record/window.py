@@ -2,13 +2,13 @@
 
 import os
 
+from engine.config.job import JobSpec
 from engine.home import Home
 from engine.record.opening import open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate
 from engine.record.runs import Run, all_runs
 from engine.record.runs import run as find
-from engine.spec.job import JobSpec
 from tests.engine.runs.waiting import until
 
 

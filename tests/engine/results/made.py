@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.config.dataset import Mapping
 from engine.evaluation import question_answering
 from engine.results.predictions import PredictionFacts, Predictions
-from engine.spec.dataset import Mapping
 
 
 def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionFacts:

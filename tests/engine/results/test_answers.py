@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.dataset import Mapping
 from engine.evaluation.question_answering import report
 from engine.results.answers import (
     answer_group,
@@ -17,7 +18,6 @@ from engine.results.answers import (
 )
 from engine.results.conditions import mask
 from engine.results.predictions import Predictions
-from engine.spec.dataset import Mapping
 from tests.engine.results.made import facts
 from tests.often import tries
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 
+from engine.config.tasks import TASKS
 from engine.evaluation.regression import report
 from engine.evaluation.token_classification import report as tag_report
 from engine.results.intervals import bootstrap_rows
 from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
-from engine.spec.tasks import TASKS
 from tests.engine.results.made import answered, classified, facts, labelled_sets, tagged
 from tests.often import tries
 

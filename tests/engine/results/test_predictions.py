@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.dataset import Mapping
 from engine.errors import StudioError
 from engine.results.predictions import PredictionFacts, Predictions, read_predictions
-from engine.spec.dataset import Mapping
 
 
 def predictions() -> Predictions:

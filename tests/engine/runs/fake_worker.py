@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 
 from engine.atomic_write import whole_folder
+from engine.config.dataset import FileData
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.tasks.text_classification import TextClassification
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.messages.events import Ended, Noted, Prepared, Progressed, Saved, Started, measured
 from engine.runs.folder import RunFolder, step_of
-from engine.spec.dataset import FileData
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.tasks.text_classification import TextClassification
-from engine.spec.training import HardwareSpec, TrainingSpec
 
 
 def job(name: str = "short", steps: int = 6, device: str = "cpu") -> JobSpec:

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from engine.config.dataset import FileData, Reading, Split
+from engine.config.dataset import Mapping as Columns
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.tasks import task_of
+from engine.config.training import TrainingSpec
 from engine.data.checks.curing import apply_named
 from engine.data.datasets.store import import_dataset, open_dataset
 from engine.messages.events import Ended, Event, Prepared, measured
 from engine.runs.advice import ADVICES, Advice, Advisor, Measurements, advices
-from engine.spec.dataset import FileData, Reading, Split
-from engine.spec.dataset import Mapping as Columns
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.tasks import task_of
-from engine.spec.training import TrainingSpec
 
 LAYER_WEIGHTS = 400_000  # two layers of 128
 STEPS = 100

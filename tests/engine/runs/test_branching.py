@@ -7,14 +7,14 @@ import pytest
 import safetensors.numpy
 
 from engine.cli import main as command
+from engine.config.changes import changes
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
+from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.runs.branching import branch, nothing_left
 from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import reproducibility_of
-from engine.spec.changes import changes
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.text_classification import TextClassification
-from engine.spec.training import TrainingSpec
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics

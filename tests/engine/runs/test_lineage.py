@@ -10,6 +10,8 @@ import pytest
 
 from engine.atomic_write import sha256
 from engine.cli import main
+from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
+from engine.config.job import FromCheckpoint
 from engine.home import Home
 from engine.messages import now
 from engine.messages.events import Branched, Prepared, Saved, Started
@@ -28,8 +30,6 @@ from engine.runs.lineage import (
 )
 from engine.runs.needed import as_text, needed_for
 from engine.shipped import minilm
-from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
-from engine.spec.job import FromCheckpoint
 from tests.engine.runs import fake_worker
 
 

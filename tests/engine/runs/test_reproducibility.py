@@ -8,11 +8,11 @@ import pytest
 
 from engine.atomic_write import sha256
 from engine.cli import main as command
+from engine.config.job import JobSpec
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs.branching import branch
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.reproducibility import damaged_checkpoints, reproducibility_of
-from engine.spec.job import JobSpec
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_loop import final

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main as command
+from engine.config.job import JobSpec
+from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.messages.events import Event, Measured
 from engine.runs.folder import RunFolder
@@ -15,8 +17,6 @@ from engine.runs.retention import (
     reasons_to_keep,
     retained_checkpoints,
 )
-from engine.spec.job import JobSpec
-from engine.spec.training import TrainingSpec
 from engine.training.estimate import estimate
 from engine.worker.train import main as work
 from tests.engine.training import small

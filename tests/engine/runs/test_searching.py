@@ -7,6 +7,8 @@ import optuna
 import pytest
 from pydantic import JsonValue, ValidationError
 
+from engine.config.job import JobSpec
+from engine.config.search import SearchField, SearchSpec
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand, folder_of, runs_of_setting
@@ -22,8 +24,6 @@ from engine.runs.searching import (
     trials_of,
     values_of,
 )
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchField, SearchSpec
 from tests.engine.runs import fake_worker
 
 RATES = SearchField(path="training.learning_rate", values=(1e-5, 3e-5))

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import optuna
 import pytest
 
+from engine.config.search import SearchField, SearchSpec
 from engine.errors import StudioError
 from engine.messages.searching import MeasureImportance, Suggest, Trial
 from engine.search.importance import importance
 from engine.search.study import distribution, value_of
 from engine.search.tpe import suggest
-from engine.spec.search import SearchField, SearchSpec
 
 Surface = Callable[[float, float], float]
 SEEDS = (1, 3, 6)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from engine.config.tasks import head_of, heads
 from engine.explore.attention import weights
 from engine.models.checkpoint import load
 from engine.serving import serving
@@ -21,7 +22,6 @@ from engine.serving.quantization_check import (
 from engine.serving.quantized_matmul import present
 from engine.serving.serving import Serving
 from engine.shipped import starter_model
-from engine.spec.tasks import head_of, heads
 
 SENTENCES = (
     "The people of the [MASK] elected a new president in November.",

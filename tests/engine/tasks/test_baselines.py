@@ -11,11 +11,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, log_loss
 
+from engine.config.tasks import TASKS, task_of
 from engine.data.columns.answers import Answer, cell_of
 from engine.data.datasets.store import Rows
 from engine.results.predictions import read_predictions
 from engine.results.store import baselines_in, baselines_of_run
-from engine.spec.tasks import TASKS, task_of
 from engine.tasks.baselines import baselines, predicted
 from engine.tasks.outcomes import Outcomes
 from engine.tasks.scoring import fit_baselines

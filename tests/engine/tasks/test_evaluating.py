@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.job import JobSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.progress import ProgressCallback
-from engine.spec.job import JobSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.evaluating import evaluate, for_each
 from engine.tasks.learner import PredictionCollector
 from engine.training.context import RunContext

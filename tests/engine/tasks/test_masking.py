@@ -8,10 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.families.bert import BertSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.store import Rows
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import special_ids
 from engine.tasks.pretraining import PretrainingLearner, mask_tokens, predictions
 from engine.tokenizers.tokenizer import Tokenizer

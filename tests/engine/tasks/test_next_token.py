@@ -11,6 +11,9 @@ from transformers import logging as transformers_logging
 
 from engine.checkpoints.info import checkpoint_info
 from engine.cli import main as command
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
 from engine.data.packing.packed import pack_stream
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.attention import weights
@@ -19,9 +22,6 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.models.tf1 import write_tf1
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.text_classification import TextClassification
 from engine.tasks.learner import Examples, total
 from engine.tasks.pretraining import PretrainingLearner
 from engine.training.loop import train

@@ -17,6 +17,7 @@ from engine.checkpoints.prediction_settings import (
     save_settings,
 )
 from engine.cli import main
+from engine.config.prediction import PredictionSettings
 from engine.documents.card import model_card
 from engine.errors import BadCheckpoint
 from engine.explore.prediction import predict
@@ -25,7 +26,6 @@ from engine.models.checkpoint import import_checkpoint, load
 from engine.results.fitting import thresholded_labels, with_best_f1, with_temperature
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, evaluation_of_run, file_of
-from engine.spec.prediction import PredictionSettings
 from engine.tasks.predicting import Predictor
 from engine.tasks.scoring import score
 from tests.engine.fine_tuned import FineTuned, fine_tuned

@@ -7,11 +7,11 @@ import pytest
 import torch
 from transformers import BertForPreTraining
 
+from engine.config.families.bert import BertSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.store import Rows
 from engine.models.checkpoint import save
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Examples, special_ids, total
 from engine.tasks.pretraining import PretrainingLearner, mask_tokens
 from engine.tokenizers.tokenizer import Tokenizer

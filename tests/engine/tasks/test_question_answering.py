@@ -7,6 +7,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertForQuestionAnswering
 
+from engine.config.dataset import SPLITS, Split
+from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.columns.answers import Answer, Unfit, answers_of, cell_of
 from engine.data.datasets.store import Rows, import_dataset, open_dataset
 from engine.data.formats.reading import recognise
@@ -14,8 +16,6 @@ from engine.errors import StudioError
 from engine.models.checkpoint import load, save
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import SPLITS, Split
-from engine.spec.tasks.question_answering import QuestionAnswering
 from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor

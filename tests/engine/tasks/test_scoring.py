@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.dataset import FileData, Mapping, Reading, Split
+from engine.config.job import JobSpec
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.messages.evaluating import Evaluate, Evaluated
@@ -11,8 +13,6 @@ from engine.messages.question import Working, parse_answer
 from engine.results.predictions import read_predictions
 from engine.results.store import evaluation_of_run, file_of, kept_in, looks_in
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, Mapping, Reading, Split
-from engine.spec.job import JobSpec
 from engine.tasks.scoring import evaluate
 from engine.training.loop import train
 from tests.engine.training import small

@@ -17,6 +17,10 @@ from torch import nn
 
 from engine.applying.apply import apply
 from engine.checkpoints.info import checkpoint_info
+from engine.config.dataset import Mapping, Reading
+from engine.config.families.bert import BertSpec
+from engine.config.sentence import DenseSpec, SentenceSpec
+from engine.config.tasks.sentence_similarity import SentenceSimilarity
 from engine.data.datasets.store import Rows
 from engine.errors import BadCheckpoint, StudioError
 from engine.export.exporting import export
@@ -27,10 +31,6 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.shipped import minilm
-from engine.spec.dataset import Mapping, Reading
-from engine.spec.families.bert import BertSpec
-from engine.spec.sentence import DenseSpec, SentenceSpec
-from engine.spec.tasks.sentence_similarity import SentenceSimilarity
 from engine.tasks import learner_of
 from engine.tasks.learner import total
 from engine.tasks.predicting import Predictor

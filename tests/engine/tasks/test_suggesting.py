@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.dataset import Mapping, Split
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.models import checkpoint
-from engine.spec.dataset import Mapping, Split
 from engine.tasks.suggesting import find_label_errors, suggest_labels
 from engine.tasks.vectors import some_layers, vectors_at, vectors_of
 from tests.engine.fine_tuned import fine_tuned

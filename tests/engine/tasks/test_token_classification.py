@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from seqeval.metrics import f1_score
 
 from engine.cli import main
+from engine.config.tasks.token_classification import TokenClassification
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.words import words_of
 from engine.data.datasets.store import Rows
@@ -18,7 +19,6 @@ from engine.messages.events import Measured, Noted
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
-from engine.spec.tasks.token_classification import TokenClassification
 from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor

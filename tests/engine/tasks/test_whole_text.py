@@ -12,17 +12,17 @@ from torch import Tensor
 from transformers import BertForMultipleChoice, BertForSequenceClassification
 
 from engine.checkpoints.heads import TASK
+from engine.config.families.bert import BertSpec
+from engine.config.task import TaskSpec
+from engine.config.tasks.multi_label import MultiLabel
+from engine.config.tasks.multiple_choice import MultipleChoice
+from engine.config.tasks.regression import Regression
+from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
 from engine.errors import StudioError
 from engine.models import checkpoint
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
-from engine.spec.task import TaskSpec
-from engine.spec.tasks.multi_label import MultiLabel
-from engine.spec.tasks.multiple_choice import MultipleChoice
-from engine.spec.tasks.regression import Regression
-from engine.spec.tasks.text_classification import TextClassification
 from engine.tasks import learner_for, learner_of
 from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Batch, Examples, Learner, PredictionCollector, total

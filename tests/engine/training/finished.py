@@ -4,10 +4,10 @@ from pathlib import Path
 
 import torch
 
+from engine.config.job import JobSpec
 from engine.messages.events import Measured, Noted
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
 from engine.training.loop import train
 from tests.engine.training.small import new_run
 

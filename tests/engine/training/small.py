@@ -5,21 +5,21 @@ import json
 import random
 from pathlib import Path
 
+from engine.config.dataset import FileData, Mapping, Reading, Split
+from engine.config.families.bert import BertSpec
+from engine.config.job import FromScratch, JobSpec
+from engine.config.task import TaskSpec
+from engine.config.tasks.multi_label import MultiLabel
+from engine.config.tasks.multiple_choice import MultipleChoice
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.question_answering import QuestionAnswering
+from engine.config.tasks.regression import Regression
+from engine.config.tasks.sentence_similarity import SentenceSimilarity
+from engine.config.tasks.text_classification import TextClassification
+from engine.config.tasks.token_classification import TokenClassification
+from engine.config.training import HardwareSpec, TrainingSpec
 from engine.messages.events import Measured
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, Mapping, Reading, Split
-from engine.spec.families.bert import BertSpec
-from engine.spec.job import FromScratch, JobSpec
-from engine.spec.task import TaskSpec
-from engine.spec.tasks.multi_label import MultiLabel
-from engine.spec.tasks.multiple_choice import MultipleChoice
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.question_answering import QuestionAnswering
-from engine.spec.tasks.regression import Regression
-from engine.spec.tasks.sentence_similarity import SentenceSimilarity
-from engine.spec.tasks.text_classification import TextClassification
-from engine.spec.tasks.token_classification import TokenClassification
-from engine.spec.training import HardwareSpec, TrainingSpec
 
 NETWORK = BertSpec(
     vocab_size=120,

@@ -8,6 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from engine.config.job import JobSpec
+from engine.config.training import HardwareSpec
 from engine.home import Home
 from engine.messages.events import Prepared
 from engine.models.attention import Layout
@@ -18,8 +20,6 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.precision import LayerTimes, Precision, last
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
-from engine.spec.training import HardwareSpec
 from engine.training import auto_precision, devices, loop
 from engine.training.auto_precision import choose_precision, layer_times
 from engine.training.devices import Machine

@@ -6,9 +6,9 @@ import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.training import TrainingSpec
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.training import TrainingSpec
 from engine.tasks.evaluating import in_turn
 from engine.tasks.rng import rng_for
 from engine.training.batch_order import BatchOrder

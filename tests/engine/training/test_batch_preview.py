@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from engine.cli import main as command
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.tasks import TASKS
+from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.batch import BatchShown, ShowBatch
 from engine.messages.question import Refused
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.tasks import TASKS
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch, Learner
 from engine.training.batch_preview import BatchPreview
 from engine.training.loop import train

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
+from engine.config.job import JobSpec
 from engine.messages.events import Noted
 from engine.models.encoder import Layer
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
 from engine.training.estimate import estimate
 from engine.training.features import FeatureExtractor
 from engine.training.loop import train

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from engine import cores
+from engine.config.number_ranges import listed
+from engine.config.training import HardwareSpec
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.events import Measured, Noted, Prepared
 from engine.precision import MEASUREMENTS, Pace, Precision, Speeds, keep, kept, last
 from engine.runs.folder import RunFolder
-from engine.spec.number_ranges import listed
-from engine.spec.training import HardwareSpec
 from engine.training import devices
 from engine.training.devices import BF16_INSTRUCTIONS, Machine, choose
 from engine.training.environment import threads_to_keep
@@ -231,7 +231,7 @@ def test_each_process_keeps_to_its_share_of_the_cores() -> None:
     there = cores.allowed()
     code = (
         "import psutil, torch; from engine.training.devices import choose;"
-        "from engine.spec.training import HardwareSpec;"
+        "from engine.config.training import HardwareSpec;"
         f"asked = HardwareSpec(device='cpu', precision='fp32', cores='{listed(there)}');"
         "found = choose(asked, local=1, beside=2).threads, psutil.Process().cpu_affinity();"
         "print(found[0] == torch.get_num_threads(), *found[1])"

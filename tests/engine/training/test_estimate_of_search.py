@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.job import JobSpec
+from engine.config.search import SearchField, SearchSpec
 from engine.messages.estimating import Estimated
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchField, SearchSpec
 from engine.training import estimate as module
 from engine.training.estimate import estimate
 from tests.engine.runs import fake_worker

@@ -7,12 +7,12 @@ import pytest
 import torch
 import transformers
 
+from engine.config.features import Features
+from engine.config.job import JobSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
 from engine.models.checkpoint import load
 from engine.runs.folder import RunFolder
-from engine.spec.features import Features
-from engine.spec.job import JobSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from tests.engine.models.family_folders import EXAMPLES, published_folder
 from tests.engine.models.family_folders import OWN_NETWORKS as OTHERS

@@ -10,9 +10,9 @@ import pytest
 import torch
 import transformers
 
+from engine.config.dataset import FileData, Mapping, Reading
+from engine.config.job import JobSpec
 from engine.messages.events import Event, Measured
-from engine.spec.dataset import FileData, Mapping, Reading
-from engine.spec.job import JobSpec
 from engine.training.batch_preview import BatchPreview
 from engine.training.loop import train
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder

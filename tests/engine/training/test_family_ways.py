@@ -14,14 +14,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from engine.config.families import FAMILIES
+from engine.config.job import FromCheckpoint, JobSpec
 from engine.models.checkpoint import save
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.published import published_name
 from engine.runs.branching import branch
 from engine.runs.folder import RunFolder, step_of
-from engine.spec.families import FAMILIES
-from engine.spec.job import FromCheckpoint, JobSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from engine.training.optimiser import adamw, height

@@ -10,6 +10,8 @@ import torch
 from pydantic import ValidationError
 
 from engine.cli import main
+from engine.config.features import PAPER, Features
+from engine.config.job import JobSpec
 from engine.data.datasets.store import Rows, resolve
 from engine.messages.events import Measured
 from engine.models import checkpoint
@@ -17,8 +19,6 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.probe import ALL, Probe, chosen, heights
 from engine.runs.groups import SUMMARY, expand
-from engine.spec.features import PAPER, Features
-from engine.spec.job import JobSpec
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from engine.training.context import RunContext

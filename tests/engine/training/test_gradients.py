@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.config.job import JobSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
 from engine.messages.events import Event, Measured
 from engine.models.checkpoint import load
@@ -17,8 +19,6 @@ from engine.models.fast import linear
 from engine.models.fast.dropout import dropout_seed
 from engine.models.fast.gradient_sum import Addend, Half
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import gradients
 from engine.training.loop import train

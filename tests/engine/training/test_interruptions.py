@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from engine.atomic_write import verify
+from engine.config.job import JobSpec
 from engine.messages.events import Ended, Event, Measured, Noted
 from engine.runs.folder import RunFolder, step_of
-from engine.spec.job import JobSpec
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.worker.train import main as work
 from tests.engine.training import small

@@ -10,12 +10,12 @@ import pytest
 
 from engine.atomic_write import sha256, verify
 from engine.cli import main as command
+from engine.config.dataset import FileData
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.messages.events import Ended, Measured, Noted, Saved, Started
 from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import reproducibility_of
-from engine.spec.dataset import FileData
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.killing import Killer, Place

@@ -10,10 +10,10 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from engine.config.job import JobSpec
 from engine.messages.events import Ended, Measured, Noted
 from engine.precision import Precision
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import gradients, loss_scaling, start
 from engine.training.checkpoints import latest_checkpoint

@@ -6,15 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.families.bert import PRESETS
+from engine.config.job import FromScratch, JobSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.home import Home
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.events import Ended
 from engine.messages.question import Working, parse_answer
 from engine.runs import launch
 from engine.runs.reproducibility import reproducibility_of
-from engine.spec.families.bert import PRESETS
-from engine.spec.job import FromScratch, JobSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.training.memory import peak_memory
 from tests.engine.training import small
 

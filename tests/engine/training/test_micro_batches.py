@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.config.job import JobSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.models.network import Network
-from engine.spec.job import JobSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.training.loop import train

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.config.job import JobSpec
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.job import JobSpec
 from tests.engine.training.finished import losses, trained
 from tests.engine.training.small import NETWORK, classifying, pretraining
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from engine.atomic_write import verify
+from engine.config.job import JobSpec
 from engine.messages.events import Ended, Measured
 from engine.runs.folder import RunFolder, step_of
-from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch
 from engine.tasks.pretraining import PretrainingLearner
 from engine.tasks.text_classification import TextClassificationLearner

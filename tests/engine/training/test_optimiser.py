@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.training import TrainingSpec
 from engine.training.optimiser import adamw, freeze, height, load_state, set_learning_rate
 from tests.engine.training.small import NETWORK
 

@@ -20,13 +20,13 @@ import torch
 from pydantic import ValidationError
 
 from engine.cli import main as cli
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.runs.ranks import Rank
 from engine.runs.reproducibility import reproducibility_of
-from engine.spec.job import FromCheckpoint, JobSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.tasks.learner import Batch
 from engine.training.context import RunContext
 from engine.training.devices import Machine

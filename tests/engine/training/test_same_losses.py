@@ -24,17 +24,17 @@ import safetensors.torch
 import torch
 
 from engine import cores
+from engine.config.dataset import FileData, Mapping, Reading
+from engine.config.features import Features
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.tasks.pair_classification import PairClassification
+from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets import importing
 from engine.data.datasets.splitting import draw_splits
 from engine.messages.events import Event, Measured
 from engine.models.weight_files import SAFE
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
-from engine.spec.dataset import FileData, Mapping, Reading
-from engine.spec.features import Features
-from engine.spec.job import FromCheckpoint, FromScratch, JobSpec
-from engine.spec.tasks.pair_classification import PairClassification
-from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from tests.engine.training import small
 

@@ -12,6 +12,7 @@ import torch
 from engine.atomic_write import MANIFEST, sha256, verify
 from engine.checkpoints.info import checkpoint_info
 from engine.cli import main as command
+from engine.config.job import JobSpec
 from engine.errors import BadCheckpoint
 from engine.messages.events import Event, Measured, Noted, Saved
 from engine.models import checkpoint
@@ -25,7 +26,6 @@ from engine.runs.snapshots import (
     snapshot_folders,
     snapshots_size,
 )
-from engine.spec.job import JobSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.checkpoints import TOKENIZER_SIZE
 from engine.training.estimate import estimate

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from sklearn.dummy import DummyClassifier
 
+from engine.config.dataset import FileData, Mapping
+from engine.config.job import JobSpec
 from engine.messages.events import Prepared
 from engine.results.predictions import read_predictions
 from engine.results.store import baselines_of_run, kept_in
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData, Mapping
-from engine.spec.job import JobSpec
 from engine.tasks.scoring import fit_baselines
 from engine.training.loop import train
 from tests.engine.training import small

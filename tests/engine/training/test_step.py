@@ -3,10 +3,10 @@
 import pytest
 import torch
 
+from engine.config.families.bert import BertSpec
+from engine.config.training import TrainingSpec
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
-from engine.spec.training import TrainingSpec
 from engine.training import step
 from engine.training.optimiser import adamw
 from engine.training.step import clip_gradients, norm_of_gradients

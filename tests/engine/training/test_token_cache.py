@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.dataset import Split, SplitName, StoredData
+from engine.config.job import JobSpec
+from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.store import Dataset, import_dataset
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.events import Event, Noted, Progressed, Saved
 from engine.runs.launch import environment
-from engine.spec.dataset import Split, SplitName, StoredData
-from engine.spec.job import JobSpec
-from engine.spec.tasks.pretraining import Pretraining
 from engine.training.loop import train
 from engine.training.token_cache import UNUSED_SECONDS, TokenCache, shared_tokens
 from tests.engine.training import small

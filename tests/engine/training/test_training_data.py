@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.spec.tasks.pretraining import Pretraining
+from engine.config.tasks.pretraining import Pretraining
 from engine.training.context import RunContext
 from engine.training.setup import set_up
 from tests.engine.training.finished import losses, notes, trained

@@ -12,8 +12,8 @@ import torch
 import transformers
 from torch import Tensor
 
+from engine.config.job import JobSpec
 from engine.messages.events import Event, Measured
-from engine.spec.job import JobSpec
 from engine.tasks.learner import Batch
 from engine.tasks.token_classification import UNKNOWN
 from engine.training.batch_preview import BatchPreview

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from engine.config.families.bert import BertSpec
 from engine.data.packing.packed import Packed, pack_stream
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
 from engine.tasks.learner import special_ids
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train

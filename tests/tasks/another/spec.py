@@ -1,9 +1,9 @@
-"""engine/spec/tasks/mood.py: the mood of a text, compared by the share of errors."""
+"""engine/config/tasks/mood.py: the mood of a text, compared by the share of errors."""
 
 from typing import ClassVar, Literal
 
-from engine.spec.task import LOSS, Metric, TaskFacts
-from engine.spec.tasks.text_classification import CLASSIFIER, Classes
+from engine.config.task import LOSS, Metric, TaskFacts
+from engine.config.tasks.text_classification import CLASSIFIER, Classes
 
 
 class Mood(Classes):

@@ -20,11 +20,11 @@ from app.widgets.facts import Facts
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text
+from engine.config.dataset import DatasetSpec
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.importing import label_notes
 from engine.phrases import joined
-from engine.spec.dataset import DatasetSpec
 
 MAX_LENGTHS = (64, 128, 256, 512)  # to choose from
 SHOWN_NOTES = 20

@@ -13,12 +13,12 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.pages.data.dataset.lengths import Lengths, count_lengths
 from app.studio import Studio
+from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.checks.check import Finding
 from engine.data.datasets.sorting import Ranks, in_order, ranks_of
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
-from engine.spec.dataset import DatasetSpec, SplitName
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE_ROWS = 200  # that are read at a time

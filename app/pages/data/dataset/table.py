@@ -16,9 +16,9 @@ from app.widgets import numbers
 from app.widgets.data_texts import split_title
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import font, tooltip, visible
+from engine.config.dataset import SPLITS
 from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit
-from engine.spec.dataset import SPLITS
 
 CACHED_PAGES = 30
 OWN_COLUMNS = 2  # before those of the source: line and split

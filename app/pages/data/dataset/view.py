@@ -37,10 +37,10 @@ from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import dress
 from app.widgets.text import Text, tooltip
+from engine.config.dataset import SPLITS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Cure, Finding
 from engine.data.columns.fit import likely_task
-from engine.spec.dataset import SPLITS
 
 SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
 SIDE_WIDTH = 92 * SPACE  # px

@@ -7,6 +7,7 @@ from typing import Self
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.roles import Roles
+from engine.config.dataset import Cleaning, Mapping, SplitName
 from engine.data.checks.check import Cure
 from engine.data.checks.curing import Named
 from engine.data.columns.fit import incomplete, likely_task
@@ -17,7 +18,6 @@ from engine.data.datasets.importing import cells_to_fill, spelling_note, spellin
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.surveying import problems_of_survey
 from engine.errors import StudioError
-from engine.spec.dataset import Cleaning, Mapping, SplitName
 
 translate = QCoreApplication.translate
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.pages.data.importing.checks import Problem, problems_of_rows
+from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Split, SplitName
 from engine.data.datasets.collecting import NO_CLEANING, Sources
 from engine.data.datasets.importing import split_rows
 from engine.data.datasets.row_writer import Collected
@@ -16,7 +17,6 @@ from engine.data.datasets.surveying import survey
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
 from engine.progress import ProgressCallback
-from engine.spec.dataset import SPLITS, Cleaning, Mapping, Reading, Split, SplitName
 
 CHOICE_PAUSE_MS = 250  # after a choice, before all rows are read for it
 

@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.pages.data.importing.preview import Example, FilePreview, examples_of
+from engine.config.dataset import Mapping
 from engine.errors import StudioError
-from engine.spec.dataset import Mapping
 from engine.tokenizers.tokenizer import Tokenizer
 
 

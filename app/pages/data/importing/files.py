@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.checkpoints.elsewhere import SNAPSHOTS
+from engine.config.dataset import SplitName
 from engine.data.columns.names import split_named
 from engine.data.formats.archives import file_of, name_of
 from engine.data.formats.sources import is_data_file, is_text_folder, parts_of, splits_in
 from engine.data.formats.workbook import WORKBOOK
-from engine.spec.dataset import SplitName
 
 FOLDER_ENTRIES = 200  # entries of a folder that are looked at
 MAX_FOLDERS = 1_000  # in a folder and below, that are looked at

@@ -7,10 +7,10 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.files import data_files, guess_splits, parts, suggested_name
+from engine.config.dataset import Reading, SplitName
 from engine.data.formats.archives import file_of
 from engine.data.formats.reading import recognise_reading
 from engine.errors import StudioError
-from engine.spec.dataset import Reading, SplitName
 
 translate = QCoreApplication.translate
 

@@ -4,10 +4,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.config.dataset import Mapping, Reading
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats.reading import FirstRows, Row, preview, read
 from engine.messages.explore.text import Token
-from engine.spec.dataset import Mapping, Reading
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 5

@@ -5,7 +5,7 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from engine.spec.dataset import Mapping
+from engine.config.dataset import Mapping
 
 ROLES = tuple(Mapping.model_fields)
 

@@ -22,6 +22,7 @@ from app.pages.data.importing.opening import Opened, open_files
 from app.pages.data.importing.preview import FilePreview, preview_file
 from app.pages.data.importing.roles import Roles
 from app.studio import Studio
+from engine.config.dataset import Cleaning, Reading, Source, Split, SplitName
 from engine.data.checks.curing import Named, apply_named
 from engine.data.columns.mapping import guess_mapping, guess_note
 from engine.data.datasets.collecting import NO_CLEANING, reading_alike
@@ -31,7 +32,6 @@ from engine.errors import StudioError
 from engine.home import free_folder
 from engine.hub.fetched import Fetched
 from engine.phrases import joined
-from engine.spec.dataset import Cleaning, Reading, Source, Split, SplitName
 
 
 class ImportState(QObject):

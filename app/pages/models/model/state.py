@@ -10,9 +10,9 @@ from app.library import ModelEntry
 from app.pages.models.model.table import find_tokens
 from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.outline import Block, outline
+from engine.config.model import EncoderSpec
 from engine.errors import BadCheckpoint, StudioError
 from engine.regular_file import open_regular
-from engine.spec.model import EncoderSpec
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.steps import steps
 from engine.tokenizers.tokenizer import Tokenizer

@@ -22,10 +22,10 @@ from app.widgets import buttons
 from app.widgets.later import Later
 from app.widgets.page import Page
 from app.widgets.text import Text
+from engine.config.dataset import FileData
 from engine.data.formats.sources import is_data_file
 from engine.messages.evaluating import Evaluate
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import FileData
 
 
 class ModelView(Page):

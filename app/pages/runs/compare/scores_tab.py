@@ -20,9 +20,9 @@ from app.widgets.results.intervals import ends_text
 from app.widgets.run_texts import VALIDATION, metric_value
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
+from engine.config.dataset import SplitName
 from engine.results.intervals import Interval
 from engine.results.several import Scored, parts_of, scored
-from engine.spec.dataset import SplitName
 from engine.spreadsheet import table_text
 
 

@@ -13,12 +13,12 @@ from app.pages.runs.columns import ColumnFacts, all_columns, all_measures, colum
 from app.pages.runs.rows import Measure, RunRow
 from app.pages.runs.state import RunsState
 from app.studio import Studio
+from engine.config.tasks import TASKS
 from engine.record.metrics import names_of, points_of
 from engine.record.opening import Record
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
 from engine.runs.pace import Pace, pace_of
-from engine.spec.tasks import TASKS
 
 Floats = NDArray[np.float64]
 MOST_RUNS = 50

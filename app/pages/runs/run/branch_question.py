@@ -9,11 +9,11 @@ from app.widgets.dialogs import Choice, ask
 from app.widgets.form import SpecForm
 from app.widgets.page import labelled
 from app.widgets.text import Text
+from engine.config.changes import changes
+from engine.config.fields import branch_fields
+from engine.config.job import RUN_NAME_LENGTH, JobSpec
+from engine.config.training import TrainingSpec
 from engine.runs.branching import nothing_left
-from engine.spec.changes import changes
-from engine.spec.fields import branch_fields
-from engine.spec.job import RUN_NAME_LENGTH, JobSpec
-from engine.spec.training import TrainingSpec
 
 FORM_WIDTH = 640  # px
 

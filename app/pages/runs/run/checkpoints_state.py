@@ -13,6 +13,8 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.studio import Studio
 from app.widgets import numbers
+from engine.config.job import JobSpec
+from engine.config.training import TrainingSpec
 from engine.record.checkpoints import checkpoints_of, match_folders
 from engine.record.metrics import TIE_BREAKER, values_of
 from engine.record.opening import Record
@@ -20,8 +22,6 @@ from engine.record.runs import Run
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder
 from engine.runs.retention import check_removal, reasons_to_keep, size
-from engine.spec.job import JobSpec
-from engine.spec.training import TrainingSpec
 
 
 @dataclass(frozen=True)

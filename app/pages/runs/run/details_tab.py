@@ -12,7 +12,7 @@ from app.widgets import buttons, moments, numbers, run_texts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from app.widgets.spec_texts import value_text
-from engine.spec.dataset import StoredData
+from engine.config.dataset import StoredData
 
 SAVE_NOTES_MS = 600  # after the last key
 

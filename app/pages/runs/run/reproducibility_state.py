@@ -8,6 +8,7 @@ from app import background
 from app.notices import Notices
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
+from engine.config.changes import changes
 from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import (
     Repetition,
@@ -16,7 +17,6 @@ from engine.runs.reproducibility import (
     held_against,
     reproducibility_of,
 )
-from engine.spec.changes import changes
 
 MOST_REPETITIONS = 20  # that are told
 

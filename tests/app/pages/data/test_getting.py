@@ -11,8 +11,8 @@ from app.pages.data.view import DataPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
 from app.widgets.text import Text
+from engine.config.dataset import HubOrigin
 from engine.data.datasets.store import open_dataset
-from engine.spec.dataset import HubOrigin
 from tests.engine.hub import stand_in
 from tests.engine.hub.stand_in import Hub, Repo
 

@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 from app.pages.data import state
 from app.pages.data.state import DataState, source_state
 from app.studio import Studio
+from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.store import import_dataset
-from engine.spec.dataset import Mapping, Reading, Split
 
 
 def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path: Path) -> None:

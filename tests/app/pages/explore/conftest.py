@@ -12,6 +12,7 @@ from app import background, library
 from app.library import ModelEntry, describe_model
 from app.pages.explore.study import Study
 from app.studio import Studio
+from engine.config.families.bert import BertSpec
 from engine.errors import StudioError
 from engine.home import Home
 from engine.messages.explore.attention import ArrayFile, Attended
@@ -21,7 +22,6 @@ from engine.messages.question import Answer, Question, Refused
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.worker.desk import Desk
 from engine.worker.explore import answer

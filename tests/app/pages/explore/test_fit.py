@@ -17,11 +17,11 @@ from app.library import describe_model
 from app.pages.explore.panels import PANELS
 from app.pages.explore.view import ExplorePage
 from app.widgets.navigation import WIDTH
+from engine.config.families.bert import BertSpec
 from engine.messages.explore.attention import ArrayFile, Attended
 from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
 from tests.app.pages.explore.conftest import WORDS
 from tests.engine.models.small import tokenizer
 

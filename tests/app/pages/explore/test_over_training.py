@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QFileDialog
 from app.library import ModelEntry, describe_model
 from app.pages.explore.view import ExplorePage
 from app.studio import Studio
+from engine.config.tasks.pretraining import Pretraining
 from engine.home import Home
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot
 from engine.shipped import tiny_model
-from engine.spec.tasks.pretraining import Pretraining
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import FakeExplorer
 from tests.engine.training import small

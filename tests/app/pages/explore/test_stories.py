@@ -17,6 +17,7 @@ from app.library import describe_model
 from app.pages.explore.panels.texts.table import LOSS, TEXT
 from app.pages.explore.view import ExplorePage
 from app.widgets.navigation import WIDTH
+from engine.config.dataset import Split
 from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import recognise
 from engine.explore.word_vectors import compare
@@ -25,7 +26,6 @@ from engine.models.checkpoint import load, write
 from engine.models.heads import Heads
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot
-from engine.spec.dataset import Split
 from tests.app.pages.explore.conftest import make_model
 from tests.app.pages.explore.test_over_training import made  # noqa: F401  # a run with snapshots
 

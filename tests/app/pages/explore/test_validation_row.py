@@ -12,11 +12,11 @@ from app.pages.explore.side import Input
 from app.pages.explore.validation_row import row_of
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from app.studio import Studio
+from engine.config.dataset import Mapping, Reading, Source, Split, StoredData
 from engine.data.datasets.importing import import_dataset
 from engine.home import Home
 from engine.models.heads import Heads
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import Mapping, Reading, Source, Split, StoredData
 from tests.app.pages.explore.conftest import make_model
 from tests.engine.runs import fake_worker
 

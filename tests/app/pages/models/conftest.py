@@ -9,11 +9,11 @@ import pytest
 from app.pages.models.view import ModelsPage
 from app.studio import Studio
 from engine.atomic_write import MANIFEST
+from engine.config.dataset import StoredData
 from engine.home import free_folder
 from engine.messages.events import Ended, Prepared, Saved, Started, measured
 from engine.record.follow import take_in
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import StoredData
 from tests.app.pages.train.conftest import write_model
 from tests.engine.runs import fake_worker
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from app.pages.models.model.state import network
 from app.pages.models.model.table import PartsModel
 from engine.checkpoints.outline import outline
-from engine.spec.families.bert import PRESETS
+from engine.config.families.bert import PRESETS
 
 
 def test_a_network_that_cannot_be_has_no_blocks(tmp_path: Path) -> None:

@@ -20,14 +20,14 @@ from app.widgets.dialogs import Question
 from app.widgets.text import Text
 from engine.atomic_write import verify
 from engine.checkpoints.info import checkpoint_info
+from engine.config.families.bert import PRESETS
+from engine.config.job import FromCheckpoint, FromScratch
+from engine.config.sentence import POOLING_MODES, DenseSpec, SentenceSpec
 from engine.home import folder_name
 from engine.messages.reports import CheckpointInfo
 from engine.models.heads import Heads
 from engine.record.runs import add_run
 from engine.runs.folder import RunFolder
-from engine.spec.families.bert import PRESETS
-from engine.spec.job import FromCheckpoint, FromScratch
-from engine.spec.sentence import POOLING_MODES, DenseSpec, SentenceSpec
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.train.conftest import write_model

@@ -14,12 +14,12 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.atomic_write import MANIFEST
+from engine.config.job import JobSpec
 from engine.messages import now
 from engine.messages.events import Ended, Event, Noted, Prepared, Saved, Started, measured
 from engine.record.follow import take_in
 from engine.runs import launch
 from engine.runs.folder import RunFolder
-from engine.spec.job import JobSpec
 from tests.engine.runs import fake_worker
 
 MakeRun = Callable[..., str]

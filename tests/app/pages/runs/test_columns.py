@@ -9,8 +9,8 @@ from app.pages.runs.groups import mean_and_deviation
 from app.pages.runs.rows import RunRow, read_rows
 from app.studio import Studio
 from app.widgets import run_texts
+from engine.config.tasks import TASKS
 from engine.runs.groups import expand
-from engine.spec.tasks import TASKS
 from tests.app.pages.runs.conftest import MakeRun
 from tests.engine.runs import fake_worker
 

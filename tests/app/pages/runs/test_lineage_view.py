@@ -15,11 +15,11 @@ from app.pages.runs.lineage.state import MOST_SHOWN
 from app.pages.runs.lineage.view import LineageView
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
+from engine.config.job import FromCheckpoint
 from engine.messages import now
 from engine.runs.exports import ExportNote, note_export
 from engine.runs.lineage import Lineage, Node, export_key, model_key, run_key
 from engine.shipped import minilm
-from engine.spec.job import FromCheckpoint
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import HOSTILE, PATIENCE

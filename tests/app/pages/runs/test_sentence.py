@@ -17,7 +17,7 @@ from app.pages.runs.sentence import (
     quoted,
 )
 from app.studio import Studio
-from engine.spec.tasks.token_classification import TokenClassification
+from engine.config.tasks.token_classification import TokenClassification
 from tests.app.pages.runs.conftest import MakeRun
 from tests.engine.runs import fake_worker
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from app.pages.train.choices import Choices, Data, Model
 from app.pages.train.goals import Goal
+from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
 from engine.messages.estimating import Estimated
 from engine.messages.reports import CheckpointInfo
-from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
 from tests.app.pages.train.cards import (
     CHOICES,
     LABELS,

@@ -17,10 +17,10 @@ from app.pages.train import state as train_state
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.studio import Studio
+from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.data.datasets.store import import_dataset
 from engine.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
-from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.cards import SENTENCE
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from app.pages.train.changes import changed_by_advanced
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.training import HardwareSpec
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.training import HardwareSpec
 from tests.app.pages.train.cards import ONWARD, SENTENCE
 from tests.app.pages.train.chosen import chosen
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from app.pages.train.choices import CUSTOM_SIZE, Choices, Scratch
 from app.pages.train.job import choices_of, job
-from engine.spec.families.bert import PRESETS
+from engine.config.families.bert import PRESETS
 from tests.app.pages.train.cards import SCRATCH, SENTENCE
 from tests.app.pages.train.chosen import INFO, MODEL, chosen, data, dataset
 

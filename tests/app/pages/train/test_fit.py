@@ -4,8 +4,8 @@ import pytest
 
 from app.pages.train.goals import Goal, goals
 from app.pages.train.summary import summary
+from engine.config.dataset import Mapping
 from engine.data.columns.fit import likely_task, problems_of_dataset
-from engine.spec.dataset import Mapping
 from tests.app.pages.train.cards import CHOICES, LABELS, NUMBER, ONWARD, PAIR, SENTENCE
 from tests.app.pages.train.chosen import chosen, dataset
 

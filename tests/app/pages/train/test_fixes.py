@@ -8,9 +8,9 @@ from app.pages.train.choices import Choices, Step
 from app.pages.train.fixes import fixes
 from app.pages.train.goals import goals
 from app.pages.train.obstacles import obstacle
-from engine.spec.dataset import Cleaning, Mapping
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.text_classification import TextClassification
+from engine.config.dataset import Cleaning, Mapping
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
 from tests.app.pages.train.cards import NUMBER, ONWARD, PAIR, SENTENCE
 from tests.app.pages.train.chosen import chosen, data
 

@@ -8,13 +8,13 @@ import pytest
 from app.pages.train.choices import CUSTOM_SIZE, Choices, Data, Model, Scratch
 from app.pages.train.goals import Goal, goals
 from app.pages.train.job import choices_of, job, suggested_name
-from engine.spec.dataset import FileData, Mapping
-from engine.spec.families.bert import bert
-from engine.spec.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
-from engine.spec.tasks.pair_classification import PairClassification
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.text_classification import TextClassification
-from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.config.dataset import FileData, Mapping
+from engine.config.families.bert import bert
+from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
+from engine.config.tasks.pair_classification import PairClassification
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
+from engine.config.training import HardwareSpec, TrainingSpec
 from tests.app.pages.train.cards import PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.chosen import INFO, MODEL, chosen, data
 

@@ -12,12 +12,12 @@ from app.pages.train.goals import goals
 from app.pages.train.job import choices_of, job
 from app.pages.train.obstacles import obstacle
 from app.pages.train.summary import summary
-from engine.spec.features import Features
-from engine.spec.tasks.multi_label import MultiLabel
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.text_classification import TextClassification
-from engine.spec.tasks.token_classification import TokenClassification
-from engine.spec.training import HardwareSpec
+from engine.config.features import Features
+from engine.config.tasks.multi_label import MultiLabel
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
+from engine.config.tasks.token_classification import TokenClassification
+from engine.config.training import HardwareSpec
 from tests.app.pages.train.cards import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
 from tests.app.pages.train.chosen import MODEL, chosen, data
 

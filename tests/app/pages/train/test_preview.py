@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from app.pages.train.preview import EXAMPLES, preview
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.text_classification import TextClassification
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import MakeData, text_of
 

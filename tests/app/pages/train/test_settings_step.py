@@ -14,12 +14,12 @@ from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.widgets.fields import OneOf
 from app.widgets.form import SpecForm
-from engine.spec.dataset import Mapping, Reading, Split
-from engine.spec.families.bert import BertSpec
-from engine.spec.features import Features
-from engine.spec.fields import branch_fields, fields_at, settings_of
-from engine.spec.tasks import TASKS
-from engine.spec.training import HardwareSpec, TrainingSpec
+from engine.config.dataset import Mapping, Reading, Split
+from engine.config.families.bert import BertSpec
+from engine.config.features import Features
+from engine.config.fields import branch_fields, fields_at, settings_of
+from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec, TrainingSpec
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.widgets.help_topics import concept
 from app.widgets.several import SeveralValues, can_vary
+from engine.config.job import FromCheckpoint
 from engine.home import Home
 from engine.messages.estimating import Estimated
 from engine.runs.groups import expand
-from engine.spec.job import FromCheckpoint
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.cards import SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import AskedWorker, MakeData, choose_all, write_model

@@ -9,9 +9,9 @@ from app import library
 from app.pages.train.choices import Step
 from app.pages.train.state import TrainState
 from app.studio import Studio
+from engine.config.dataset import StoredData
 from engine.home import Home
 from engine.record.runs import all_runs
-from engine.spec.dataset import StoredData
 from tests.app.pages.train.cards import ONWARD, SENTENCE
 from tests.app.pages.train.conftest import MakeData, choose_all, write_model
 

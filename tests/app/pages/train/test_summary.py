@@ -8,7 +8,7 @@ import pytest
 
 from app.pages.train.choices import Data
 from app.pages.train.summary import command, summary
-from engine.spec.dataset import FileData
+from engine.config.dataset import FileData
 from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.chosen import chosen, data
 

@@ -19,8 +19,8 @@ from app.studio import Studio
 from app.theme import Choice
 from app.widgets.card_list import ITEM
 from app.widgets.number_field import written
+from engine.config.job import JobSpec
 from engine.messages.estimating import Estimated
-from engine.spec.job import JobSpec
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import AskedWorker, MakeData

@@ -25,13 +25,13 @@ from app.widgets.results.no_answer import NoAnswerPicture
 from app.widgets.results.picture import ResultPicture
 from app.widgets.results.reliability import ReliabilityPicture
 from app.widgets.results.threshold import ThresholdPicture
+from engine.config.dataset import Mapping
+from engine.config.prediction import PredictionSettings
+from engine.config.tasks import TASKS
 from engine.results.calibration import probabilities_at, to_logits
 from engine.results.conditions import mask
 from engine.results.fitting import best_thresholds, with_temperature
 from engine.results.predictions import Predictions
-from engine.spec.dataset import Mapping
-from engine.spec.prediction import PredictionSettings
-from engine.spec.tasks import TASKS
 from tests.app.accessible import assert_accessible
 from tests.engine.results.made import classified, facts, labelled_sets, masked_tokens, tagged
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.dataset import Mapping, Reading, Split
 from engine.data.checks import CHECKS
 from engine.data.checks.check import SEVERITIES, Finding
 from engine.data.checks.curing import apply_cures, apply_named, merged
@@ -15,7 +16,6 @@ from engine.data.checks.kept import keep_findings, read_findings
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
 from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
-from engine.spec.dataset import Mapping, Reading, Split
 
 LONG = "the quick brown fox jumps over the lazy dog near the old river bank on a summer day {n}"
 Rows = list[tuple[str, str, str]]  # text, label, split

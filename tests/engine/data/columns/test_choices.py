@@ -5,11 +5,11 @@ import json
 import pytest
 
 from engine.cli.rows import read_table
+from engine.config.dataset import Mapping
 from engine.data.columns.choices import endings_in, guess_choices, right_ones
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
-from engine.spec.dataset import Mapping
 
 SWAG = """,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label
 0,17,"A man sits. He",A man sits.,He,gold,runs.,"sits, still.",flies.,sleeps.,0

@@ -2,8 +2,8 @@
 
 import pytest
 
+from engine.config.dataset import Mapping
 from engine.data.columns.mapping import guess_mapping, guess_note
-from engine.spec.dataset import Mapping
 
 LONG = [f"this is sentence number {n} of them" for n in range(30)]
 OTHER = [f"and here stands another, number {n}" for n in range(30)]

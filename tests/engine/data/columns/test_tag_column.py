@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.dataset import Mapping, Split
 from engine.data.columns.words import words_of
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile, StudioError
-from engine.spec.dataset import Mapping, Split
 
 
 def imported(path: Path, into: Path, **more: object) -> Dataset:

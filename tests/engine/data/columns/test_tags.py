@@ -181,10 +181,10 @@ def test_an_unknown_tag_is_named_with_its_place(tag):
 
 
 def test_published_tags_are_recognised(assets):
+    from engine.config.dataset import Reading
     from engine.data.formats.conll import open_conll
     from engine.data.formats.lines import Lines
     from engine.data.formats.rows import Remarks
-    from engine.spec.dataset import Reading
 
     path = assets / "datasets" / "wnut17" / "wnut17train.conll"
     content = open_conll(Lines(path, "utf-8"), Reading(format="conll"), Remarks())

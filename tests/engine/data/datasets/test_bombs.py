@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import DATA, import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
-from engine.spec.dataset import Mapping, Reading, Split
 
 LETTERS = 1_000_000
 MEGABYTE = 1 << 20

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.dataset import Cleaning, DatasetSpec, Mapping, Split
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.deriving import Edits, derive
@@ -12,7 +13,6 @@ from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.spec.dataset import Cleaning, DatasetSpec, Mapping, Split
 
 
 def imported(folder: Path, name: str, lines: list[str]) -> DatasetSpec:

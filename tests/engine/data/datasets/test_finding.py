@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.dataset import Split
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
 from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import recognise
-from engine.spec.dataset import Split
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from huggingface_hub import scan_cache_dir
 
+from engine.config.dataset import HubOrigin, Split
 from engine.data.datasets.hub_cache import cached_origin
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import recognise
-from engine.spec.dataset import HubOrigin, Split
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

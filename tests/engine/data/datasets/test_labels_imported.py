@@ -5,16 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.dataset import Mapping, Split
+from engine.config.tasks.multi_label import MultiLabel
+from engine.config.tasks.multiple_choice import MultipleChoice
+from engine.config.tasks.regression import Regression
+from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import likely_task
 from engine.data.columns.numbers import numbers_in
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile
-from engine.spec.dataset import Mapping, Split
-from engine.spec.tasks.multi_label import MultiLabel
-from engine.spec.tasks.multiple_choice import MultipleChoice
-from engine.spec.tasks.regression import Regression
-from engine.spec.tasks.text_classification import TextClassification
 
 
 def stored(folder: Path, file: Path, mapping: Mapping | None = None) -> Dataset:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.dataset import Cleaning, Mapping, Split
 from engine.data.columns.plain_texts import plain_text
 from engine.data.datasets import row_writer
 from engine.data.datasets.row_writer import FREE, RowWriter
@@ -15,7 +16,6 @@ from engine.data.formats import batches
 from engine.data.formats.batches import batched, blanks
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile
-from engine.spec.dataset import Cleaning, Mapping, Split
 from tests.often import tries
 
 COLUMNS = ("text", "other", "label", "flag", "split")

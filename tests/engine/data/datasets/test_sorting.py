@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.dataset import SPLITS, Mapping, Split
 from engine.data.columns.numbers import number_in
 from engine.data.datasets.sorting import EMPTY, SORTED_CHARACTERS, in_order, ranks_of
 from engine.data.datasets.store import Cancelled, Dataset, import_dataset, open_dataset
 from engine.data.formats.reading import recognise
-from engine.spec.dataset import SPLITS, Mapping, Split
 
 Store = Callable[[Sequence[str]], Dataset]
 ALPHABET = ("a", "B", "b", "Ä", "ä", "é", "ß", "Z", "Ж", "ж", "水", "1", "2,5", "-3", " ", "")

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from engine.config.dataset import SPLITS, DatasetSpec, FileData, Mapping, Reading, Split, StoredData
 from engine.data.datasets.importing import Fingerprint
 from engine.data.datasets.store import Cancelled, import_dataset, open_dataset, resolve
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile, MissingColumn, StudioError
-from engine.spec.dataset import SPLITS, DatasetSpec, FileData, Mapping, Reading, Split, StoredData
 from tests.often import times
 
 MAPPED = Mapping(text="text", label="label")
@@ -327,7 +327,7 @@ BIG = """
 import re, sys
 from pathlib import Path
 from engine.data.datasets.store import import_dataset, open_dataset
-from engine.spec.dataset import Mapping, Reading, Split
+from engine.config.dataset import Mapping, Reading, Split
 folder = Path(sys.argv[1])
 mapping = Mapping(text="text", label="label")
 sources = {"all": folder / "big.csv"}

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from engine.config.dataset import Reading
 from engine.data.formats import FORMATS
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
-from engine.spec.dataset import Reading
 
 LINE = re.compile(r"\[(\w+)\] (.+)")
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.cli import main
+from engine.config.dataset import Mapping, Split
 from engine.data.columns.tags import spans
 from engine.data.columns.text_spans import TextSpan, tagged
 from engine.data.columns.words import words_of
@@ -16,7 +17,6 @@ from engine.data.datasets.store import import_dataset, open_dataset
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import holds_texts
 from engine.errors import BadFile
-from engine.spec.dataset import Mapping, Split
 from tests.often import tries
 
 TEXT = "Peter Blackburn lives in New York-based Berlin."

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.dataset import Reading
 from engine.data.columns.tags import spans
 from engine.data.columns.words import words_of
 from engine.data.formats.conll import guess_conll, open_conll
@@ -15,7 +16,6 @@ from engine.data.formats.lines import Lines
 from engine.data.formats.reading import recognise
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
-from engine.spec.dataset import Reading
 from tests.engine.data.formats.test_mutants import mutated
 from tests.often import tries
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
+from engine.config.dataset import FileData, Mapping, Split
 from engine.data.datasets.collecting import digest_of
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset, resolve
 from engine.data.formats.reading import TableReader, preview, read, recognise
 from engine.data.formats.sources import holds_texts, is_text_folder
 from engine.errors import BadFile
-from engine.spec.dataset import FileData, Mapping, Split
 
 
 def made(folder: Path, **texts: str) -> Path:

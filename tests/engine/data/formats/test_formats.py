@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
+from engine.config.dataset import Reading, Split
 from engine.data.datasets.store import import_dataset, open_dataset
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import format_of, preview, read, recognise
@@ -19,7 +20,6 @@ from engine.data.formats.sources import (
     is_text_folder,
 )
 from engine.errors import StudioError
-from engine.spec.dataset import Reading, Split
 from tests.engine.data.formats.tagged_lines import added
 
 README = Path(__file__).parents[4] / "README.md"

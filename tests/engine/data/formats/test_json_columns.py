@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.dataset import Reading
 from engine.data.formats import json_columns, jsonl, lines, text_blocks
 from engine.data.formats.lines import Lines
 from engine.data.formats.reading import read
 from engine.errors import BadFile
-from engine.spec.dataset import Reading
 from tests.engine.data.formats.by_columns import outcome
 from tests.often import tries
 

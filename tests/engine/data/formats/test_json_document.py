@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.collecting import Sources
 from engine.data.datasets.store import import_dataset, open_dataset
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.sources import parts_of
 from engine.errors import BadFile
-from engine.spec.dataset import Mapping, Reading, Split
 
 ROWS = [{"text": "a b", "label": "x"}, {"text": "c d", "label": "y"}]
 SPLITS = {"version": 1, "train": ROWS, "validation": ROWS[1:], "test": []}

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.dataset import Reading
 from engine.data.formats import json_columns, json_nested, lines, text_blocks
 from engine.data.formats.json_nested import MOST_NAMES, flat, nested_names
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.rows import Remarks
-from engine.spec.dataset import Reading
 from tests.engine.data.formats.by_columns import outcome
 from tests.often import tries
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engine.config.dataset import Mapping, Reading, Split
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import problems_of
 from engine.data.datasets.store import import_dataset, open_dataset
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import Cancelled, preview, read, recognise
 from engine.errors import BadFile, MissingColumn
-from engine.spec.dataset import Mapping, Reading, Split
-from engine.spec.tasks.pretraining import Pretraining
-from engine.spec.tasks.text_classification import TextClassification
 from engine.spreadsheet import table_text
 from tests.often import tries
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.dataset import Reading
 from engine.data.formats import lines, table_columns, text_blocks
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.table import titles_above
 from engine.errors import BadFile
-from engine.spec.dataset import Reading
 from tests.engine.data.formats.by_columns import outcome
 from tests.often import tries
 

@@ -10,11 +10,11 @@ import xlsxwriter
 import xlwt
 
 from engine.cli import main
+from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.store import import_dataset, open_dataset
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import parts_of
 from engine.errors import BadFile
-from engine.spec.dataset import Mapping, Reading, Split
 
 ROWS = [["a fine day", "pos", 1, 2.5], ["a bad day", "neg", 0, -1], ["so so", "neg", 3, 0.1]]
 TEXTS = [tuple(str(cell) for cell in row) for row in ROWS]

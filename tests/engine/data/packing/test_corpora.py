@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.atomic_write import sha256
+from engine.config.dataset import SPLITS as ALL_PARTS
+from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.data.datasets.store import Dataset, StoredTexts, open_dataset
 from engine.data.packing.packed import GrowingArray, Packed, pack_stream
 from engine.errors import StudioError
 from engine.runs.launch import environment
-from engine.spec.dataset import SPLITS as ALL_PARTS
-from engine.spec.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.training import learn_vocabulary
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from engine.config.families.bert import BertSpec
 from engine.models.fast import linear
 from engine.models.fast.gradient_sum import GradientSum, current_half, numbered
 from engine.models.fast.linear import Linear
@@ -13,7 +14,6 @@ from engine.models.fast.token_embedding import TokenEmbedding
 from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.models.heads import Heads, MlmHead
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
 
 TOKENS, SIZE, WORDS = 23, 6, 11
 

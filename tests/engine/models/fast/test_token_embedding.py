@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.config.families.bert import BertSpec
 from engine.models.checkpoint import load
 from engine.models.fast.token_embedding import TokenEmbedding
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
 from engine.training import gradients
 from engine.training.loop import train
 from tests.engine.training import small

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from engine.config.families.bert import BertSpec
 from engine.models.fast import encoding
 from engine.models.fast.rectangles import AttentionShape
 from engine.models.fast.unpadded import unpad
@@ -14,7 +15,6 @@ from engine.models.fast.unpadded_attention import attend, by_library
 from engine.models.heads import Heads
 from engine.models.lora import adapt
 from engine.models.network import Network
-from engine.spec.families.bert import BertSpec
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
 from tests.engine.models.small import SPEC
 

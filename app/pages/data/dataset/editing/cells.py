@@ -18,7 +18,7 @@ from app.theme import SPACE
 from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import split_title
 from app.widgets.tables import Index
-from engine.spec.dataset import SPLITS
+from engine.config.dataset import SPLITS
 
 TEXT_HEIGHT = 30 * SPACE
 ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)

@@ -14,9 +14,9 @@ from app.widgets import numbers, run_texts
 from app.widgets.page import Card
 from app.widgets.results.chart import Chart, ChartView, Series
 from app.widgets.text import Text
+from engine.config.dataset import StoredData
 from engine.record.opening import Record
 from engine.record.runs import all_runs
-from engine.spec.dataset import StoredData
 
 HEIGHT = 52 * SPACE
 

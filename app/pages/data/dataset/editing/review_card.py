@@ -13,9 +13,9 @@ from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text, tooltip
+from engine.config.dataset import DatasetSpec
 from engine.messages.question import Working
 from engine.shipped import minilm
-from engine.spec.dataset import DatasetSpec
 
 
 class ReviewCard(Card):

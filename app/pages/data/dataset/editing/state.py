@@ -10,6 +10,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
+from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.label_sets import counted, is_yes, joined, sets_in
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.deriving import derive
@@ -17,7 +18,6 @@ from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.home import next_version
-from engine.spec.dataset import SPLITS, DatasetSpec, SplitName
 
 WRITE_PAUSE_MS = 400  # after an edit, before it is written
 KEYS = 9  # labels that have a key of their own

@@ -12,7 +12,7 @@ from app.pages.data.importing.state import ImportState
 from app.widgets.combo_box import ComboBox
 from app.widgets.several_columns import SeveralColumns
 from app.widgets.spec_texts import help_of, title_of
-from engine.spec.dataset import Mapping
+from engine.config.dataset import Mapping
 
 ALWAYS = ("text", "pair", "label")  # roles that are always offered
 SEVERAL = tuple(  # roles of more than one column

@@ -9,9 +9,9 @@ from app.pages.data.importing.state import ImportState
 from app.translation import in_language
 from app.widgets.combo_box import ComboBox
 from app.widgets.spec_texts import help_of, title_of
+from engine.config.dataset import Reading
 from engine.data.formats import FORMATS
 from engine.phrases import joined
-from engine.spec.dataset import Reading
 
 TYPING_PAUSE_MS = 400  # after a key, before the encoding that was typed is taken
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")

@@ -7,7 +7,7 @@ from app.pages.data.importing.files import shown_names
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
 from app.widgets.combo_box import ComboBox
-from engine.spec.dataset import SPLITS
+from engine.config.dataset import SPLITS
 
 
 class FilesSection(Section):

@@ -11,7 +11,7 @@ from app.widgets.data_texts import sizes_of_splits
 from app.widgets.number_field import pad
 from app.widgets.spec_texts import help_of, title_of
 from app.widgets.wheel import SpinBox
-from engine.spec.dataset import Split
+from engine.config.dataset import Split
 
 
 class SplitSection(Section):

@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.pages.explore.side import Side, cleaned
 from app.pages.explore.study import Study
+from engine.config.tasks import head_of
 from engine.messages.explore.attribution import Baseline, Method
-from engine.spec.tasks import head_of
 
 ENDS = ("start", "end")  # of an answer
 

@@ -12,8 +12,8 @@ from app.theme import SPACE
 from app.widgets.combo_box import ComboBox
 from app.widgets.text import Text, visible
 from app.widgets.word_effects import Words
+from engine.config.tasks import head_of
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
-from engine.spec.tasks import head_of
 
 VISIBLE_LABELS = 20  # of the list that the box opens
 CHARACTERS = 22  # of a label that the box has room for

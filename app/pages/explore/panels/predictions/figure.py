@@ -12,9 +12,9 @@ from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import decimal
+from engine.config.tasks import head_of
 from engine.messages.explore.prediction import Predicted
 from engine.messages.explore.text import PRECISIONS
-from engine.spec.tasks import head_of
 
 ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px
 MAX_DRAWN_ROWS = 100  # rows that are drawn

@@ -10,6 +10,8 @@ from app.library import DataEntry
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.side import Input, cleaned
 from app.pages.explore.study import Study
+from engine.config.dataset import SPLITS, SplitName, StoredData
+from engine.config.tasks import TASKS
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
@@ -23,8 +25,6 @@ from engine.messages.explore.text_set import (
     TextsScored,
     TypedText,
 )
-from engine.spec.dataset import SPLITS, SplitName, StoredData
-from engine.spec.tasks import TASKS
 
 MAX_TYPED = 2_000  # lines
 

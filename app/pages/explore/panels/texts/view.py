@@ -36,8 +36,8 @@ from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal, percent
 from app.widgets.tables import dress
 from app.widgets.text import Text, visible
+from engine.config.dataset import SplitName
 from engine.messages.explore.text_set import MAX_TEXTS
-from engine.spec.dataset import SplitName
 
 TYPED = ""  # the entry of the box for what is typed here
 LEAST_LABEL = 24 * SPACE  # px of a label or prediction

@@ -2,7 +2,7 @@
 
 from app.pages.data.dataset.editing.learning_curve import scores_of
 from app.pages.data.view import DataPage
-from engine.spec.dataset import StoredData
+from engine.config.dataset import StoredData
 from tests.app.pages.data.dataset.test_view import PATIENCE, opened
 from tests.app.pages.runs.conftest import MakeRun, make_run
 from tests.engine.runs import fake_worker

@@ -19,10 +19,10 @@ from app.pages.data.dataset.view import DatasetView
 from app.pages.data.texts import line_of
 from app.pages.data.view import DataPage
 from app.widgets.dialogs import Question
+from engine.config.dataset import Split
 from engine.data.datasets.store import Dataset, import_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
-from engine.spec.dataset import Split
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.train.conftest import write_model

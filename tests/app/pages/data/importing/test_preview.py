@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from app.pages.data.importing.preview import EXAMPLE_CHARACTERS, examples_of, preview_file
+from engine.config.dataset import Mapping
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import LONG_LINE, recognise
-from engine.spec.dataset import Mapping
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.app.pages.train.conftest import write_model
 

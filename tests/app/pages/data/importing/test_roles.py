@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.sections.columns import SEVERAL
-from engine.spec.dataset import Mapping
+from engine.config.dataset import Mapping
 
 
 def test_every_role_of_a_mapping_can_be_chosen() -> None:

@@ -10,8 +10,8 @@ from PySide6.QtCore import QThreadPool
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.state import ImportState
 from app.studio import Studio
+from engine.config.dataset import Cleaning
 from engine.data.datasets.store import open_dataset
-from engine.spec.dataset import Cleaning
 from tests.app.pages.train.conftest import write_model
 
 PATIENCE = 20_000  # ms

@@ -9,8 +9,8 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.texts.figure import figure_of
 from app.pages.explore.panels.texts.table import LABEL, LOSS, PREDICTION, TEXT
 from app.pages.explore.view import ExplorePage
+from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.store import import_dataset
-from engine.spec.dataset import Mapping, Reading, Split
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import _keys as keys_in_sight
 

@@ -24,9 +24,9 @@ from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.widgets import figure
+from engine.config.job import JobSpec
 from engine.runs.folder import RunFolder
 from engine.runs.pace import pace_of
-from engine.spec.job import JobSpec
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import HOSTILE
 from tests.engine.runs import fake_worker

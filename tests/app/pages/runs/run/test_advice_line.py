@@ -9,13 +9,13 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.run.view import RunView
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
+from engine.config.dataset import Mapping, Reading, Split, StoredData
+from engine.config.job import JobSpec
+from engine.config.training import TrainingSpec
 from engine.data.datasets.store import import_dataset, open_dataset
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.record.follow import take_in
 from engine.runs.folder import RunFolder
-from engine.spec.dataset import Mapping, Reading, Split, StoredData
-from engine.spec.job import JobSpec
-from engine.spec.training import TrainingSpec
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker

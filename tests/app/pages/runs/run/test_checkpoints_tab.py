@@ -15,7 +15,7 @@ from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.widgets.form import SpecForm
 from app.widgets.help import HelpWindow
-from engine.spec.changes import changes
+from engine.config.changes import changes
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run, question
 

@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.columns import COLUMNS, Column
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
+from engine.config.dataset import StoredData
 from engine.messages.events import Branched
 from engine.record.runs import run as find
-from engine.spec.dataset import StoredData
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker

@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.atomic_write import MANIFEST
+from engine.config.changes import changes
 from engine.messages.events import Prepared, Saved, Started
 from engine.runs.folder import RunFolder
-from engine.spec.changes import changes
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 from tests.engine.runs import fake_worker

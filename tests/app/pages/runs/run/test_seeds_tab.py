@@ -25,12 +25,12 @@ from app.pages.runs.table import RunsTable
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.widgets.spec_texts import value_text
+from engine.config.features import PAPER, Features
+from engine.config.job import JobSpec
+from engine.config.search import SearchField, SearchSpec
 from engine.messages.searching import FieldImportance, ImportanceMeasured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY, expand
-from engine.spec.features import PAPER, Features
-from engine.spec.job import JobSpec
-from engine.spec.search import SearchField, SearchSpec
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
 from tests.engine.runs import fake_worker

@@ -1,0 +1,84 @@
+"""What differs between two jobs, field by field."""
+
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from engine.config.features import Features
+from engine.config.fields import may_branch
+from engine.config.job import FromScratch, JobSpec
+from engine.config.tasks import task_of
+from engine.config.training import HardwareSpec, TrainingSpec
+from engine.phrases import Phrase, phrase
+
+
+class Change(NamedTuple):
+    """One field that has another value; `path` is as in `--set training.max_grad_norm=0.5`.
+
+    `in_branch` says whether a run that branches off a checkpoint may have it.
+    """
+
+    path: str
+    title: str
+    old: Any
+    new: Any
+    in_branch: bool = False
+
+    def sentence(self) -> str:
+        """As in “Batch size 16 instead of 32”, without a full stop."""
+        return phrase(
+            "{title} {new} instead of {old}",
+            title=Phrase(self.title, {}),
+            new=shown(self.new),
+            old=shown(self.old),
+        )
+
+
+def changes(old: JobSpec, new: JobSpec) -> list[Change]:
+    """All fields with another value; what is of another kind counts as one field.
+
+    The name, and the group of runs that a job belongs to, do not count.
+    """
+    found = _changes(old, new, "")
+    return [change for change in found if change.path.split(".")[0] not in ("name", "group")]
+
+
+def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
+    found: list[Change] = []
+    for name, field in type(old).model_fields.items():
+        before, after = getattr(old, name), getattr(new, name)
+        if before == after:
+            continue
+        here = f"{path}{name}"
+        if isinstance(before, BaseModel) and type(before) is type(after):
+            found += _changes(before, after, f"{here}.")
+        else:
+            found.append(Change(here, field.title or here, before, after, may_branch(field)))
+    return found
+
+
+def from_defaults(job: JobSpec) -> list[Change]:
+    """The settings of a job that have another value than by default."""
+    base = job.base_model
+    pairs: list[tuple[str, BaseModel, BaseModel]] = [
+        ("task.", task_of(job.task.kind), job.task),
+        ("training.", TrainingSpec(), job.training),
+        ("features.", Features(), job.features),
+        ("hardware.", HardwareSpec(), job.hardware),
+    ]
+    if isinstance(base, FromScratch):
+        default = FromScratch(model=type(base.model)())
+        pairs.insert(1, ("base_model.", default, base))
+    found = [one for path, old, new in pairs for one in _changes(old, new, path)]
+    return [one for one in found if one.title != one.path]  # others are none of the user's
+
+
+def shown(value: Any) -> str:
+    """A value of a spec in a few words."""
+    if isinstance(value, BaseModel):
+        return str(getattr(value, "kind", type(value).__name__))
+    if isinstance(value, float):
+        return f"{value:g}".replace("e-0", "e-")
+    if isinstance(value, bool):
+        return phrase("on") if value else phrase("off")
+    return phrase("none") if value is None else str(value)

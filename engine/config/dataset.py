@@ -1,0 +1,303 @@
+"""Files of text, and how to read them."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from engine.config import Spec
+from engine.config.fields import setting
+from engine.config.phrases import PhraseField
+from engine.config.problems import broken
+from engine.phrases import phrase
+
+SplitName = Literal["train", "validation", "test"]
+SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
+Source = SplitName | Literal["all"]
+"""Which rows a file has: those of one split, or all."""
+
+
+class Reading(Spec):
+    """How the bytes of a file become rows."""
+
+    format: str = Field(
+        "csv",
+        max_length=60,
+        title="File format",
+        description="How the rows are written in the file.",
+    )
+    encoding: str = Field(
+        "utf-8",
+        title="Encoding",
+        description="Character encoding by its Python name: utf-8, utf-16, cp1252, …",
+    )
+    delimiter: str = Field(
+        ",",
+        max_length=1,
+        title="Delimiter",
+        description="Character between two cells of a row.",
+    )
+    quoted: bool = Field(
+        True, title="Quoted cells", description="Cells may be enclosed in double quotes."
+    )
+    header: bool = Field(
+        True,
+        title="First row is the header",
+        description="The first row contains the column names.",
+    )
+
+
+class Mapping(Spec):
+    """Which columns hold what; most tasks need two or three of them."""
+
+    text: str = Field(
+        title="Text", description="Column with the text, or with the first of two texts."
+    )
+    pair: str | None = Field(
+        None,
+        title="Second text",
+        description="Column with the second text, for pairs of texts.",
+    )
+    label: str | None = Field(
+        None,
+        title="Label",
+        description="Column with the class, the number or the correct choice.",
+    )
+    flags: tuple[str, ...] = Field(
+        (),
+        title="Label columns (yes/no)",
+        description="Columns named after a label that say whether a row has it.",
+    )
+    tags: str | None = Field(
+        None, title="Tags", description="Column with one tag for each word of the text."
+    )
+    answers: str | None = Field(
+        None,
+        title="Answers",
+        description=(
+            "Column with the answers to the question, exactly as they appear in the passage."
+        ),
+    )
+    beginning: str | None = Field(
+        None,
+        title="Start of each choice",
+        description="Column with the text that every choice begins with.",
+    )
+    negative: str | None = Field(
+        None,
+        title="Negative text",
+        description="Column with a text that does not belong to the first one, for triplets.",
+    )
+    endings: tuple[str, ...] = Field(
+        (),
+        title="Choices",
+        description="Columns with the choices, or one column with a list of them.",
+    )
+
+    @model_validator(mode="after")
+    def _differ(self) -> Self:
+        if len(set(self.columns)) < len(self.columns):
+            twice = {c for c in self.columns if self.columns.count(c) > 1}
+            raise broken(
+                phrase(
+                    "the same column is used twice: choose a different column for text, second "
+                    "text and label"
+                ),
+                *(name for name, columns in self.by_field() if twice & set(columns)),
+            )
+        return self
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The columns of the text and of the second one."""
+        return (self.text,) if self.pair is None else (self.text, self.pair)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are used."""
+        return tuple(column for _, columns in self.by_field() for column in columns)
+
+    def by_field(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Each field that is used with its columns; those with several columns come last."""
+        single = {
+            "text": self.text,
+            "pair": self.pair,
+            "label": self.label,
+            "tags": self.tags,
+            "answers": self.answers,
+            "beginning": self.beginning,
+            "negative": self.negative,
+        }
+        several = {"flags": self.flags, "endings": self.endings}
+        used = [(name, (column,)) for name, column in single.items() if column is not None]
+        return [*used, *((name, columns) for name, columns in several.items() if columns)]
+
+    def identity(self) -> str:
+        """What a fingerprint contains of it: a field that is not used makes no difference."""
+        return self.model_dump_json(exclude_defaults=True)
+
+
+class Split(Spec):
+    """How rows are split; what validation and test leave is for training."""
+
+    validation: float = Field(
+        0.1,
+        ge=0,
+        lt=1,
+        title="Validation fraction",
+        description=(
+            "Fraction of the rows used to measure progress during training (also known as dev)."
+        ),
+    )
+    test: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        title="Test fraction",
+        description="Fraction of the rows reserved for the final evaluation.",
+    )
+    seed: int = Field(42, ge=0, title="Random seed", description="Random seed of the split.")
+    stratify: bool = Field(
+        True,
+        title="Keep label proportions (stratified)",
+        description="Every split gets the same proportion of each label.",
+    )
+    column: str | None = Field(
+        None,
+        title="Use a column for the split",
+        description="Column that says train, validation (or dev) or test for each row.",
+    )
+
+    @model_validator(mode="after")
+    def _something_left(self) -> Self:
+        if self.validation + self.test >= 1:
+            raise broken(
+                phrase("the validation and test fractions leave no rows for training"),
+                "validation",
+                "test",
+            )
+        return self
+
+
+class Cleaning(Spec):
+    """What is left out or written otherwise when rows are imported."""
+
+    skip_empty: tuple[str, ...] = Field(
+        (),
+        title="Skip rows without",
+        description="Columns that must be filled: rows in which one of them is empty are skipped.",
+    )
+    spellings: dict[str, str] = Field(
+        {},
+        title="Spellings",
+        description="Labels that are read as another one, such as “Positive” as “positive”.",
+        json_schema_extra=setting("elsewhere"),
+    )
+
+
+class HubOrigin(Spec):
+    """Where on the hub a data set came from, so that it can be fetched again as it was."""
+
+    name: str
+    subset: str = Field("", description="Empty: it has only one.")
+    revision: str = Field(description="The commit that was fetched.")
+    host: str = Field("", description="Empty: the files lay in the hub's cache already.")
+    licence: str = ""
+
+
+class DatasetSpec(Spec):
+    """One immutable version of a data set, as `spec.json` beside its `data.parquet` says it."""
+
+    name: str
+    version: int = Field(ge=1)
+    made_from: int | None = Field(
+        None, ge=1, description="The version that it was derived from; None: imported from files."
+    )
+    changes: tuple[PhraseField, ...] = Field(
+        (), description="What is different from `made_from`, a phrase for each change."
+    )
+    sources: dict[Source, tuple[Path, ...]] = Field(
+        description="The files it was imported from: those with all rows, or those of each split."
+    )
+    source_sha256: dict[str, str] = Field(
+        default_factory=dict, description="SHA-256 of each source file as it was read, by its path."
+    )
+    hub: HubOrigin | None = Field(
+        None, description="Where the files were fetched from; None: they were here already."
+    )
+    reading: Reading
+    mapping: Mapping
+    split: Split
+    cleaning: Cleaning = Cleaning()
+    columns: tuple[str, ...] = Field(description="Columns of the source, in its order.")
+    rows: dict[SplitName, int] = Field(description="Number of rows in each split.")
+    labels: dict[str, int] = Field(
+        default_factory=dict, description="Number of rows with each label, sorted by label."
+    )
+    empty: dict[str, int] = Field(
+        default_factory=dict,
+        description="Number of training and validation rows in which a used column is empty.",
+    )
+    missing_answers: int = Field(
+        0,
+        ge=0,
+        description="Training and validation rows whose answer the passage does not contain.",
+    )
+    unseen: tuple[str, ...] = Field(
+        (), description="Labels of validation rows that no training row has; some of them."
+    )
+    label_for: dict[str, str] = Field(
+        default_factory=dict,
+        description="The column of labels that would suit a task better than that of the mapping.",
+    )
+    spans: dict[str, int] = Field(
+        default_factory=dict,
+        description=(
+            "Number of spans of each type, sorted by type; words with each tag where the tags name"
+            " no spans."
+        ),
+    )
+    notes: tuple[PhraseField, ...] = Field(
+        (), description="What was noticed while reading, in whole sentences."
+    )
+    fingerprint: str = Field(description="SHA-256 over the rows, their splits and the mapping.")
+
+
+class StoredData(Spec):
+    """A version in the home folder (or a copy of one anywhere)."""
+
+    kind: Literal["stored"] = "stored"
+    folder: Path
+    fingerprint: str = Field("", description="Empty: not checked.")
+
+    @property
+    def name(self) -> str:
+        """What people call it: the data set, without its version."""
+        return self.folder.parent.name
+
+
+class FileData(Spec):
+    """Files as they are; a run takes its own copy before it starts."""
+
+    kind: Literal["file"] = "file"
+    path: Path = Field(description="All rows, or those for training where `validation` is given.")
+    validation: Path | None = None
+    reading: Reading | None = Field(None, description="None: recognised.")
+    mapping: Mapping | None = Field(None, description="None: recognised.")
+    split: Split = Split()
+    cleaning: Cleaning = Cleaning()
+
+    @property
+    def name(self) -> str:
+        """What people call it: its first file."""
+        return self.path.name
+
+    @property
+    def sources(self) -> dict[Source, Path]:
+        """Each file with the rows that it has."""
+        if self.validation is None:
+            return {"all": self.path}
+        return {"train": self.path, "validation": self.validation}
+
+
+DataSource = Annotated[StoredData | FileData, Field(discriminator="kind")]

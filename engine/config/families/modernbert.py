@@ -1,0 +1,191 @@
+"""ModernBERT (Warner et al. 2024): 8,192 tokens, most layers with a window.
+
+Its config.json says windows and angles in two forms. The one it was published with has a number for
+each; transformers 5 writes a list of layers and an object.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from engine.config.families.family import NOT_CAUSAL, Family, mlm_names
+from engine.config.model import (
+    Activation,
+    Count,
+    EncoderSpec,
+    LayerParts,
+    Positions,
+    Positive,
+    Share,
+    changed,
+    published,
+)
+from engine.config.task import Head
+
+Base = Annotated[float, Field(gt=1)]
+FULL, SLIDING = "full_attention", "sliding_attention"
+IRREGULAR = "irregular_layers"  # no pattern that ours can have
+SCALED = "rope_type"
+
+
+class ModernBertSpec(EncoderSpec):
+    """ModernBERT (Warner et al. 2024): 8,192 tokens, most layers with a window."""
+
+    family: ClassVar[str] = "modernbert"
+    max_positions: Positions = changed(EncoderSpec, "max_positions", default=8192)
+    dropout: Share = changed(
+        EncoderSpec, "dropout", ("embedding_dropout", "mlp_dropout"), default=0.0
+    )
+    attention_dropout: Share = changed(
+        EncoderSpec, "attention_dropout", ("attention_dropout",), default=0.0
+    )
+    activation: Activation = changed(EncoderSpec, "activation", ("hidden_activation",))
+    layer_norm_eps: Positive = changed(EncoderSpec, "layer_norm_eps", ("norm_eps",), default=1e-5)
+    head_dropout: Share | None = changed(
+        EncoderSpec,
+        "head_dropout",
+        default=0.0,
+        description="Dropout probability before the output layer that fine-tuning adds.",
+    )
+    classifier_activation: Activation = Field(
+        "gelu",
+        title="Head activation",
+        description="Non-linearity of the heads.",
+        json_schema_extra=published("classifier_activation"),
+    )
+    window: Positions = Field(
+        128,
+        title="Window",
+        description="Tokens, half of them on each side, to which most layers attend.",
+        json_schema_extra=published("local_attention", level="elsewhere"),
+    )
+    all_every: Count = Field(
+        3,
+        title="Global attention every",
+        description="Every so many layers, from the first on, attend to all tokens.",
+        json_schema_extra=published("global_attn_every_n_layers", level="elsewhere"),
+    )
+    rotary_base: Base = Field(
+        10_000.0,
+        title="Rotary base",
+        description="Base of the angles of the layers with a window.",
+        json_schema_extra=published("local_rope_theta", level="elsewhere"),
+    )
+    rotary_base_all: Base = Field(
+        160_000.0,
+        title="Rotary base of global layers",
+        description="Base of the angles of the layers that attend to all tokens.",
+        json_schema_extra=published("global_rope_theta", level="elsewhere"),
+    )
+
+    @property
+    def parts(self) -> LayerParts:
+        return LayerParts(
+            norm="pre",
+            positions="rotary",
+            feed_forward="gated",
+            biases=False,
+            norm_biases=False,
+            first_norm=False,
+            window=self.window // 2,
+            all_every=self.all_every,
+            rotary_base=self.rotary_base,
+            rotary_base_all=self.rotary_base_all,
+        )
+
+    @property
+    def head_biases(self) -> bool:
+        return False
+
+    @property
+    def turns_tokens(self) -> bool:
+        return True
+
+    @property
+    def head_activation(self) -> Activation:
+        return self.classifier_activation
+
+    def dropout_before(self, head: Head) -> float:
+        return self.head_dropout or 0.0
+
+
+def as_published(config: dict[str, Any]) -> dict[str, Any]:
+    """A config of either form in the first one; what is no such config stays as it is."""
+    found = dict(config)
+    layers = config.get("layer_types")
+    if isinstance(layers, list):
+        every = next((n for n in range(1, len(layers)) if layers[n] == FULL), max(1, len(layers)))
+        wanted = [SLIDING if n % every else FULL for n in range(len(layers))]
+        found["global_attn_every_n_layers"] = every
+        if layers != wanted:
+            found[IRREGULAR] = True
+    rope = config.get("rope_parameters")
+    if isinstance(rope, dict):
+        for kind, name in ((FULL, "global_rope_theta"), (SLIDING, "local_rope_theta")):
+            said = rope.get(kind)
+            if isinstance(said, dict):
+                found[name] = said.get("rope_theta", found.get(name))
+                if said.get("rope_type", "default") != "default":
+                    found[SCALED] = said["rope_type"]
+    return found
+
+
+def entries(values: dict[str, Any]) -> dict[str, Any]:
+    """The second form of what is in a config of the first."""
+    every = values["global_attn_every_n_layers"]
+    return {
+        "layer_types": [SLIDING if n % every else FULL for n in range(values["num_hidden_layers"])],
+        "rope_parameters": {
+            FULL: {"rope_type": "default", "rope_theta": values["global_rope_theta"]},
+            SLIDING: {"rope_type": "default", "rope_theta": values["local_rope_theta"]},
+        },
+    }
+
+
+FAMILY = Family(
+    title="ModernBERT",
+    prefix="model",
+    classes="ModernBert",
+    spec=ModernBertSpec,
+    network="modernbert.ModernBert",
+    layer="model.layers.{}.",
+    inner={
+        "attention.query.": "attn.Wqkv.0.",
+        "attention.key.": "attn.Wqkv.1.",
+        "attention.value.": "attn.Wqkv.2.",
+        "attention.output.": "attn.Wo.",
+        "attention.norm.": "attn_norm.",
+        "feed_forward.wide.": "mlp.Wi.0.",
+        "feed_forward.gate.": "mlp.Wi.1.",
+        "feed_forward.narrow.": "mlp.Wo.",
+        "feed_forward.norm.": "mlp_norm.",
+    },
+    names={
+        "encoder.embeddings.token.": "model.embeddings.tok_embeddings.",
+        "encoder.embeddings.norm.": "model.embeddings.norm.",
+        "encoder.norm.": "model.final_norm.",
+        "encoder.pooler.dense.": "head.dense.",
+        "encoder.pooler.norm.": "head.norm.",
+        "task.turn.": "head.",
+        **mlm_names("head.dense.", "head.norm.", "decoder.bias"),
+    },
+    decoder=("decoder.weight", ""),
+    parts=("embeddings.", "layers.", "final_norm."),
+    lowercase=False,
+    fused={"attn.Wqkv.": 3, "mlp.Wi.": 2},
+    answers="classifier.",
+    pooler_of_head=True,
+    reads=as_published,
+    writes=entries,
+    constants={"classifier_pooling": "cls"},
+    others=NOT_CAUSAL
+    | {
+        "norm_bias": (None, False),
+        "attention_bias": (None, False),
+        "mlp_bias": (None, False),
+        "classifier_bias": (None, False),
+        "decoder_bias": (None, True),
+        IRREGULAR: (None,),
+        SCALED: (None, "default"),
+    },
+)

@@ -1,0 +1,155 @@
+"""NomicBERT (Nussbaum et al. 2024): BERT with angles for positions and a gate, without biases.
+
+Its config.json says sizes in two forms: as it was published, with GPT-2's names, and as
+transformers 5 has it, with BERT's.
+"""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from engine.config.families.family import NOT_CAUSAL, Family, mlm_names
+from engine.config.model import (
+    Activation,
+    EncoderSpec,
+    LayerParts,
+    Positions,
+    Share,
+    WithSegments,
+    changed,
+    published,
+)
+
+SCALED = "rope_type"
+HEAD_SIZE = "head_dim"
+FIRST_FORM = {  # as published → as now
+    "n_embd": "hidden_size",
+    "n_layer": "num_hidden_layers",
+    "n_head": "num_attention_heads",
+    "n_inner": "intermediate_size",
+    "n_positions": "max_position_embeddings",
+    "resid_pdrop": "hidden_dropout_prob",
+    "attn_pdrop": "attention_probs_dropout_prob",
+    "layer_norm_epsilon": "layer_norm_eps",
+}
+GATED_SILU = "swiglu"  # of the first form
+
+
+class NomicBertSpec(WithSegments):
+    """NomicBERT (Nussbaum et al. 2024): BERT with angles for positions and a gate."""
+
+    family: ClassVar[str] = "nomic_bert"
+    max_positions: Positions = changed(EncoderSpec, "max_positions", default=2048)
+    dropout: Share = changed(EncoderSpec, "dropout", default=0.0)
+    attention_dropout: Share = changed(EncoderSpec, "attention_dropout", default=0.0)
+    activation: Activation = changed(
+        EncoderSpec,
+        "activation",
+        default="silu",
+        description="Non-linearity of the feed-forward layers, which have a gate.",
+    )
+    rotary_base: Annotated[float, Field(gt=1)] = Field(
+        1_000.0,
+        title="Rotary base",
+        description="Base of the angles that stand for positions.",
+        json_schema_extra=published("rotary_emb_base", level="elsewhere"),
+    )
+
+    @property
+    def parts(self) -> LayerParts:
+        return LayerParts(
+            positions="rotary",
+            feed_forward="gated",
+            biases=False,
+            norm_biases=True,
+            rotary_base_all=self.rotary_base,
+        )
+
+
+def as_now(config: dict[str, Any]) -> dict[str, Any]:
+    """A config of either form in the new one, with the base of the angles under its first name."""
+    found = {FIRST_FORM.get(name, name): value for name, value in config.items()}
+    if "activation_function" in config:
+        named = config["activation_function"]
+        found["hidden_act"] = "silu" if named == GATED_SILU else f"{named}, not gated"
+    if config.get("rotary_scaling_factor") is not None:  # angles change behind this length
+        found["max_position_embeddings"] = config.get("max_trained_positions", 2048)
+    rope = config.get("rope_parameters")
+    if isinstance(rope, dict):
+        found["rotary_emb_base"] = rope.get("rope_theta", 1_000.0)
+        found[SCALED] = rope.get("rope_type", "default")
+    if not _has_other_heads(found):
+        found.pop(HEAD_SIZE, None)
+    return found
+
+
+def _has_other_heads(config: dict[str, Any]) -> bool:
+    """Whether heads have another size than the hidden size gives them."""
+    named = (config.get(name) for name in ("hidden_size", "num_attention_heads", HEAD_SIZE))
+    sizes = [size for size in named if isinstance(size, int) and size > 0]
+    if len(sizes) < 3:
+        return False
+    width, heads, head_size = sizes
+    return width % heads == 0 and head_size != width // heads
+
+
+def entries(values: dict[str, Any]) -> dict[str, Any]:
+    """What transformers reads besides."""
+    return {
+        "rope_parameters": {"rope_type": "default", "rope_theta": values["rotary_emb_base"]},
+        HEAD_SIZE: values["hidden_size"] // values["num_attention_heads"],
+    }
+
+
+FAMILY = Family(
+    title="NomicBERT",
+    classes="NomicBert",
+    spec=NomicBertSpec,
+    network="nomic.NomicBert",
+    layer="nomic_bert.encoder.layers.{}.",
+    inner={
+        "attention.query.": "attn.Wqkv.0.",
+        "attention.key.": "attn.Wqkv.1.",
+        "attention.value.": "attn.Wqkv.2.",
+        "attention.output.": "attn.out_proj.",
+        "attention.norm.": "norm1.",
+        "feed_forward.wide.": "mlp.fc12.",
+        "feed_forward.gate.": "mlp.fc11.",
+        "feed_forward.narrow.": "mlp.fc2.",
+        "feed_forward.norm.": "norm2.",
+    },
+    names={
+        "encoder.embeddings.token.": "nomic_bert.embeddings.word_embeddings.",
+        "encoder.embeddings.segment.": "nomic_bert.embeddings.token_type_embeddings.",
+        "encoder.embeddings.norm.": "nomic_bert.emb_ln.",
+        "encoder.pooler.dense.": "nomic_bert.pooler.dense.",
+        **mlm_names(
+            "cls.predictions.transform.dense.",
+            "cls.predictions.transform.layer_norm.",
+            "cls.predictions.bias",
+        ),
+    },
+    decoder=("cls.predictions.decoder.weight", "cls.predictions.decoder.bias"),
+    parts=("embeddings.", "emb_ln.", "encoder.", "pooler."),
+    fused={"attn.Wqkv.": 3},
+    aliases={"bert.": "nomic_bert."},
+    reads=as_now,
+    writes=entries,
+    others=NOT_CAUSAL
+    | {
+        "prenorm": (None, False),
+        "parallel_block": (None, False),
+        "use_rms_norm": (None, False),
+        "causal": (None, False),
+        "qkv_proj_bias": (None, False),
+        "mlp_fc1_bias": (None, False),
+        "mlp_fc2_bias": (None, False),
+        "num_experts": (None, 0),
+        "moe_every_n_layers": (None, 0),
+        "rotary_emb_fraction": (None, 1),
+        "rotary_emb_interleaved": (None, False),
+        "rotary_emb_scale_base": (None,),
+        HEAD_SIZE: (None,),
+        SCALED: (None, "default"),
+    },
+)

@@ -1,0 +1,111 @@
+"""Feature extraction: the network stays frozen, and a small probe on its vectors is trained."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from engine.config import Spec
+from engine.config.fields import setting
+
+FINE_TUNED, LAYER_SWEEP = "fine-tuned", "layer sweep"
+Vectors = Literal[
+    "fine-tuned",
+    "embeddings",
+    "second-to-last",
+    "last",
+    "sum of last four",
+    "concatenation of last four",
+    "sum of all",
+    "learned mix",
+    "one layer",
+    "layer sweep",
+]
+PAPER: tuple[Vectors, ...] = (  # the rows of the layer sweep: the paper's six, and fine-tuning
+    "embeddings",
+    "second-to-last",
+    "last",
+    "sum of last four",
+    "concatenation of last four",
+    "sum of all",
+    "fine-tuned",
+)
+
+
+class Features(Spec):
+    """The feature-based use of a model (Devlin et al. 2019, §5.3)."""
+
+    vectors: Vectors = Field(
+        "fine-tuned",
+        title="Fine-tuning or feature extraction",
+        description=(
+            "Fine-tuning trains the model itself. Feature extraction freezes it and trains a small "
+            "probe on these hidden states, which are computed once. The layer probing sweep runs "
+            "the paper's six choices and fine-tuning, one run each, and compares them."
+        ),
+    )
+    layer: int = Field(
+        1,
+        ge=0,
+        le=1000,
+        title="Layer",
+        description="Layer to use for “one layer”: 1 is the lowest, 0 the embeddings.",
+    )
+    probe: Literal["bilstm", "linear"] = Field(
+        "bilstm",
+        title="Probe",
+        description=(
+            "Classifier on the frozen features: a bidirectional LSTM of two layers followed by a "
+            "linear layer, as in the paper, or a linear layer alone."
+        ),
+    )
+    probe_size: int = Field(
+        768,
+        ge=2,
+        le=8192,
+        multiple_of=2,
+        title="Probe hidden size",
+        description="Hidden size of the LSTM, both directions together; 768 in the paper.",
+    )
+    pooling: Literal["mean", "first"] = Field(
+        "mean",
+        title="Pooling",
+        description=(
+            "How the vectors of all tokens become one for the whole text: their mean, or that of "
+            "the first token, [CLS]."
+        ),
+    )
+    learning_rate: float = Field(
+        1e-3,
+        gt=0,
+        le=10,
+        title="Probe learning rate",
+        description=(
+            "Peak learning rate of the probe, which starts from random weights and learns faster."
+        ),
+    )
+    epochs: float = Field(
+        10,
+        gt=0,
+        le=10_000,
+        title="Probe epochs",
+        description="Number of passes over the training set for the probe.",
+    )
+    cache: Path | None = Field(
+        None,
+        title="Feature cache",
+        description=(
+            "Folder that keeps the computed features; safe to delete. Empty = in the run folder."
+        ),
+        json_schema_extra=setting("elsewhere"),
+    )
+
+    def plain(self) -> "Features":
+        """The probe itself, without how it is trained and where its features are stored."""
+        usual = {name: Features.model_fields[name].default for name in ("learning_rate", "epochs")}
+        return self.model_copy(update={**usual, "cache": None})
+
+    @property
+    def trains_probe(self) -> bool:
+        """Whether a probe is trained, and not the model."""
+        return self.vectors not in (FINE_TUNED, LAYER_SWEEP)

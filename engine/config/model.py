@@ -1,0 +1,306 @@
+"""The size and shape of a network: what those of all families share.
+
+Each option stands once, with its title, help, range and usual value, and with the name that
+config.json has for it. A family (`engine.config.families`) adds its own, and says of a shared one
+only what is otherwise there.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
+
+from pydantic import Field, model_validator
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
+
+from engine.config import Spec
+from engine.config.fields import Level, extra_of, setting
+from engine.config.problems import broken
+from engine.config.task import Head
+from engine.phrases import phrase
+
+Share = Annotated[float, Field(ge=0, lt=1)]
+Width = Annotated[int, Field(ge=1, le=65_536)]
+Positions = Annotated[int, Field(ge=2, le=1_000_000)]
+Inner = Annotated[int, Field(ge=1, le=262_144)]
+Count = Annotated[int, Field(ge=1, le=1_000)]
+Positive = Annotated[float, Field(gt=0)]
+Activation = Literal["gelu", "gelu_new", "relu", "silu", "quick_gelu", "tanh", "mish"]
+
+
+def published(
+    *names: str, level: Level = "advanced", needed: bool = False, absent: int | None = None
+) -> JsonDict:
+    """What `setting` says, and how config.json names the field: once, or several times alike.
+
+    `needed` says that no config lacks it; `absent` is what transformers takes where it is left
+    out, if that is not the field's default.
+    """
+    return setting(level) | {"published": list(names), "needed": needed, "absent": absent}
+
+
+def changed(
+    kind: type["EncoderSpec"],
+    field: str,
+    names: tuple[str, ...] | None = None,
+    absent: int | None = None,
+    **given: Any,
+) -> Any:
+    """A field of `kind` with what a family has otherwise: its names, default, title or help."""
+    info = kind.model_fields[field]
+    extra = {**extra_of(info), "absent": absent}
+    if names is not None:
+        extra["published"] = list(names)
+    usual = {"default": info.default, "title": info.title, "description": info.description}
+    return Field(**{**usual, **given}, json_schema_extra=extra)
+
+
+def published_names(info: FieldInfo) -> tuple[str, ...]:
+    """How config.json names the field; empty where it does not."""
+    return tuple(cast(list[str], extra_of(info).get("published", [])))
+
+
+def is_needed(info: FieldInfo) -> bool:
+    """Whether every config.json has the field."""
+    return bool(extra_of(info).get("needed", False))
+
+
+def without_it(info: FieldInfo) -> int | None:
+    """What transformers takes where config.json lacks the field; None: as our default says."""
+    return cast(int | None, extra_of(info).get("absent"))
+
+
+@dataclass(frozen=True)
+class LayerParts:
+    """What the layers of a family are made of; the parts themselves stand in `engine.models`."""
+
+    norm: Literal["post", "pre"] = "post"  # after the sum, as in the paper, or of what is read
+    positions: Literal["learned", "rotary", "none"] = "learned"  # added to the tokens, or as angles
+    relative: Literal["none", "buckets", "disentangled"] = "none"  # what distances add to scores
+    feed_forward: Literal["plain", "gated"] = "plain"
+    biases: bool = True  # of linear layers
+    norm_biases: bool = True
+    first_norm: bool = True  # whether the lowest layer normalises what attention reads
+    window: int | None = None  # tokens on each side to which a token attends; None: all
+    all_every: int = 1  # every so many layers, from the first on, attend to all even so
+    rotary_base: float = 10_000.0  # of the layers with a window, or of all
+    rotary_base_all: float = 10_000.0  # of those that attend to all
+
+    def window_at(self, number: int) -> int | None:
+        """The window of a layer, counted from 0."""
+        return None if number % self.all_every == 0 else self.window
+
+    def rotary_base_at(self, number: int) -> float:
+        return self.rotary_base_all if self.window_at(number) is None else self.rotary_base
+
+
+class EncoderSpec(Spec):
+    """What the networks of the family share: L layers of width D (H in papers) with A heads."""
+
+    family: ClassVar[str]
+    shares_layers: ClassVar[bool] = False
+
+    vocab_size: Annotated[int, Field(ge=6, le=10_000_000)] = Field(
+        30522,
+        title="Vocabulary size",
+        description="Number of different tokens.",
+        json_schema_extra=published("vocab_size", level="elsewhere", needed=True),
+    )
+    hidden_size: Width = Field(
+        768,
+        title="Hidden size",
+        description="Size of the vector of each token.",
+        json_schema_extra=published("hidden_size", needed=True),
+    )
+    layers: Count = Field(
+        12,
+        title="Layers",
+        description="Number of Transformer layers.",
+        json_schema_extra=published("num_hidden_layers", needed=True),
+    )
+    heads: Count = Field(
+        12,
+        title="Attention heads",
+        description="Attention heads per layer; must divide the hidden size.",
+        json_schema_extra=published("num_attention_heads", needed=True),
+    )
+    intermediate_size: Inner = Field(
+        3072,
+        title="Intermediate size",
+        description="Size of the feed-forward layer; four times the hidden size in the paper.",
+        json_schema_extra=published("intermediate_size", needed=True),
+    )
+    max_positions: Positions = Field(
+        512,
+        title="Max. positions",
+        description="Maximum number of tokens in an input.",
+        json_schema_extra=published("max_position_embeddings"),
+    )
+    dropout: Share = Field(
+        0.1,
+        title="Dropout",
+        description="Dropout probability after each sub-layer during training.",
+        json_schema_extra=published("hidden_dropout_prob"),
+    )
+    attention_dropout: Share = Field(
+        0.1,
+        title="Attention dropout",
+        description="Dropout probability of the attention weights during training.",
+        json_schema_extra=published("attention_probs_dropout_prob"),
+    )
+    activation: Activation = Field(
+        "gelu",
+        title="Activation",
+        description="Non-linearity of the feed-forward layers; GELU in the paper.",
+        json_schema_extra=published("hidden_act"),
+    )
+    layer_norm_eps: Positive = Field(
+        1e-12,
+        title="LayerNorm epsilon",
+        description="Added to the variance in each LayerNorm.",
+        json_schema_extra=published("layer_norm_eps"),
+    )
+    initializer_range: Positive = Field(
+        0.02,
+        title="Initializer range",
+        description="Standard deviation of the initial weights.",
+        json_schema_extra=published("initializer_range"),
+    )
+    head_dropout: Share | None = Field(
+        None,
+        title="Head dropout",
+        description=(
+            "Dropout probability before the output layer that fine-tuning adds; empty = as in the "
+            "rest of the model."
+        ),
+        json_schema_extra=published("classifier_dropout"),
+    )
+
+    one_segment: bool = Field(
+        False,
+        title="One segment",
+        description="Both texts of a pair have the first segment, as the tokenizer says.",
+        json_schema_extra=setting("elsewhere"),
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> Self:
+        if self.hidden_size % self.heads:
+            raise broken(
+                phrase(
+                    "the hidden size {hidden_size} is not divisible by {heads} attention heads",
+                    hidden_size=self.hidden_size,
+                    heads=self.heads,
+                ),
+                "heads",
+                "hidden_size",
+            )
+        return self
+
+    @property
+    def parts(self) -> LayerParts:
+        """What its layers are made of."""
+        return LayerParts()
+
+    @property
+    def head_size(self) -> int:
+        return self.hidden_size // self.heads
+
+    @property
+    def is_causal(self) -> bool:
+        """Whether no token attends to a later one."""
+        return False
+
+    @property
+    def position_rows(self) -> int:
+        """Rows of the position embedding."""
+        return self.max_positions
+
+    @property
+    def segment_rows(self) -> int:
+        """Rows of the segment embedding; 0 where there is none."""
+        return 0
+
+    @property
+    def tells_segments(self) -> bool:
+        """Whether the network is told which of two texts a token is of."""
+        return self.segment_rows > 1 and not self.one_segment
+
+    @property
+    def head_biases(self) -> bool:
+        """Whether the layers of heads before the last one have biases."""
+        return True
+
+    @property
+    def turns_tokens(self) -> bool:
+        """Whether heads for tokens have one more layer, as those for masked words have."""
+        return False
+
+    @property
+    def relative_buckets(self) -> int:
+        """Into how many buckets distances between tokens are put; 0 where they are not."""
+        return 0
+
+    @property
+    def token_size(self) -> int:
+        """Length of the embedding of a token, before it is projected to the hidden size."""
+        return self.hidden_size
+
+    @property
+    def projects_tokens(self) -> bool:
+        """Whether embeddings are projected from `token_size` to the hidden size."""
+        return self.token_size != self.hidden_size
+
+    @property
+    def fixed_pad_id(self) -> int | None:
+        """The id that padding must have in the vocabulary; None: any."""
+        return None
+
+    @property
+    def stored_layers(self) -> int:
+        """How many layers have weights of their own."""
+        return self.layers
+
+    def heights_of(self, stored: int) -> range:
+        """The heights, counted from 1, at which a layer with weights of its own works."""
+        return range(stored + 1, stored + 2)
+
+    @property
+    def head_activation(self) -> Activation:
+        """Non-linearity of the head for masked words."""
+        return self.activation
+
+    def dropout_before(self, head: Head) -> float:
+        """Dropout before the layer that fine-tuning adds; run_squad.py has none for answers."""
+        if head.finds_spans:
+            return 0.0
+        return self.dropout if self.head_dropout is None else self.head_dropout
+
+
+class WithSegments(EncoderSpec):
+    """A network whose embeddings say which of two texts a token is of."""
+
+    segments: Count = Field(
+        2,
+        title="Segments",
+        description="Number of segment (token type) embeddings: first and second sentence.",
+        json_schema_extra=published("type_vocab_size", level="elsewhere"),
+    )
+
+    @property
+    def segment_rows(self) -> int:
+        return self.segments
+
+
+class WithTokenSize(EncoderSpec):
+    """A network whose token embeddings have a size of their own."""
+
+    embedding_size: Width = Field(
+        128,
+        title="Embedding size",
+        description="Size of the token embeddings before they are projected to the hidden size.",
+        json_schema_extra=published("embedding_size"),
+    )
+
+    @property
+    def token_size(self) -> int:
+        return self.embedding_size

@@ -1,0 +1,67 @@
+"""How the outputs of a fine-tuned model become predictions: chosen after training, kept with it."""
+
+import math
+from typing import Annotated
+
+from pydantic import Field
+
+from engine.config import Spec
+
+Threshold = Annotated[float, Field(gt=0, lt=1)]
+
+
+class PredictionSettings(Spec):
+    """Thresholds and a temperature. The ones of another task have no effect.
+
+    Args:
+        temperature: logits are divided by it before they become probabilities (Guo et al. 2017).
+        threshold: of two classes, the lowest probability of the second one that predicts it.
+        thresholds: of several labels for a row, the lowest probability that predicts each; those
+            that are not named have 0.5.
+        no_answer_threshold: of questions that may have no answer, how much higher “no answer” must
+            score than the best answer to be predicted; None: as the job has it.
+    """
+
+    temperature: float = Field(1.0, ge=0.05, le=20)
+    threshold: Threshold = 0.5
+    thresholds: dict[str, Threshold] = Field(default_factory=dict)
+    no_answer_threshold: float | None = Field(None, ge=-1e6, le=1e6)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether they change nothing."""
+        return self == PredictionSettings()
+
+    def at_temperature(self, temperature: float) -> "PredictionSettings":
+        """With another temperature; thresholds move with it, so that they predict the same rows."""
+        factor = self.temperature / temperature
+        return PredictionSettings(
+            temperature=temperature,
+            threshold=_moved(self.threshold, factor),
+            thresholds={label: _moved(one, factor) for label, one in self.thresholds.items()},
+            no_answer_threshold=self.no_answer_threshold,
+        )
+
+    def threshold_of(self, label: str, labels: tuple[str, ...], several: bool) -> float:
+        """The lowest probability of a label that predicts it: of two classes, or of several."""
+        if several:
+            return self.thresholds.get(label, 0.5)
+        return self.threshold if label == labels[-1] else 1 - self.threshold
+
+    def with_threshold(
+        self, label: str, threshold: float, labels: tuple[str, ...], several: bool
+    ) -> "PredictionSettings":
+        """With another threshold for a label, so that `threshold_of` gives it."""
+        if several:
+            changed: dict[str, object] = {"thresholds": self.thresholds | {label: threshold}}
+        else:
+            changed = {"threshold": threshold if label == labels[-1] else 1 - threshold}
+        return PredictionSettings.model_validate(self.model_dump() | changed)
+
+
+def _moved(threshold: float, factor: float) -> float:
+    """The probability of the logit of `threshold` times `factor`."""
+    if factor == 1 or threshold == 0.5:
+        return threshold
+    logit = math.log(threshold / (1 - threshold)) * factor
+    return min(max(1 / (1 + math.exp(-logit)), 1e-9), 1 - 1e-9)

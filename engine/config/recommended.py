@@ -1,0 +1,210 @@
+"""Which settings are recommended for a job, and why: from measurements, in one table.
+
+The runs behind the table stand in `benchmarks/defaults`, and a test compares the two. What was not
+measured there has the values of the paper, as the facts of the task say them.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from engine.config.features import Features
+from engine.config.task import TaskFacts
+from engine.config.training import TrainingSpec
+from engine.phrases import phrase
+
+Way = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-training from scratch"]
+
+
+class Rate(NamedTuple):
+    """A learning rate, and the largest network that it is for, in weights of all layers.
+
+    One that was not measured was put between those that were and the paper's.
+    """
+
+    largest: float
+    rate: float
+    is_measured: bool = True
+
+
+class Epochs(NamedTuple):
+    """A number of epochs, and the most training rows that it is for."""
+
+    most: float
+    epochs: int
+
+
+TINY, SMALL, LARGEST = 1e6, 5e6, 15e6  # weights: up to 2 layers of 128, 4 of 256, 6 of 384
+# What is not here, larger networks, has the paper's values.
+RATES: dict[Way, tuple[Rate, ...]] = {
+    "fine-tuning": (Rate(TINY, 5e-4), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4)),
+    "LoRA": (Rate(TINY, 3e-3), Rate(SMALL, 1e-3), Rate(LARGEST, 1e-3, is_measured=False)),
+    "from scratch": (Rate(TINY, 5e-4), Rate(LARGEST, 3e-4, is_measured=False)),
+    "pre-training": (Rate(TINY, 1e-3), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4, is_measured=False)),
+    "pre-training from scratch": (Rate(TINY, 2e-3), Rate(LARGEST, 5e-4, is_measured=False)),
+}
+EPOCHS: dict[Way, tuple[Epochs, ...]] = {
+    "fine-tuning": (Epochs(1_500, 10), Epochs(10_000, 5), Epochs(math.inf, 3)),
+    "LoRA": (Epochs(1_500, 10), Epochs(math.inf, 5)),
+    "from scratch": (Epochs(1_500, 10), Epochs(math.inf, 5)),
+    "pre-training": (Epochs(math.inf, 1),),
+    "pre-training from scratch": (Epochs(math.inf, 3),),
+}
+USUAL_ROWS = 1000  # where their number is not known
+PROBE_RATES: dict[str, float] = {"bilstm": 1e-3, "linear": 1e-2}
+BATCH_SIZE, WARMUP = 32, 0.1
+RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
+SHORTEST = 16  # tokens
+
+
+class Network(Protocol):
+    """The size of a network, as its spec and what is known of a checkpoint say it."""
+
+    @property
+    def layers(self) -> int: ...
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def intermediate_size(self) -> int: ...
+    @property
+    def max_positions(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a recommendation depends on.
+
+    Args:
+        task: its facts.
+        from_scratch: whether the network has fresh weights.
+        network: None where it is not known.
+        rows: of the training set; 0 where that is not known.
+        typical_length: tokens that 99 % of the inputs do not exceed; 0 where that is not known.
+        lora: whether adapters are trained, and not all weights.
+    """
+
+    task: TaskFacts
+    from_scratch: bool = False
+    network: Network | None = None
+    rows: int = 0
+    typical_length: int = 0
+    lora: bool = False
+
+    @property
+    def way(self) -> Way:
+        return way_of(self.task, self.from_scratch, self.lora)
+
+    @property
+    def paper(self) -> TrainingSpec:
+        """The settings of the paper, which are for BERT-Base and -Large."""
+        fresh = self.task.from_scratch if self.from_scratch else None
+        return fresh or self.task.training
+
+    @property
+    def is_in_table(self) -> bool:
+        """Whether the table has networks of this size, trained in this way."""
+        weights = layer_weights(self.network) if self.network is not None else math.inf
+        return rate_for(self.way, weights) is not None
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """Settings, and for some fields a sentence that says why."""
+
+    training: TrainingSpec
+    reasons: dict[str, str]
+
+
+def recommended(situation: Situation) -> Recommended:
+    """The settings for a job, with reasons by field of `TrainingSpec`."""
+    length, why_length = _length(situation)
+    found: dict[str, float] = {"max_length": length}
+    reasons = {"max_length": why_length}
+    if situation.is_in_table:
+        found["learning_rate"], reasons["learning_rate"] = _rate(situation)
+        found["epochs"], reasons["epochs"] = _epochs(situation)
+        found |= {"batch_size": BATCH_SIZE, "warmup_ratio": WARMUP}
+    elif situation.network is not None and situation.way in RATES:
+        reasons["learning_rate"] = phrase(
+            "As in the paper, for models of the size of BERT-Base and larger."
+        )
+    told = {name: reason for name, reason in reasons.items() if reason}
+    return Recommended(situation.paper.model_copy(update=found), told)
+
+
+def probe_rate(before: Features, now: Features) -> Features:
+    """Features with the rate that suits another probe, unless the rate was set."""
+    followed = before.learning_rate == now.learning_rate == PROBE_RATES[before.probe]
+    if now.probe == before.probe or not followed:
+        return now
+    return now.model_copy(update={"learning_rate": PROBE_RATES[now.probe]})
+
+
+def layer_weights(network: Network) -> int:
+    """About how many weights the layers have, without embeddings."""
+    of_layer = 4 * network.hidden_size**2 + 2 * network.hidden_size * network.intermediate_size
+    return network.layers * of_layer
+
+
+def recommended_rate(way: Way, weights: int) -> float | None:
+    """The recommended learning rate for a network whose layers have so many weights.
+
+    None where the table has no networks of this size.
+    """
+    found = rate_for(way, weights)
+    return None if found is None else found.rate
+
+
+def rate_for(way: Way, weights: float) -> Rate | None:
+    """The entry of the table for a network of this size; None where there is none."""
+    return next((one for one in RATES.get(way, ()) if weights <= one.largest), None)
+
+
+def way_of(task: TaskFacts, from_scratch: bool, lora: bool) -> Way:
+    """What is trained, and from what."""
+    if task.head is None:
+        return "pre-training from scratch" if from_scratch else "pre-training"
+    if from_scratch:
+        return "from scratch"
+    return "LoRA" if lora else "fine-tuning"
+
+
+def _rate(situation: Situation) -> tuple[float, str]:
+    network = situation.network
+    assert network is not None
+    found = rate_for(situation.way, layer_weights(network))
+    assert found is not None
+    if not found.is_measured:
+        return found.rate, phrase(
+            "Between what was measured for smaller models and what is usual for larger ones."
+        )
+    return found.rate, phrase(
+        "Measured to be good for models of this size ({n} layer(s), hidden size {hidden}).",
+        n=network.layers,
+        hidden=network.hidden_size,
+    )
+
+
+def _epochs(situation: Situation) -> tuple[int, str]:
+    rows = situation.rows or USUAL_ROWS
+    epochs = next(one.epochs for one in EPOCHS[situation.way] if rows <= one.most)
+    if not situation.rows:
+        return epochs, ""
+    return epochs, phrase(
+        "{n} epoch(s) over {rows:,} rows are {updates:,} updates.",
+        n=epochs,
+        rows=rows,
+        updates=math.ceil(rows / BATCH_SIZE) * epochs,
+    )
+
+
+def _length(situation: Situation) -> tuple[int, str]:
+    usual, typical = situation.paper.max_length, situation.typical_length
+    longest = situation.network.max_positions if situation.network is not None else usual
+    if situation.task.head is None or not typical:
+        return min(longest, usual), ""
+    if not situation.task.cuts_long_texts:  # what is longer is read in windows
+        longest = min(longest, usual)
+    multiple = 8 if typical <= 64 else 16
+    length = max(SHORTEST, min(longest, -(-typical // multiple) * multiple))
+    return length, phrase("99 % of the inputs in the sample have at most {n} token(s).", n=typical)

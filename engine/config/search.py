@@ -1,0 +1,238 @@
+"""Several values for fields of a job: which settings are tried, and when the search ends."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
+
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+from pydantic.fields import FieldInfo
+
+from engine.config import Spec
+from engine.config.features import LAYER_SWEEP
+from engine.config.fields import setting
+from engine.config.problems import Problem
+from engine.phrases import phrase
+
+if TYPE_CHECKING:
+    from engine.config.job import JobSpec
+
+Method = Literal["grid", "random", "tpe"]
+Values = Mapping[str, JsonValue]  # one setting: a value for each path
+
+METHODS: tuple[Method, ...] = ("grid", "random", "tpe")
+SEARCHED = ("task", "base_model", "data", "training", "features", "hardware")  # parts of a job
+SEED, SEEDS = "training.seed", "training.seeds"
+MAX_SETTINGS = 10_000  # of a grid
+
+
+LOG_FROM = 10  # a range whose ends are so many times apart is drawn by its logarithm
+
+
+class Range(NamedTuple):
+    """All numbers from `low` to `high`."""
+
+    low: float
+    high: float
+
+
+class SearchField(Spec):
+    """A field with several values, or with a range of them.
+
+    `path` is as in `--set training.learning_rate=1e-5,3e-5`. The values are as they stand in JSON.
+    A range has a lowest and a highest number; `log` draws by the logarithm.
+    """
+
+    path: str = Field(min_length=1, max_length=200)
+    values: tuple[JsonValue, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    whole: bool = False
+
+    @classmethod
+    def ranged(cls, path: str, low: float, high: float, whole: bool) -> Self:
+        """Numbers from low to high, by their logarithm where they are far apart."""
+        log = low > 0 and high / low >= LOG_FROM
+        return cls(path=path, low=low, high=high, log=log, whole=whole)
+
+    @property
+    def is_range(self) -> bool:
+        """Whether any number from low to high may be drawn."""
+        return not self.values
+
+
+class SearchSpec(Spec):
+    """Several values for some fields, how they are combined, and the budget."""
+
+    fields: tuple[SearchField, ...] = Field(min_length=1, max_length=50)
+    method: Method = Field(
+        "grid",
+        title="Search method",
+        description=(
+            "Grid tries every combination, random some of them, and tpe (Optuna) chooses the next "
+            "one from the scores so far."
+        ),
+        json_schema_extra=setting("elsewhere"),
+    )
+    budget: int = Field(
+        0,
+        ge=0,
+        le=MAX_SETTINGS,
+        title="Combinations to try",
+        description="At most this many combinations; 0 = all of a grid, and 20 otherwise.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    hours: float = Field(
+        0.0,
+        ge=0,
+        le=100_000,
+        title="Hours of training",
+        description="No new run is started after this many hours of training in all; 0 = no limit.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    stop_after: int = Field(
+        0,
+        ge=0,
+        le=MAX_SETTINGS,
+        title="Combinations without improvement",
+        description="The search ends after this many combinations in a row without a better score;"
+        " 0 = no limit.",
+        json_schema_extra=setting("elsewhere"),
+    )
+    prune: bool = Field(
+        False,
+        title="Stop poor runs early (median pruning)",
+        description=(
+            "Stop a run whose best score is below the median of the other runs at the same "
+            "evaluation, once 5 of them have ended."
+        ),
+        json_schema_extra=setting("elsewhere"),
+    )
+
+    @property
+    def limit(self) -> int:
+        """How many combinations are tried at the most."""
+        there = combinations(self)
+        if self.method == "grid":
+            return min(there, self.budget or there)
+        return min(there, self.budget or USUAL_BUDGET)
+
+    @property
+    def varied(self) -> tuple[SearchField, ...]:
+        """The fields that make a setting: all but the seed, which repeats one."""
+        return tuple(field for field in self.fields if field.path != SEED)
+
+
+USUAL_BUDGET = 20  # combinations, for random and tpe
+
+
+def combinations(search: SearchSpec) -> int:
+    """How many there are; with a range more than anybody tries."""
+    if any(field.is_range for field in search.varied):
+        return MAX_SETTINGS
+    return math.prod(len(field.values) for field in search.varied)
+
+
+JobT = TypeVar("JobT", bound="JobSpec")
+
+
+def with_values(job: JobT, values: Values) -> JobT:
+    """The job with other values for these fields, and no search.
+
+    Raises ValidationError where a value, or the combination, cannot be.
+    """
+    raw = job.model_dump() | {"search": None}
+    for path, value in values.items():
+        _put(raw, path.split("."), value)
+    return type(job).model_validate(raw)
+
+
+def _put(raw: dict[str, Any], path: list[str], value: JsonValue) -> None:
+    for part in path[:-1]:
+        inner = raw.get(part)
+        raw[part] = dict(inner) if isinstance(inner, dict) else {}
+        raw = raw[part]
+    raw[path[-1]] = value
+
+
+def field_at(job: BaseModel, path: str) -> FieldInfo | None:
+    """What stands at a path of the job; None where nothing does."""
+    first, *rest = path.split(".")
+    info = type(job).model_fields.get(first)
+    if info is None or not rest:
+        return info
+    inner = getattr(job, first)
+    return field_at(inner, ".".join(rest)) if isinstance(inner, BaseModel) else None
+
+
+def problems_of_search(job: "JobSpec") -> Iterator[Problem]:
+    """Every value suits its field, and no field is varied twice."""
+    search = job.search
+    if search is None:
+        return
+    paths = [field.path for field in search.fields]
+    for path in paths:
+        if path.split(".")[0] not in SEARCHED or field_at(job, path) is None:
+            yield Problem(phrase("A job has no field “{path}”", path=path), ("search",))
+            return
+        others = [other for other in paths if other == path or other.startswith(f"{path}.")]
+        if len(others) > 1:
+            yield Problem(phrase("The field “{path}” has values twice", path=path), ("search",))
+            return
+    if SEEDS in paths:
+        text = phrase("Give several values to training.seed, not to training.seeds")
+        yield Problem(text, ("search",))
+    for field in search.fields:
+        yield from _problems_of_field(job, search, field)
+    limit = combinations(search)
+    if search.method == "grid" and limit > MAX_SETTINGS:
+        text = phrase("A grid of {count:,} combinations is too large", count=limit)
+        yield Problem(text, ("search",))
+
+
+def _problems_of_field(job: "JobSpec", search: SearchSpec, field: SearchField) -> Iterator[Problem]:
+    if field.is_range:
+        yield from _problems_of_range(search, field)
+        tried: tuple[JsonValue, ...] = tuple(
+            int(end) if field.whole else end for end in (field.low, field.high) if end is not None
+        )
+    else:
+        tried = field.values
+        if len({repr(value) for value in tried}) < len(tried):
+            text = phrase("“{path}” has the same value twice", path=field.path)
+            yield Problem(text, ("search",))
+    for value in tried:
+        if value == LAYER_SWEEP:
+            text = phrase("A layer sweep cannot be one of several values")
+            yield Problem(text, ("search", "features.vectors"))
+            return
+        if (wrong := _wrong_alone(job, field.path, value)) is not None:
+            text = phrase("“{path}” cannot be {value}: {why}", path=field.path, value=str(value),
+                          why=wrong)  # fmt: skip
+            yield Problem(text, ("search",))
+
+
+def _problems_of_range(search: SearchSpec, field: SearchField) -> Iterator[Problem]:
+    low, high = field.low, field.high
+    if low is None or high is None or not math.isfinite(high - low) or low >= high:
+        text = phrase("“{path}” needs values, or a range from low to high", path=field.path)
+        yield Problem(text, ("search",))
+    elif field.log and low <= 0:
+        text = phrase("The range of “{path}” must be above 0", path=field.path)
+        yield Problem(text, ("search",))
+    elif search.method == "grid":
+        text = phrase("A grid needs values for “{path}”; a range is for random and tpe",
+                      path=field.path)  # fmt: skip
+        yield Problem(text, ("search",))
+
+
+def _wrong_alone(job: "JobSpec", path: str, value: JsonValue) -> str | None:
+    """What is wrong with a value by itself; rules over several fields are about a combination."""
+    from engine.validation import problem_of
+
+    try:
+        with_values(job, {path: value})
+    except ValidationError as error:
+        own = [item for item in error.errors() if item["loc"]]
+        return problem_of(own[0]) if own else None
+    return None

@@ -1,0 +1,40 @@
+"""How the vectors of tokens become one vector of a text, in the layout of sentence-transformers."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from engine.config import Spec
+
+PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens"]
+POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens")
+KIND = "sentence_similarity"  # the task of whatever pools
+DenseActivation = Literal["identity", "tanh", "relu", "gelu", "sigmoid"]
+
+
+class DenseSpec(Spec):
+    """A linear layer behind the pooling, and what its outputs go through."""
+
+    inputs: int = Field(ge=1, le=100_000)
+    outputs: int = Field(ge=1, le=100_000)
+    bias: bool = True
+    activation: DenseActivation = "tanh"
+
+
+class SentenceSpec(Spec):
+    """Pooling, dense layers and normalisation, in this order.
+
+    Several poolings stand one after another in the vector, in the order of `POOLING_MODES`.
+    """
+
+    pooling: tuple[PoolingMode, ...] = Field(("mean",), min_length=1, max_length=4)
+    dense: tuple[DenseSpec, ...] = Field((), max_length=8)
+    normalize: bool = False
+    max_length: int | None = Field(
+        None, ge=2, le=10_000_000, description="Tokens that are read, at most; None: all that fit."
+    )
+    prompt: str = Field("", max_length=10_000, description="What every text begins with.")
+
+    def size(self, hidden_size: int) -> int:
+        """How many numbers a vector has, on an encoder of this hidden size."""
+        return self.dense[-1].outputs if self.dense else len(self.pooling) * hidden_size

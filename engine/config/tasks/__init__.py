@@ -1,0 +1,79 @@
+"""The tasks. Each is a name: here, in `engine.tasks`, `engine.evaluation` and `app.tasks`."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated
+
+from pydantic import BeforeValidator, SerializeAsAny
+
+from engine.config.task import Head, Metric, TaskSpec
+
+
+def class_name(kind: str) -> str:
+    """How the classes of a task begin: TextClassification for text_classification."""
+    return "".join(word.capitalize() for word in kind.split("_"))
+
+
+def _task(kind: str) -> type[TaskSpec]:
+    found: type[TaskSpec] = getattr(import_module(f"{__name__}.{kind}"), class_name(kind))
+    return found
+
+
+# In the order in which they are offered, and asked whether a data set is made for them: a task that
+# wants more of the columns or the labels stands before one that would take them as well.
+TASKS: dict[str, type[TaskSpec]] = {
+    kind: _task(kind)
+    for kind in (
+        "text_classification",
+        "pair_classification",
+        "multi_label",
+        "regression",
+        "token_classification",
+        "question_answering",
+        "multiple_choice",
+        "sentence_similarity",
+        "pretraining",
+    )
+}
+
+
+def task_of(given: object) -> TaskSpec:
+    """The task that a job or a checkpoint describes.
+
+    Raises ValueError where there is no such task, or its settings are not valid.
+    """
+    if isinstance(given, TaskSpec):
+        return given
+    kind = given.get("kind") if isinstance(given, Mapping) else given
+    if not isinstance(kind, str) or kind not in TASKS:
+        raise ValueError(f"there is no task {kind!r}; the tasks are {', '.join(TASKS)}")
+    return TASKS[kind].model_validate(given if isinstance(given, Mapping) else {"kind": kind})
+
+
+AnyTask = Annotated[SerializeAsAny[TaskSpec], BeforeValidator(task_of)]
+"""A field that holds any task of the table."""
+
+
+def head_of(kind: str) -> Head:
+    """The layer that fine-tuning for a task adds."""
+    head = TASKS[kind].facts.head
+    assert head is not None
+    return head
+
+
+def heads() -> Iterator[tuple[str, Head]]:
+    """Every task with a head of its own."""
+    for kind, task in TASKS.items():
+        if task.facts.head is not None:
+            yield kind, task.facts.head
+
+
+def added_layers() -> Iterator[tuple[str, Head]]:
+    """Every task whose head is a layer with weights; pooling has none of its own."""
+    return ((kind, head) for kind, head in heads() if not head.pools)
+
+
+def metric_of(name: str) -> Metric | None:
+    """What is known of a metric, whichever task computes it."""
+    every = (metric for task in TASKS.values() for metric in task.facts.metrics)
+    return next((metric for metric in every if metric.name == name), None)

@@ -1,0 +1,55 @@
+"""Which of several choices fits a text (Devlin et al. 2019, §4.4)."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from engine.config.dataset import Mapping as Columns
+from engine.config.export import Output
+from engine.config.task import (
+    ACCURACY,
+    CHOICES,
+    LOSS,
+    Head,
+    LabelColumn,
+    TaskFacts,
+    TaskSpec,
+    target,
+)
+from engine.config.training import TrainingSpec
+from engine.errors import StudioError
+from engine.phrases import phrase
+
+
+class MultipleChoice(TaskSpec):
+    """Which of several choices fits a text."""
+
+    facts: ClassVar[TaskFacts] = TaskFacts(
+        title="Multiple choice",
+        head=Head(CHOICES, said=(Output(name="logits", of="input", meaning="one"),), outputs=1),
+        metrics=(ACCURACY, LOSS),
+        best_metric="accuracy",
+        reads=("text", "endings", "label"),
+        may_read=("beginning",),
+        fills=("text", "endings", "label"),
+        training=TrainingSpec(batch_size=16, learning_rate=2e-5),
+    )
+    kind: Literal["multiple_choice"] = "multiple_choice"
+
+    @classmethod
+    def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
+        return target(columns) == "endings"
+
+    def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        if not columns.endings:
+            yield StudioError(
+                phrase("Multiple choice needs the choices of each row."),
+                phrase("Choose the columns that hold them, or the one that holds a list of them."),
+            )
+        if columns.label is None:
+            yield StudioError(
+                phrase("Multiple choice needs to know which choice is right."),
+                phrase(
+                    "Choose the column that holds the number, the letter or the text of the right "
+                    "choice."
+                ),
+            )

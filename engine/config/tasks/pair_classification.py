@@ -1,0 +1,41 @@
+"""One label for a pair of texts, from the vector of [CLS] (Devlin et al. 2019, §4.1)."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from engine.config.dataset import Mapping as Columns
+from engine.config.task import LabelColumn, TaskFacts
+from engine.config.tasks.text_classification import (
+    CLASSIFIER,
+    METRICS,
+    Classes,
+    are_classes,
+)
+from engine.errors import StudioError
+from engine.phrases import phrase
+
+
+class PairClassification(Classes):
+    """One label for a pair of texts: whether the second follows, repeats or answers the first."""
+
+    facts: ClassVar[TaskFacts] = TaskFacts(
+        title="Sentence-pair classification",
+        head=CLASSIFIER,
+        metrics=METRICS,
+        best_metric="accuracy",
+        reads=("text", "pair", "label"),
+        fills=("text", "pair", "label"),
+    )
+    kind: Literal["pair_classification"] = "pair_classification"
+
+    @classmethod
+    def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
+        return columns.pair is not None and are_classes(columns, labels)
+
+    def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        if columns.pair is None:
+            yield StudioError(
+                phrase("Every row has one text, and a pair needs two."),
+                phrase("Choose “Text classification”, or import it with a second text."),
+            )
+        yield from self.class_problems(columns, labels)

@@ -1,0 +1,115 @@
+"""The answer to a question as a span of a passage (Devlin et al. 2019, §4.2 and §4.3).
+
+A long passage is read in windows that overlap.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.config.dataset import Mapping as Columns
+from engine.config.export import Output
+from engine.config.fields import setting
+from engine.config.task import (
+    EXACT_MATCH,
+    F1,
+    LOSS,
+    SPANS,
+    Head,
+    LabelColumn,
+    Metric,
+    TaskFacts,
+    TaskSpec,
+)
+from engine.config.training import TrainingSpec
+from engine.errors import StudioError
+from engine.phrases import phrase
+
+
+class QuestionAnswering(TaskSpec):
+    """Extractive question answering: the answer is a span of the passage, or there is none."""
+
+    facts: ClassVar[TaskFacts] = TaskFacts(
+        title="Question answering",
+        head=Head(
+            SPANS,
+            said=(
+                Output(name="start_logits", of="token", meaning="one"),
+                Output(name="end_logits", of="token", meaning="one"),
+            ),
+            outputs=2,
+        ),
+        metrics=(
+            F1,
+            EXACT_MATCH,
+            Metric(
+                "best_f1",
+                title="best F1 (any no-answer threshold)",
+                description=(
+                    "The F1 with the no-answer threshold that would have been best on these rows; "
+                    "it shows how much a better threshold could gain."
+                ),
+            ),
+            LOSS,
+        ),
+        best_metric="f1",
+        reads=("text", "pair", "answers"),
+        fills=("text", "pair"),
+        training=TrainingSpec(epochs=2, max_length=384),
+        cuts_long_texts=False,
+    )
+    kind: Literal["question_answering"] = "question_answering"
+    unanswerable: bool | None = Field(
+        None,
+        title="Unanswerable questions",
+        description=(
+            "Whether a question may have no answer in its passage, as in SQuAD 2.0; empty: as in "
+            "the training set."
+        ),
+    )
+    no_answer_threshold: float = Field(
+        0.0,
+        ge=-1e6,
+        le=1e6,
+        title="No-answer threshold",
+        description=(
+            "How much higher than the best answer “no answer” must score to be predicted. "
+            "The evaluation reports the threshold that would have been best."
+        ),
+    )
+    doc_stride: int = Field(
+        128,
+        ge=1,
+        le=65_536,
+        title="Document stride",
+        description="Tokens between the starts of two windows over a passage.",
+        json_schema_extra=setting(ticks=[64, 128, 192]),
+    )
+    max_question_length: int = Field(
+        64,
+        ge=1,
+        le=65_536,
+        title="Max. question length",
+        description="Longer questions are truncated to this many tokens.",
+    )
+    max_answer_length: int = Field(
+        30,
+        ge=1,
+        le=65_536,
+        title="Max. answer length",
+        description="No predicted answer has more tokens than this.",
+    )
+
+    @classmethod
+    def of_foreign(cls, labels: tuple[str, ...]) -> TaskSpec:
+        return cls(unanswerable=True)
+
+    def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        if columns.pair is None or columns.answers is None:
+            yield StudioError(
+                phrase(
+                    "Question answering needs a question, a passage and its answers in each row."
+                ),
+                phrase("Import a file in the SQuAD format, or choose the columns that hold them."),
+            )

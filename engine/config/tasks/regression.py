@@ -1,0 +1,123 @@
+"""A number for a text or a pair, as for STS-B (Devlin et al. 2019, §4.1)."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from engine.config.dataset import Mapping as Columns
+from engine.config.export import Output
+from engine.config.fields import setting
+from engine.config.task import (
+    LOSS,
+    SEQUENCE,
+    Head,
+    LabelColumn,
+    Metric,
+    TaskFacts,
+    TaskSpec,
+    shortened,
+    target,
+)
+from engine.errors import StudioError
+from engine.phrases import phrase
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+PEARSON = Metric(
+    "pearson",
+    title="Pearson correlation",
+    short="Pearson",
+    unit="number",
+    description="How closely predicted and true numbers follow a straight line, from -1 to 1.",
+)
+SPEARMAN = Metric(
+    "spearman",
+    title="Spearman correlation",
+    short="Spearman",
+    unit="number",
+    description=(
+        "How well the order of the predictions agrees with the true order, from -1 to 1; only "
+        "ranks count."
+    ),
+)
+
+
+class Regression(TaskSpec):
+    """A number for a text or a pair, such as how similar two sentences are."""
+
+    facts: ClassVar[TaskFacts] = TaskFacts(
+        title="Regression",
+        head=Head(
+            SEQUENCE,
+            said=(Output(name="logits", of="input", meaning="numbers"),),
+            outputs=1,
+            problem_type="regression",
+        ),
+        metrics=(
+            PEARSON,
+            SPEARMAN,
+            Metric(
+                "mean_absolute_error",
+                title="mean absolute error",
+                description="The mean distance between predicted and true number, in their unit.",
+                higher_is_better=False,
+                unit="number",
+            ),
+            LOSS,
+        ),
+        best_metric="pearson",
+        reads=("text", "label"),
+        may_read=("pair",),
+        fills=("text", "pair", "label"),
+    )
+    kind: Literal["regression"] = "regression"
+    range: tuple[Finite, Finite] | None = Field(
+        None,
+        title="Range",
+        description=(
+            "The scale on which predictions are shown; empty: from the lowest to the highest "
+            "number of the training set."
+        ),
+        json_schema_extra=setting("elsewhere"),
+    )
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise ValueError("the range must begin below its end")
+        return self
+
+    @classmethod
+    def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
+        return target(columns) == "label" and labels is not None and labels.is_scale
+
+    def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        if columns.label is None:
+            yield StudioError(
+                phrase("Regression needs a number for each row."),
+                phrase("Choose the column that holds the number."),
+            )
+            return
+        if labels is None or not labels.cells:
+            return
+        if wrong := labels.not_numbers:
+            rows, every = sum(wrong.values()), sum(labels.cells.values())
+            yield StudioError(
+                phrase(
+                    "{rows:,} of {every:,} rows have no number as their label, such as “{label}”.",
+                    rows=rows,
+                    every=every,
+                    label=shortened(next(iter(wrong))),
+                ),
+                phrase("Choose another label column, or write numbers such as 3.5."),
+            )
+        elif len(labels.numbers) == 1:
+            yield StudioError(
+                phrase(
+                    "The number is {label} in every row, so there is nothing to learn.",
+                    label=shortened(next(iter(labels.cells))),
+                ),
+                phrase("Choose another label column."),
+            )

@@ -1,0 +1,181 @@
+"""One vector for each text, so that near meanings are near (Reimers and Gurevych 2019)."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from engine.config.dataset import Mapping as Columns
+from engine.config.export import Output
+from engine.config.fields import setting
+from engine.config.sentence import PoolingMode
+from engine.config.task import (
+    ACCURACY,
+    ENCODER,
+    LOSS,
+    Head,
+    LabelColumn,
+    Metric,
+    TaskFacts,
+    TaskSpec,
+    shortened,
+    target,
+)
+from engine.config.tasks.regression import PEARSON, SPEARMAN
+from engine.config.training import TrainingSpec
+from engine.errors import StudioError
+from engine.phrases import phrase
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Objective = Literal["cosine", "in_batch_negatives", "triplets"]
+
+
+class SentenceSimilarity(TaskSpec):
+    """Vectors of texts whose cosine says how similar the texts are."""
+
+    facts: ClassVar[TaskFacts] = TaskFacts(
+        title="Sentence similarity",
+        head=Head(
+            ENCODER,
+            said=(Output(name="sentence_embedding", of="input", meaning="numbers"),),
+            pools=True,
+        ),
+        metrics=(
+            SPEARMAN,
+            PEARSON,
+            ACCURACY,
+            Metric(
+                "mrr",
+                title="mean reciprocal rank",
+                short="MRR@10",
+                unit="number",
+                description=(
+                    "The mean of 1 / rank of the text that belongs to each first text, among all "
+                    "second texts by their cosine; 0 where it is not among the first ten."
+                ),
+            ),
+            Metric(
+                "recall_at_10",
+                title="recall@10",
+                description=(
+                    "The fraction of texts that belong to a first text and are among the ten "
+                    "nearest of all second texts."
+                ),
+            ),
+            LOSS,
+        ),
+        best_metric="spearman",
+        reads=("text", "pair"),
+        may_read=("label", "negative"),
+        fills=("text", "pair", "negative"),
+        training=TrainingSpec(epochs=1, batch_size=32, learning_rate=2e-5),
+    )
+    kind: Literal["sentence_similarity"] = "sentence_similarity"
+    objective: Literal["auto", "cosine", "in_batch_negatives", "triplets"] = Field(
+        "auto",
+        title="Loss",
+        description=(
+            "What the rows say. Cosine: a number for each pair. In-batch negatives (multiple "
+            "negatives ranking): pairs that belong together; the other second texts of the batch "
+            "do not. Triplets: the second text is nearer than the negative one. auto: cosine where "
+            "there is a label column, triplets where there is a negative text, else in-batch "
+            "negatives."
+        ),
+        json_schema_extra=setting("simple"),
+    )
+    pooling: Literal["auto", "mean", "cls", "max"] = Field(
+        "auto",
+        title="Pooling",
+        description=(
+            "How the vectors of the tokens become one. auto: as the base model does it, and the "
+            "mean where it says nothing."
+        ),
+        json_schema_extra=setting(),
+    )
+    scale: float = Field(
+        20.0,
+        gt=0,
+        le=1_000,
+        allow_inf_nan=False,
+        title="Scale of the cosines",
+        description="In-batch negatives: what cosines are multiplied by, 1 / temperature.",
+        json_schema_extra=setting(branch=True),
+    )
+    margin: float = Field(
+        5.0,
+        ge=0,
+        le=1_000,
+        allow_inf_nan=False,
+        title="Margin of triplets",
+        description=(
+            "By how much nearer the second text should be than the negative one, as Euclidean "
+            "distance. With vectors of length 1, which differ by at most 2, use 0.5 or less."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
+    range: tuple[Finite, Finite] | None = Field(
+        None,
+        title="Range",
+        description=(
+            "The numbers that stand for a cosine of 0 and of 1. Empty: 0 and 1 where all numbers "
+            "of the training set lie between -1 and 1; otherwise from 0, or the lowest if that is "
+            "negative, to the highest."
+        ),
+        json_schema_extra=setting("elsewhere"),
+    )
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise ValueError("the range must begin below its end")
+        return self
+
+    @property
+    def poolings(self) -> tuple[PoolingMode, ...] | None:
+        """The pooling that is asked for; None: as the base model does it."""
+        return None if self.pooling == "auto" else (self.pooling,)
+
+    @classmethod
+    def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
+        return target(columns) is None and columns.pair is not None
+
+    def without_labels(self) -> TaskSpec:
+        return self.model_copy(update={"objective": "auto"})
+
+    def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        if columns.pair is None:
+            yield StudioError(
+                phrase("Sentence similarity needs a second text in each row."),
+                phrase("Choose the column that holds the second text."),
+            )
+        if self.objective == "triplets" and columns.negative is None:
+            yield StudioError(
+                phrase("Triplets need a text in each row that does not belong to the first one."),
+                phrase("Choose the column of the negative text, or another loss."),
+            )
+        if self.objective == "cosine" and columns.label is None:
+            yield StudioError(
+                phrase("The cosine loss needs a number for each pair."),
+                phrase("Choose the column that holds the number, or another loss."),
+            )
+        reads_numbers = columns.label is not None and self.objective in ("auto", "cosine")
+        if not reads_numbers or labels is None or not labels.cells:
+            return
+        if wrong := labels.not_numbers:
+            yield StudioError(
+                phrase(
+                    "{rows:,} of {every:,} rows have no number as their label, such as “{label}”.",
+                    rows=sum(wrong.values()),
+                    every=sum(labels.cells.values()),
+                    label=shortened(next(iter(wrong))),
+                ),
+                phrase("Choose another label column, or the loss in-batch negatives."),
+            )
+        elif len(labels.numbers) == 1:
+            yield StudioError(
+                phrase(
+                    "The number is {label} in every row, so there is nothing to learn.",
+                    label=shortened(next(iter(labels.cells))),
+                ),
+                phrase("Choose another label column, or the loss in-batch negatives."),
+            )

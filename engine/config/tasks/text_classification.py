@@ -1,0 +1,155 @@
+"""One label for a text, from the vector of [CLS] (Devlin et al. 2019, §4.1)."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.config.dataset import DatasetSpec
+from engine.config.dataset import Mapping as Columns
+from engine.config.export import Output
+from engine.config.fields import setting
+from engine.config.task import (
+    ACCURACY,
+    F1_MACRO,
+    LABEL_SMOOTHING,
+    LOSS,
+    MAX_CLASSES,
+    SEQUENCE,
+    ClassWeight,
+    Head,
+    LabelColumn,
+    LabelledTask,
+    TaskFacts,
+    shortened,
+    target,
+)
+from engine.errors import StudioError
+from engine.phrases import phrase
+
+CLASSIFIER = Head(
+    SEQUENCE,
+    said=(Output(name="logits", of="input", meaning="one"),),
+    problem_type="single_label_classification",
+)
+METRICS = (ACCURACY, F1_MACRO, LOSS)
+
+
+class Classes(LabelledTask):
+    """The settings of a task that gives one of several classes."""
+
+    labels: tuple[str, ...] = Field(
+        (),
+        title="Labels",
+        description=(
+            "The classes in the order of their ids. Empty: all labels of the training set, sorted."
+        ),
+        json_schema_extra=setting("elsewhere"),
+    )
+    balanced: bool = Field(
+        False,
+        title="Balance the classes",
+        description=(
+            "Give rare classes a higher weight: the number of rows, divided by the number of "
+            "classes and by the rows of that class."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
+    class_weights: dict[str, ClassWeight] = Field(
+        {},
+        title="Class weights",
+        description=(
+            "Weight of each class in the loss, by its label; a class that is not listed has "
+            "weight 1, or its balanced weight."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
+    label_smoothing: float = LABEL_SMOOTHING
+
+    def label_rows(self, dataset: DatasetSpec, labels: LabelColumn) -> dict[str, int]:
+        return {label: rows for label, rows in labels.cells.items() if label}
+
+    def class_problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        """What keeps a data set from such a task, whatever its texts are."""
+        if columns.endings:
+            yield StudioError(
+                phrase("Every row has several choices."),
+                phrase("Choose “Multiple choice”, or import it without them."),
+            )
+        if columns.label is None:
+            yield StudioError(
+                phrase("Classification needs a label for each row."),
+                phrase("Choose the column that holds the class."),
+            )
+        elif labels is not None:
+            yield from self._label_problems(labels)
+
+    def _label_problems(self, labels: LabelColumn) -> Iterator[StudioError]:
+        rows = sum(labels.cells.values())
+        if not rows:
+            yield StudioError(
+                phrase("There are no rows to learn from."), phrase("Choose another file.")
+            )
+            return
+        classes = [label for label in labels.cells if label]
+        if len(classes) == 1:
+            yield StudioError(
+                phrase(
+                    "Every label is “{label}”, so there is nothing to tell apart.",
+                    label=shortened(classes[0]),
+                ),
+                phrase("Choose another label column, or a file with at least two classes."),
+            )
+        if labels.is_scale:
+            yield StudioError(
+                phrase(
+                    "The labels are {count:,} different numbers on a scale, not classes.",
+                    count=len(classes),
+                ),
+                phrase(
+                    "Choose “Regression” to predict the numbers, or choose another label column."
+                ),
+            )
+        elif len(classes) > MAX_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
+            yield StudioError(
+                phrase(
+                    "There are {count:,} labels in {rows:,} rows, too many to be classes.",
+                    count=len(classes),
+                    rows=rows,
+                ),
+                phrase("Choose another label column."),
+            )
+        yield from self.unlisted(labels)
+
+
+class TextClassification(Classes):
+    """One label for a text."""
+
+    facts: ClassVar[TaskFacts] = TaskFacts(
+        title="Text classification",
+        head=CLASSIFIER,
+        metrics=METRICS,
+        best_metric="accuracy",
+        reads=("text", "label"),
+        fills=("text", "label"),
+    )
+    kind: Literal["text_classification"] = "text_classification"
+
+    @classmethod
+    def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
+        return columns.pair is None and are_classes(columns, labels)
+
+    def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        if columns.pair is not None:
+            yield StudioError(
+                phrase("Every row has two texts."),
+                phrase("Choose “Sentence-pair classification”, or import it with one text only."),
+            )
+        yield from self.class_problems(columns, labels)
+
+
+def are_classes(columns: Columns, labels: LabelColumn | None) -> bool:
+    """Whether each row has one label, which is the name of a class as far as is known."""
+    if target(columns) != "label":
+        return False
+    return labels is None or not (labels.is_scale or labels.sets)

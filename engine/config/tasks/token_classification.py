@@ -1,0 +1,103 @@
+"""A tag for each word, from the vector of its first token (Devlin et al. 2019, §5.3)."""
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from engine.config.dataset import DatasetSpec
+from engine.config.dataset import Mapping as Columns
+from engine.config.export import Output
+from engine.config.fields import setting
+from engine.config.task import (
+    ACCURACY,
+    F1,
+    LABEL_SMOOTHING,
+    LOSS,
+    MAX_CLASSES,
+    TOKENS,
+    ClassWeight,
+    Head,
+    LabelColumn,
+    LabelledTask,
+    Metric,
+    TaskFacts,
+)
+from engine.errors import StudioError
+from engine.phrases import phrase
+
+
+class TokenClassification(LabelledTask):
+    """A tag for each word: names of people and places, parts of speech."""
+
+    facts: ClassVar[TaskFacts] = TaskFacts(
+        title="Token classification (NER)",
+        head=Head(TOKENS, said=(Output(name="logits", of="token", meaning="one"),)),
+        metrics=(
+            F1,
+            Metric(
+                "precision",
+                title="precision",
+                description=(
+                    "The fraction of the predicted entities that are right in type, start and end."
+                ),
+            ),
+            Metric(
+                "recall",
+                title="recall",
+                description=(
+                    "The fraction of the true entities that are found with the right type, start "
+                    "and end."
+                ),
+            ),
+            ACCURACY,
+            LOSS,
+        ),
+        best_metric="f1",
+        reads=("text", "tags"),
+        fills=("text", "tags"),
+    )
+    kind: Literal["token_classification"] = "token_classification"
+    labels: tuple[str, ...] = Field(
+        (),
+        title="Tags",
+        description=(
+            "The tags in the order of their ids. Empty: all tags of the training set, sorted, "
+            "with O first."
+        ),
+        json_schema_extra=setting("elsewhere"),
+    )
+    class_weights: dict[str, ClassWeight] = Field(
+        {},
+        title="Tag weights",
+        description=(
+            "Weight of each tag in the loss, by the tag or by its entity type (“person” for "
+            "B-person and I-person); a tag that is not listed has weight 1."
+        ),
+        json_schema_extra=setting(branch=True),
+    )
+    label_smoothing: float = LABEL_SMOOTHING
+
+    def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
+        if columns.tags is None:
+            yield StudioError(
+                phrase("Token classification needs a tag for each word."),
+                phrase("Choose the column that holds the tags: as many as the text has words."),
+            )
+        elif labels is not None and len(labels.cells) >= MAX_CLASSES:
+            yield StudioError(
+                phrase(
+                    "There are {count:,} different tags or more, too many to learn.",
+                    count=MAX_CLASSES,
+                ),
+                phrase("Choose another column of tags."),
+            )
+
+    def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:
+        """The types of the spans, and O."""
+        return tuple(dict.fromkeys((*dataset.spans, "O"))) if dataset else ()
+
+    def unknown_weights(self, names: tuple[str, ...]) -> list[str]:
+        """A single tag may have a weight as well: “B-person”."""
+        unknown = super().unknown_weights(names)
+        return [name for name in unknown if name.partition("-")[2] not in names]

@@ -1,0 +1,79 @@
+"""What differs between two jobs, and what of it a branch may have."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.config.changes import changes, from_defaults, shown
+from engine.config.dataset import FileData
+from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.tasks.text_classification import TextClassification
+from engine.phrases import Phrase
+
+JOB = JobSpec(
+    name="a run",
+    task=TextClassification(),
+    base_model=FromCheckpoint(path=Path("model")),
+    data=FileData(path=Path("reviews.csv")),
+)
+
+
+def changed(path: str, value: object) -> JobSpec:
+    raw = JOB.model_dump()
+    *parents, last = path.split(".")
+    place = raw
+    for parent in parents:
+        place = place[parent]
+    place[last] = value
+    return JobSpec.model_validate(raw)
+
+
+@pytest.mark.parametrize(
+    "path, value, in_branch",
+    [
+        ("training.batch_size", 16, True),
+        ("training.lora_rank", 8, False),
+        ("training.seeds", 3, False),
+        ("training.ema_decay", 0.9, False),
+        ("hardware.threads", 2, True),
+        ("task.label_smoothing", 0.1, True),
+        ("task.labels", ("a", "b"), False),
+        ("features.pooling", "first", False),
+        ("base_model.path", Path("other"), False),
+        ("data.path", Path("other.csv"), False),
+    ],
+)
+def test_a_field_says_whether_a_branch_may_change_it(
+    path: str, value: object, in_branch: bool
+) -> None:
+    (change,) = changes(JOB, changed(path, value))
+    assert (change.path, change.in_branch) == (path, in_branch)
+
+
+def test_another_task_is_one_change() -> None:
+    other = JOB.model_copy(update={"task": Pretraining()})
+    (change,) = changes(JOB, other)
+    assert change.path == "task" and not change.in_branch
+
+
+def test_a_change_is_said_with_the_title_of_the_field() -> None:
+    (change,) = changes(JOB, changed("training.batch_size", 16))
+    said = change.sentence()
+    assert said == "Batch size 16 instead of 32" and isinstance(said, Phrase)
+
+
+def test_the_name_of_a_run_is_no_change() -> None:
+    assert not changes(JOB, JOB.model_copy(update={"name": "another"}))
+
+
+def test_what_differs_from_the_defaults_is_named_by_its_title() -> None:
+    assert from_defaults(JOB) == []
+    job = changed("training.batch_size", 16)
+    assert [(one.title, shown(one.old), shown(one.new)) for one in from_defaults(job)] == [
+        ("Batch size", "32", "16")
+    ]
+    fresh = changed("base_model", {"kind": "scratch", "model": {"layers": 2}})
+    assert [one.path for one in from_defaults(fresh)] == ["base_model.model.layers"]
+    balanced = from_defaults(changed("task.balanced", True))[0]
+    assert (shown(balanced.old), shown(balanced.new)) == ("off", "on")

@@ -1,0 +1,70 @@
+"""Every field that a user sets says in its spec how it is called, and where it can be set."""
+
+import pytest
+from pydantic import BaseModel
+
+from engine.config.dataset import Mapping, Reading, Split
+from engine.config.families import FAMILIES
+from engine.config.families.bert import BertSpec
+from engine.config.features import Features
+from engine.config.fields import (
+    LEVELS,
+    branch_fields,
+    fields_at,
+    level_of,
+    may_branch,
+    settings_of,
+    ticks_of,
+)
+from engine.config.job import FromScratch
+from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec, TrainingSpec
+
+SPECS: tuple[type[BaseModel], ...] = (
+    TrainingSpec,
+    HardwareSpec,
+    Features,
+    FromScratch,
+    *(family.spec for family in FAMILIES.values()),
+    Reading,
+    Mapping,
+    Split,
+    *TASKS.values(),
+)
+WRITTEN_BY_THE_PROGRAM = {"kind", "model"}  # fields of a spec that are no settings
+FIELDS = [(spec, name) for spec in SPECS for name in spec.model_fields]
+
+
+@pytest.mark.parametrize("spec, name", FIELDS)
+def test_a_field_says_what_it_is(spec: type[BaseModel], name: str) -> None:
+    info = spec.model_fields[name]
+    if name in WRITTEN_BY_THE_PROGRAM:
+        assert name not in settings_of(spec)
+        return
+    assert info.title and not info.title.endswith(".")
+    assert info.description and info.description.endswith((".", "…"))
+    assert level_of(info) in LEVELS
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_each_setting_stands_at_one_level(spec: type[BaseModel]) -> None:
+    by_level = [fields_at(spec, level) for level in LEVELS]
+    assert sorted(name for names in by_level for name in names) == sorted(settings_of(spec))
+    assert fields_at(spec, *LEVELS) == tuple(settings_of(spec))
+
+
+def test_few_settings_are_simple_and_their_ticks_are_those_of_the_paper() -> None:
+    simple = fields_at(TrainingSpec, "simple")
+    assert simple == ("batch_size", "learning_rate", "epochs", "seed", "seeds")
+    assert ticks_of(TrainingSpec.model_fields["batch_size"]) == [16, 32]
+    assert ticks_of(TrainingSpec.model_fields["weight_decay"]) == []
+
+
+def test_a_branch_may_change_what_no_checkpoint_is_bound_to() -> None:
+    bound = set(settings_of(TrainingSpec)) - set(branch_fields(TrainingSpec))
+    assert bound == {
+        *("lora_rank", "lora_alpha", "lora_dropout", "lora_layers"),
+        *("ema_decay", "seeds", "best_metric"),
+    }
+    assert branch_fields(HardwareSpec) == tuple(settings_of(HardwareSpec))
+    assert not any(map(may_branch, BertSpec.model_fields.values()))

@@ -1,0 +1,48 @@
+"""What is wrong with a spec is said with the paths of the fields that it is about."""
+
+import pytest
+from pydantic import ValidationError
+
+from engine.config.dataset import Mapping, Split
+from engine.config.families.bert import BertSpec
+from engine.config.problems import Problem
+from engine.config.training import HardwareSpec, TrainingSpec
+from engine.phrases import Phrase
+from engine.validation import describe_validation, problems_in
+
+
+def problems(spec, **fields: object) -> list[Problem]:
+    with pytest.raises(ValidationError) as caught:
+        spec.model_validate(fields)
+    return problems_in(caught.value)
+
+
+def test_a_field_by_itself_is_named() -> None:
+    (one,) = problems(TrainingSpec, batch_size=0)
+    assert one == ("must be at least 1", ("batch_size",))
+    (one,) = problems(HardwareSpec, cores="3-1")
+    assert one.fields == ("cores",) and "runs backwards" in one.text
+
+
+@pytest.mark.parametrize(
+    "spec, fields, about",
+    [
+        (BertSpec, {"hidden_size": 100, "heads": 12}, ("heads", "hidden_size")),
+        (Split, {"validation": 0.5, "test": 0.5}, ("validation", "test")),
+        (Mapping, {"text": "a", "pair": "b", "label": "a"}, ("text", "label")),
+        (Mapping, {"text": "a", "endings": ["b", "a"]}, ("text", "endings")),
+    ],
+)
+def test_a_rule_names_all_fields_that_it_is_about(spec, fields, about: tuple[str, ...]) -> None:
+    (one,) = problems(spec, **fields)
+    assert one.fields == about
+    assert isinstance(one.text, Phrase) and not one.text.endswith(".")
+
+
+def test_all_problems_become_one_error() -> None:
+    with pytest.raises(ValidationError) as caught:
+        TrainingSpec.model_validate({"batch_size": 0, "epochs": "many"})
+    said = describe_validation(caught.value, "The job").problem
+    assert said == (
+        "The job is not valid: batch_size: must be at least 1; epochs: must be a number."
+    )

@@ -1,0 +1,114 @@
+"""The recommended settings: what they depend on, and what they say."""
+
+import math
+
+import pytest
+
+from engine.config.families.bert import bert
+from engine.config.features import Features
+from engine.config.recommended import (
+    EPOCHS,
+    LARGEST,
+    PROBE_RATES,
+    RATES,
+    RECOMMENDED,
+    Situation,
+    layer_weights,
+    probe_rate,
+    recommended,
+)
+from engine.config.tasks import TASKS
+from engine.config.training import TrainingSpec
+
+TEXT = TASKS["text_classification"].facts
+TINY, SMALL, BASE = bert(2, 128), bert(4, 256), bert(12, 768)
+
+
+def test_the_weights_of_layers_are_those_of_their_matrices() -> None:
+    assert layer_weights(BASE) == 12 * 12 * 768**2 == 84_934_656
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind: str) -> None:
+    facts = TASKS[kind].facts
+    found = recommended(Situation(facts, network=BASE, rows=500))
+    assert found.training == facts.training
+    if facts.head is not None:
+        assert found.reasons["learning_rate"].startswith("As in the paper")
+    assert recommended(Situation(facts)).training == facts.training, "nor has one that is unknown"
+
+
+def test_smaller_networks_learn_at_higher_rates() -> None:
+    rates = [
+        recommended(Situation(TEXT, network=one)).training.learning_rate
+        for one in (TINY, SMALL, bert(6, 384), BASE)
+    ]
+    assert rates == sorted(rates, reverse=True) and rates[1] > rates[-1] == 5e-5
+
+
+def test_fewer_rows_have_more_epochs_and_each_reason_says_how_many_updates() -> None:
+    rows = (50, 3_000, 100_000)
+    found = [recommended(Situation(TEXT, network=SMALL, rows=count)) for count in rows]
+    epochs = [one.training.epochs for one in found]
+    assert epochs == sorted(epochs, reverse=True) and len({*epochs}) == 3
+    updates = 94 * int(epochs[1])
+    assert found[1].reasons["epochs"].endswith(f"epochs over 3,000 rows are {updates} updates.")
+
+
+def test_a_rate_that_was_not_measured_does_not_say_so() -> None:
+    said = [
+        recommended(Situation(TEXT, network=bert(6, 384), lora=lora)).reasons["learning_rate"]
+        for lora in (False, True)
+    ]
+    assert said[0].startswith("Measured")
+    assert said[1].startswith("Between what was measured")
+
+
+def test_adapters_learn_at_a_higher_rate_than_all_weights() -> None:
+    alone, adapted = (Situation(TEXT, network=SMALL, lora=lora) for lora in (False, True))
+    assert recommended(adapted).training.learning_rate > recommended(alone).training.learning_rate
+
+
+def test_another_probe_has_its_own_rate_unless_the_user_has_set_one() -> None:
+    lstm, linear = Features(vectors="last"), Features(vectors="last", probe="linear")
+    assert lstm.learning_rate == PROBE_RATES[lstm.probe]
+    found = probe_rate(lstm, linear)
+    assert found == linear.model_copy(update={"learning_rate": PROBE_RATES["linear"]})
+    back = found.model_copy(update={"probe": "bilstm"})
+    assert probe_rate(found, back) == lstm
+    own = lstm.model_copy(update={"learning_rate": 2e-3})
+    other = own.model_copy(update={"probe": "linear"})
+    assert probe_rate(own, other) == other
+
+
+@pytest.mark.parametrize("typical, length", [(3, 16), (45, 48), (64, 64), (65, 80), (900, 256)])
+def test_the_length_holds_what_is_typical_and_what_the_network_reads(
+    typical: int, length: int
+) -> None:
+    network = SMALL.model_copy(update={"max_positions": 256})
+    found = recommended(Situation(TEXT, network=network, typical_length=typical))
+    assert found.training.max_length == length
+    assert found.reasons["max_length"] == (
+        f"99 % of the inputs in the sample have at most {typical} tokens."
+    )
+
+
+def test_windows_and_blocks_keep_their_usual_length() -> None:
+    for kind, length in (("question_answering", 384), ("pretraining", 128)):
+        facts = TASKS[kind].facts
+        found = recommended(Situation(facts, network=SMALL, typical_length=900))
+        assert found.training.max_length == length
+
+
+def test_the_tables_go_from_small_to_large() -> None:
+    assert RATES.keys() == EPOCHS.keys()
+    for rates in RATES.values():
+        assert [one.largest for one in rates] == sorted(one.largest for one in rates)
+        assert rates[-1].largest == LARGEST
+    for epochs in EPOCHS.values():
+        assert [one.most for one in epochs] == sorted(one.most for one in epochs)
+        assert epochs[-1].most == math.inf
+
+
+def test_every_recommended_value_is_a_setting_that_users_see() -> None:
+    assert all(TrainingSpec.model_fields[name].title for name in RECOMMENDED)

@@ -1,0 +1,102 @@
+"""Each rule of a job is told with the fields that it is about, and all of them at once."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from engine.config.families.bert import PRESETS
+from engine.config.job import RULES, JobSpec
+from engine.phrases import Phrase
+from engine.validation import problems_in
+
+CHECKPOINT = {"kind": "checkpoint", "path": Path("model")}
+SCRATCH = {"kind": "scratch", "model": PRESETS["tiny"].model_dump()}
+CAUSAL = {"kind": "scratch", "model": PRESETS["tiny"].model_dump() | {"causal": True}}
+CLM = {"kind": "pretraining", "objective": "clm"}
+SHARDED = {"sharded": True, "processes": 2}
+CASES = {
+    ("task.nsp", "task.objective"): {"task": CLM | {"nsp": True}},
+    ("task.mask_token_share", "task.random_token_share"): {
+        "task": {"kind": "pretraining", "mask_token_share": 0.9, "random_token_share": 0.2}
+    },
+    ("training.best_metric", "task"): {"training": {"best_metric": "pearson"}},
+    ("base_model.model.causal", "task.objective"): {"task": CLM, "base_model": SCRATCH},
+    ("base_model.warm_init", "task.objective"): {
+        "task": CLM,
+        "base_model": CAUSAL | {"warm_init": True},
+    },
+    ("features.vectors", "base_model", "task"): {
+        "base_model": SCRATCH,
+        "features": {"vectors": "last"},
+    },
+    ("training.lora_rank", "features.vectors"): {
+        "features": {"vectors": "last"},
+        "training": {"lora_rank": 8},
+    },
+    ("training.cache_frozen_layers", "training.frozen_layers"): {
+        "training": {"cache_frozen_layers": True},
+    },
+    ("training.cache_frozen_layers", "task"): {
+        "task": {"kind": "pretraining"},
+        "training": {"cache_frozen_layers": True, "frozen_layers": 2},
+    },
+    ("training.cache_frozen_layers", "features.vectors"): {
+        "features": {"vectors": "last"},
+        "training": {"cache_frozen_layers": True, "frozen_layers": 2},
+    },
+    ("training.lora_rank", "base_model"): {"base_model": SCRATCH, "training": {"lora_rank": 8}},
+    ("hardware.processes", "training.batch_size"): {
+        "hardware": {"processes": 8},
+        "training": {"batch_size": 4},
+    },
+    ("hardware.processes", "hardware.device"): {"hardware": {"processes": 2, "device": "mps"}},
+    ("hardware.sharded", "hardware.processes"): {"hardware": {"sharded": True}},
+    ("hardware.sharded", "training.ema_decay", "training.lora_rank", "features.vectors"): {
+        "hardware": SHARDED,
+        "training": {"ema_decay": 0.9},
+    },
+    ("search", "features.vectors"): {
+        "features": {"vectors": "layer sweep"},
+        "search": {"fields": [{"path": "training.epochs", "values": [1, 2]}]},
+    },
+}
+
+
+def problems(**fields: object):
+    usual = {"name": "a run", "task": "text_classification", "base_model": CHECKPOINT}
+    with pytest.raises(ValidationError) as caught:
+        JobSpec.model_validate(
+            usual | {"data": {"kind": "file", "path": Path("reviews.csv")}} | fields
+        )
+    return problems_in(caught.value)
+
+
+@pytest.mark.parametrize("about", CASES, ids=" ".join)
+def test_a_rule_names_its_fields(about: tuple[str, ...]) -> None:
+    (one,) = problems(**CASES[about])
+    assert one.fields == about
+    assert isinstance(one.text, Phrase) and not one.text.endswith(".")
+
+
+def test_every_rule_is_broken_by_a_case() -> None:
+    told = {rule.__name__ for rule in RULES}
+    broken = set()
+    for fields in CASES.values():
+        usual = {"name": "a run", "task": "text_classification", "base_model": CHECKPOINT}
+        data = {"kind": "file", "path": Path("reviews.csv")}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("engine.config.job.RULES", ())
+            job = JobSpec.model_validate(usual | {"data": data} | fields)
+        broken |= {rule.__name__ for rule in RULES if list(rule(job))}
+    assert broken == told
+
+
+def test_all_rules_that_are_broken_are_told_at_once() -> None:
+    found = problems(hardware={"processes": 8, "device": "mps"}, training={"batch_size": 4})
+    assert len(found) == 2
+
+
+def test_a_field_of_the_task_is_named_with_its_place() -> None:
+    (one,) = problems(task={"kind": "pretraining", "mlm_probability": 2})
+    assert one.fields == ("task.mlm_probability",)
