@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.data.packing.windows import Window
+from engine.data.tokenized.windows import Window
 
 MAX_ANSWER_TOKENS = 30  # tokens of an answer; as in run_squad.py
 N_BEST = 20  # spans; as there

@@ -320,8 +320,8 @@ def prepared(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> tupl
         return _masked(checkpoint, row)
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as folder:
         longest = min(MAX_LENGTH, checkpoint.spec.max_positions)
-        examples = learner.pack(
-            row, checkpoint.tokenizer, longest, Path(folder) / "packed", lambda done, total: None
+        examples = learner.tokenize(
+            row, checkpoint.tokenizer, longest, Path(folder) / "tokenized", lambda done, total: None
         )
         numbers = np.arange(len(examples))
         batch = learner.batch(examples, numbers, checkpoint.tokenizer, rng_for(0, VALIDATION, 0))

@@ -323,7 +323,7 @@ def _sentences(
     tags = None if rows.tags is None else tag_numbers(rows)
     targets = None if tags is None else learner.targets(tags)
     return Sentences(
-        packed=None,  # type: ignore[arg-type]  # no network reads it
+        tokenized=None,  # type: ignore[arg-type]  # no network reads it
         targets=targets,
         cells=rows.texts,
         tags=tags,

@@ -121,19 +121,19 @@ def collect_predictions(
     max_length: int,
     batch: int = 8,
     progress: ProgressCallback = lambda done, total: None,
-    packed: Callable[[Examples], object] | None = None,
+    tokenized: Callable[[Examples], object] | None = None,
 ) -> PredictionCollector:
     """What a loaded model predicts for rows, where `learner` is that of its task head.
 
-    `packed` is told the inputs once they are made.
+    `tokenized` is told the inputs once they are made.
     """
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-        folder = Path(scratch) / "packed"
-        examples = learner.pack(rows, tokenizer, max_length, folder, lambda done, total: None)
-        if packed is not None:
-            packed(examples)
+        folder = Path(scratch) / "tokenized"
+        examples = learner.tokenize(rows, tokenizer, max_length, folder, lambda done, total: None)
+        if tokenized is not None:
+            tokenized(examples)
         metrics = evaluate(
             network, learner, tokenizer, examples, batch, device=device, report=progress
         )

@@ -21,7 +21,7 @@ from engine.config.prediction import PredictionSettings
 from engine.config.task import TaskSpec
 from engine.config.tasks import head_of
 from engine.data.datasets.store import Dataset, Rows
-from engine.data.packing.packed import Packed
+from engine.data.tokenized.dataset import TokenizedDataset
 from engine.evaluation.report import Report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.explore.text import LabelProbability, Prediction
@@ -42,7 +42,7 @@ Counts = Mapping[str, float | Tensor]  # by the terms of a loss; tensors are flo
 
 
 class Vectors(Protocol):
-    """What an encoder gives for each token of the inputs of a `Packed`."""
+    """What an encoder gives for each token of the inputs of a `TokenizedDataset`."""
 
     def padded(self, rows: np.ndarray, width: int) -> Tensor:
         """float32 [B, T, N, D] of these inputs, 0 on padding; T is `width`."""
@@ -198,10 +198,10 @@ class Examples:
 
     `targets` is [examples, …], what the task wants of each; None where nobody says. Where an
     example is several inputs of the network, such as one for each choice, they are rows of
-    `packed`, one after another. `notes` are sentences on what was noticed while packing.
+    `tokenized`, one after another. `notes` are sentences on what was noticed while tokenising.
     """
 
-    packed: Packed
+    tokenized: TokenizedDataset
     targets: np.ndarray | None = None
     inputs_per_example: int = 1
     notes: tuple[str, ...] = ()
@@ -215,12 +215,14 @@ class Examples:
         return batch._replace(tokens=self.vectors.padded(rows, batch.tokens.size(1)))
 
     def __len__(self) -> int:
-        return len(self.packed) // self.inputs_per_example
+        return len(self.tokenized) // self.inputs_per_example
 
     @property
     def lengths(self) -> np.ndarray:
         """Tokens of each example, int64 [examples]; of its longest input."""
-        lengths: np.ndarray = self.packed.lengths.reshape(-1, self.inputs_per_example).max(axis=1)
+        lengths: np.ndarray = self.tokenized.lengths.reshape(-1, self.inputs_per_example).max(
+            axis=1
+        )
         return lengths
 
 
@@ -256,14 +258,14 @@ class RowPredictions(ABC):
 
     @abstractmethod
     def predictions(self) -> list[dict[str, Any]]:
-        """One record for each row that was packed, in their order, with what is said of it.
+        """One record for each row that was tokenized, in their order, with what is said of it.
 
         The first part of a record is what is predicted.
         """
 
     @abstractmethod
     def outcomes(self) -> Outcomes:
-        """What is kept of each row that was packed, in their order, labelled or not.
+        """What is kept of each row that was tokenized, in their order, labelled or not.
 
         The loss of a row is that of the report: the mean over all rows is the loss there. Where a
         row has several targets, as words or windows, each counts as often as it has them.
@@ -365,8 +367,8 @@ class Learner(ABC):
 
     @property
     @abstractmethod
-    def packing(self) -> str:
-        """What names the way in which `pack` makes token ids from rows, beside their length.
+    def tokenization(self) -> str:
+        """What names the way in which `tokenize` makes token ids from rows, beside their length.
 
         Runs with the same data, vocabulary and way share the token ids.
         """
@@ -383,7 +385,7 @@ class Learner(ABC):
         """Learn from the training rows what the spec left open, such as the labels."""
 
     @abstractmethod
-    def pack(
+    def tokenize(
         self,
         rows: Rows,
         tokenizer: Tokenizer,
@@ -393,7 +395,7 @@ class Learner(ABC):
     ) -> Examples:
         """Turn rows into token ids, kept in `folder` and taken from there the next time.
 
-        Rows that nobody has labelled are packed without targets, to be answered.
+        Rows that nobody has labelled are tokenized without targets, to be answered.
         """
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
@@ -516,16 +518,16 @@ class Padded(NamedTuple):
     attention_mask: Tensor | None  # bool [B, T]
 
 
-def pad(packed: Packed, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
+def pad(tokenized: TokenizedDataset, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
     """Rows of different lengths as one rectangle, padded to a width as `widths` has it."""
-    lengths = packed.lengths[numbers]
+    lengths = tokenized.lengths[numbers]
     width = width_of(int(lengths.max()))
     tokens = np.full((len(numbers), width), pad_id, dtype=np.int64)
     segments = np.zeros_like(tokens)
     for row, number in enumerate(numbers):
-        ids = packed.ids(int(number))
+        ids = tokenized.ids(int(number))
         tokens[row, : len(ids)] = ids
-        segments[row, : len(ids)] = packed.segments(int(number))
+        segments[row, : len(ids)] = tokenized.segments(int(number))
     mask = np.arange(width) < lengths[:, None]
     return Padded(
         torch.from_numpy(tokens),

@@ -17,7 +17,7 @@ from engine.config.tasks.multiple_choice import MultipleChoice
 from engine.data.columns.choices import endings_in, first_number, right_ones
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
-from engine.data.packing.packed import pack_examples, ready
+from engine.data.tokenized.dataset import open_cached, tokenize_examples
 from engine.errors import StudioError
 from engine.evaluation.multiple_choice import ChoiceReport, report
 from engine.messages.explore.prediction import Predict, Predicted
@@ -60,7 +60,7 @@ class MultipleChoiceLearner(Learner):
         self._endings = USUAL
 
     @property
-    def packing(self) -> str:
+    def tokenization(self) -> str:
         return "choices"
 
     def fit_labels(self, rows: Rows) -> None:
@@ -71,7 +71,7 @@ class MultipleChoiceLearner(Learner):
         self._first = first_number(rows.labels, self._endings)
         right_ones(rows.labels, endings, self._first, rows.lines)
 
-    def pack(
+    def tokenize(
         self,
         rows: Rows,
         tokenizer: Tokenizer,
@@ -81,7 +81,7 @@ class MultipleChoiceLearner(Learner):
     ) -> Examples:
         endings, targets = endings_of(rows), self.targets(rows)
         count = len(endings[0])
-        if (made := ready(folder)) is not None:
+        if (made := open_cached(folder)) is not None:
             return Examples(made, targets, count)
         texts = [text for text in rows.texts for _ in range(count)]
         begun = rows.beginnings or [""] * len(rows)
@@ -90,8 +90,8 @@ class MultipleChoiceLearner(Learner):
             for beginning, some in zip(begun, endings, strict=True)
             for ending in some
         ]
-        packed = pack_examples(texts, pairs, tokenizer, max_length, folder, progress)
-        return Examples(packed, targets, count)
+        tokenized = tokenize_examples(texts, pairs, tokenizer, max_length, folder, progress)
+        return Examples(tokenized, targets, count)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         """The number of the right ending of each row, int64 [rows]; None where nobody says."""
@@ -112,7 +112,7 @@ class MultipleChoiceLearner(Learner):
         targets = torch.zeros(len(numbers), dtype=torch.int64)
         if examples.targets is not None:
             targets = torch.from_numpy(examples.targets[numbers])
-        padded = pad(examples.packed, rows, tokenizer.pad)
+        padded = pad(examples.tokenized, rows, tokenizer.pad)
         return Batch(*padded, targets=targets, positions=None, inputs_per_example=count)
 
     def answer_counts(self, examples: Examples) -> Counter[str]:

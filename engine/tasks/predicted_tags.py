@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.tags import are_spans, spans
 from engine.data.columns.words import words_of
-from engine.data.packing.packed_words import NOWHERE
+from engine.data.tokenized.words import NOWHERE
 from engine.evaluation.token_classification import TagReport, report, row_f1
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Examples, PredictionCollector

@@ -76,4 +76,4 @@ class Predictor:
 
     def _count(self, examples: Examples) -> None:
         if self.learner.task.facts.cuts_long_texts:
-            self._truncated += int((examples.packed.lengths >= self._longest).sum())
+            self._truncated += int((examples.tokenized.lengths >= self._longest).sum())

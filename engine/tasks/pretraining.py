@@ -14,8 +14,8 @@ from torch import Tensor
 from engine.config.dataset import SplitName
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.store import Dataset, Rows
-from engine.data.packing.packed import pack_stream
-from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
+from engine.data.tokenized.dataset import tokenize_stream
+from engine.data.tokenized.sentence_pairs import ANOTHER, FOLLOWS, tokenize_pairs
 from engine.evaluation.pretraining import PretrainingReport, report
 from engine.models.encoder import Encoded
 from engine.models.heads import Heads
@@ -63,7 +63,7 @@ class PretrainingLearner(Learner):
         return dataset.stream(part)
 
     @property
-    def packing(self) -> str:
+    def tokenization(self) -> str:
         task = self.task
         if not task.nsp:
             return "stream"
@@ -72,7 +72,7 @@ class PretrainingLearner(Learner):
     def fit_labels(self, rows: Rows) -> None:
         """Plain text leaves nothing open."""
 
-    def pack(
+    def tokenize(
         self,
         rows: Rows,
         tokenizer: Tokenizer,
@@ -82,11 +82,11 @@ class PretrainingLearner(Learner):
     ) -> Examples:
         if not self.task.nsp:
             return Examples(
-                pack_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows))
+                tokenize_stream(rows.texts, tokenizer, max_length, folder, progress, len(rows))
             )
         following = self.task.is_next_ratio
         return Examples(
-            *pack_pairs(
+            *tokenize_pairs(
                 rows.texts,
                 tokenizer,
                 max_length,
@@ -111,7 +111,7 @@ class PretrainingLearner(Learner):
         embeddings, which are tied to the decoder, into one direction.
         """
         assert network.mlm is not None
-        counts = examples.packed.counts(tokenizer.size).astype(np.float64)
+        counts = examples.tokenized.counts(tokenizer.size).astype(np.float64)
         never = special_ids(tokenizer)
         if self.causal:
             never.remove(tokenizer.sep)  # where a document ends is predicted too
@@ -126,7 +126,7 @@ class PretrainingLearner(Learner):
         tokenizer: Tokenizer,
         rng: np.random.Generator,
     ) -> Batch:
-        padded = pad(examples.packed, numbers, tokenizer.pad)
+        padded = pad(examples.tokenized, numbers, tokenizer.pad)
         if self.causal:
             return _next_tokens(padded)
         follows = None if examples.targets is None else examples.targets[numbers]
@@ -134,7 +134,7 @@ class PretrainingLearner(Learner):
             return self._asked(padded, follows, *self._hide(padded.tokens, tokenizer, rng))
         shown, chosen = padded.tokens.clone().numpy(), np.zeros(padded.tokens.shape, dtype=bool)
         for row, number in enumerate(numbers):
-            alone = padded.tokens[row : row + 1, : examples.packed.lengths[number]]
+            alone = padded.tokens[row : row + 1, : examples.tokenized.lengths[number]]
             own = np.random.default_rng([STATIC, int(number)])
             place = np.s_[row : row + 1, : alone.size(1)]
             shown[place], chosen[place] = self._hide(alone, tokenizer, own)

@@ -1,7 +1,7 @@
 """The answer to a question as a span of a passage (Devlin et al. 2019, §4.2 and §4.3).
 
 Each example is a window over a passage, with the question before it;
-see `engine.data.packing.windows`.
+see `engine.data.tokenized.windows`.
 
 Shapes: B windows, T tokens in each.
 """
@@ -23,8 +23,8 @@ from engine.atomic_write import whole_folder
 from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.columns.answers import Answer, Unfit, answers_of
 from engine.data.datasets.store import Rows
-from engine.data.packing.packed import Packed, Writer, ready
-from engine.data.packing.windows import Window, answer_places, windows
+from engine.data.tokenized.dataset import TokenizedDataset, TokenizedWriter, open_cached
+from engine.data.tokenized.windows import Window, answer_places, windows
 from engine.errors import StudioError
 from engine.evaluation.answers import Choice, choose
 from engine.evaluation.question_answering import QuestionReport, report, row_scores
@@ -115,7 +115,7 @@ class QuestionAnsweringLearner(Learner):
         return every if self.task.unanswerable else tuple(n for n in every if n != "best_f1")
 
     @property
-    def packing(self) -> str:
+    def tokenization(self) -> str:
         return f"windows-{self.task.doc_stride}-{self.task.max_question_length}"
 
     def fit_labels(self, rows: Rows) -> None:
@@ -125,7 +125,7 @@ class QuestionAnsweringLearner(Learner):
             unanswerable = any(not cell.strip() for cell in rows.answers)
             self.task = self.task.model_copy(update={"unanswerable": unanswerable})
 
-    def pack(
+    def tokenize(
         self,
         rows: Rows,
         tokenizer: Tokenizer,
@@ -136,15 +136,15 @@ class QuestionAnsweringLearner(Learner):
         if rows.pairs is None:
             raise _no_answers()
         cutter = WindowCutter(self.task, tokenizer, max_length)
-        packed = ready(folder)
-        if packed is None:
-            with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
+        tokenized = open_cached(folder)
+        if tokenized is None:
+            with whole_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
                 _write(rows, cutter, writer, new, progress)
-            packed = Packed.open(folder)
+            tokenized = TokenizedDataset.open(folder)
         owners = np.load(regular(folder / OWNERS), allow_pickle=False)
         targets = np.load(regular(folder / PLACES), allow_pickle=False)
         known = targets if rows.answers is not None else None
-        return QuestionExamples(packed, known, rows=rows, owners=owners, cut_windows=cutter)
+        return QuestionExamples(tokenized, known, rows=rows, owners=owners, cut_windows=cutter)
 
     def row(self, examples: Examples, number: int) -> int:
         assert isinstance(examples, QuestionExamples) and examples.owners is not None
@@ -157,7 +157,7 @@ class QuestionAnsweringLearner(Learner):
         tokenizer: Tokenizer,
         rng: np.random.Generator,
     ) -> Batch:
-        padded = pad(examples.packed, numbers, tokenizer.pad)
+        padded = pad(examples.tokenized, numbers, tokenizer.pad)
         if examples.targets is None:
             return Batch(*padded, torch.zeros(len(numbers), 2, dtype=torch.int64), None)
         return Batch(*padded, torch.from_numpy(examples.targets[numbers]), None)
@@ -307,7 +307,7 @@ class AnswerCollector(PredictionCollector):
         self._losses[batch.numbers.numpy()] = ends.cpu().double().mean(1).numpy()
         scores = logits.transpose(1, 2).cpu().numpy()
         for row, number in enumerate(batch.numbers.tolist()):
-            length = int(self._examples.packed.lengths[number])
+            length = int(self._examples.tokenized.lengths[number])
             self._scores[number] = scores[row, :, :length].copy()
 
     def report(self) -> QuestionReport:
@@ -351,7 +351,11 @@ OWNERS, PLACES = "owners.npy", "places.npy"
 
 
 def _write(
-    rows: Rows, cutter: WindowCutter, writer: Writer, folder: Path, progress: ProgressCallback
+    rows: Rows,
+    cutter: WindowCutter,
+    writer: TokenizedWriter,
+    folder: Path,
+    progress: ProgressCallback,
 ) -> None:
     """Write the windows of all rows, whose they are, and where in them the answers stand."""
     assert rows.pairs is not None

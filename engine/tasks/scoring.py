@@ -112,15 +112,15 @@ def _score_tokens(
         dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         part: SplitName = "train" if wanted.part == "file" else wanted.part
         check_rows(dataset, part)
-        packing = stage(phrase("Tokenising"))
+        tokenization = stage(phrase("Tokenising"))
         parts: tuple[SplitName, ...] = (part, "train")
         examples, train = (
-            learner.pack(
+            learner.tokenize(
                 learner.rows(dataset, one),
                 loaded.tokenizer,
                 longest,
                 Path(aside) / one / "tokens",  # sentences are kept beside it
-                packing,
+                tokenization,
             )
             for one in parts
         )
@@ -133,7 +133,7 @@ def _score_tokens(
             wanted.seed,
             report=stage(phrase("Predicting")),
         )
-        counts = train.packed.counts(loaded.tokenizer.size)
+        counts = train.tokenized.counts(loaded.tokenizer.size)
         assert isinstance(found, PretrainingMetrics) and found.rows is not None
         outcomes, cells = found.rows.rows(loaded.tokenizer, counts)
     report = found.report()

@@ -22,7 +22,7 @@ from engine.config.tasks.sentence_similarity import Objective, SentenceSimilarit
 from engine.data.columns.numbers import number_in, numbers_in
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.store import Rows
-from engine.data.packing.packed import pack_examples, ready
+from engine.data.tokenized.dataset import open_cached, tokenize_examples
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.evaluation.sentence_similarity import (
@@ -102,7 +102,7 @@ class SentenceSimilarityLearner(Learner):
         return self._objective == "in_batch_negatives"
 
     @property
-    def packing(self) -> str:
+    def tokenization(self) -> str:
         return f"sentences {self._objective} {self._prompt}"
 
     def fit_network(self, network: Network) -> None:
@@ -134,7 +134,7 @@ class SentenceSimilarityLearner(Learner):
         """Pairs that belong together say it by being there."""
         return rows.labels is not None or self.task.objective != "cosine"
 
-    def pack(
+    def tokenize(
         self,
         rows: Rows,
         tokenizer: Tokenizer,
@@ -148,11 +148,11 @@ class SentenceSimilarityLearner(Learner):
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
         count = len(columns)
-        packed = ready(folder)
-        if packed is None:
+        tokenized = open_cached(folder)
+        if tokenized is None:
             texts = [self._prompt + text for row in zip(*columns, strict=True) for text in row]
-            packed = pack_examples(texts, None, tokenizer, max_length, folder, progress)
-        return TextGroups(packed, targets, count, objective=objective)
+            tokenized = tokenize_examples(texts, None, tokenizer, max_length, folder, progress)
+        return TextGroups(tokenized, targets, count, objective=objective)
 
     def batch(
         self,
@@ -166,7 +166,7 @@ class SentenceSimilarityLearner(Learner):
         if examples.targets is not None:
             targets = torch.from_numpy(examples.targets[numbers])
         return Batch(
-            *pad(examples.packed, rows, tokenizer.pad),
+            *pad(examples.tokenized, rows, tokenizer.pad),
             targets=targets,
             positions=None,
             inputs_per_example=examples.inputs_per_example,

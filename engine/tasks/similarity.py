@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.sentence import SentenceSpec
-from engine.data.packing.packed import pack_examples
+from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
 from engine.evaluation.sentence_similarity import of_length_1
 from engine.models.checkpoint import Checkpoint
@@ -65,13 +65,13 @@ def sentence_vectors(
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
         given = [sentence.prompt + text for text in texts] if sentence.prompt else texts
-        folder = Path(scratch) / "packed"
-        packed = pack_examples(given, None, tokenizer, longest, folder, no_progress)
-        if tell_truncated is not None and (full := int((packed.lengths == longest).sum())):
+        folder = Path(scratch) / "tokenized"
+        tokenized = tokenize_examples(given, None, tokenizer, longest, folder, no_progress)
+        if tell_truncated is not None and (full := int((tokenized.lengths == longest).sum())):
             tell_truncated(full, longest)
 
         def add(numbers: NDArray[np.int64]) -> None:
-            tokens, segments, mask = pad(packed, numbers, tokenizer.pad)
+            tokens, segments, mask = pad(tokenized, numbers, tokenizer.pad)
             mask = None if mask is None else mask.to(device)
             tokens, segments = tokens.to(device), segments.to(device)
             if network.heads.pools:
@@ -80,7 +80,7 @@ def sentence_vectors(
                 made = pool(network.encode(tokens, segments, mask).last, mask, "mean")
             found[numbers] = made.cpu().numpy()
 
-        batches = in_turn(packed.lengths, batch)[::-1]
+        batches = in_turn(tokenized.lengths, batch)[::-1]
         for_each(batches, add, nullcontext, progress, gains_by_two(device))
     if not np.isfinite(found).all():
         raise StudioError(

@@ -18,7 +18,7 @@ from engine.data.columns.tag_column import ADVICE
 from engine.data.columns.tags import Span, are_spans, spans, type_of
 from engine.data.columns.words import typed_words, words_of
 from engine.data.datasets.store import Rows
-from engine.data.packing.packed_words import NOWHERE, pack_words
+from engine.data.tokenized.words import NOWHERE, tokenize_words
 from engine.errors import StudioError
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
 from engine.messages.explore.text import Token
@@ -76,7 +76,7 @@ class TokenClassificationLearner(Learner):
         return super().measured if are_spans(self._tags) else ("accuracy", "loss")
 
     @property
-    def packing(self) -> str:
+    def tokenization(self) -> str:
         return "words-2"  # the first had no places where sentences begin
 
     def fit_labels(self, rows: Rows) -> None:
@@ -104,7 +104,7 @@ class TokenClassificationLearner(Learner):
             )
         self._weights = tag_weights(self._tags, self.task.class_weights)
 
-    def pack(
+    def tokenize(
         self,
         rows: Rows,
         tokenizer: Tokenizer,
@@ -113,7 +113,7 @@ class TokenClassificationLearner(Learner):
         progress: ProgressCallback,
     ) -> Sentences:
         words = map(words_of, rows.texts)
-        packed, firsts, starts = pack_words(
+        tokenized, firsts, starts = tokenize_words(
             words, len(rows), tokenizer, max_length, folder, progress
         )
         notes = []
@@ -140,7 +140,7 @@ class TokenClassificationLearner(Learner):
                     )
                 )
         return Sentences(
-            packed,
+            tokenized,
             targets,
             notes=tuple(notes),
             cells=rows.texts,
@@ -186,7 +186,7 @@ class TokenClassificationLearner(Learner):
         rng: np.random.Generator,
     ) -> Batch:
         assert isinstance(examples, Sentences)
-        padded = pad(examples.packed, numbers, tokenizer.pad)
+        padded = pad(examples.tokenized, numbers, tokenizer.pad)
         words, rows = examples.seen(numbers)
         targets = np.full(len(words), UNKNOWN)
         if examples.targets is not None:

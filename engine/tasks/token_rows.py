@@ -35,7 +35,7 @@ class TokenRows:
         """`share` of the tokens is masked."""
         self._examples = examples
         self._found: dict[int, Found] = {}  # of each batch, by its first input
-        expected = max(share * examples.packed.tokens, 1)
+        expected = max(share * examples.tokenized.tokens, 1)
         count = int(np.ceil(min(1, MOST_TOKENS / expected) * len(examples)))
         drawn = np.random.default_rng(DRAW).permutation(len(examples))[:count]
         self._is_drawn = np.zeros(len(examples), dtype=bool)
@@ -100,7 +100,7 @@ class TokenRows:
         around = (tokenizer.pad, tokenizer.cls, tokenizer.sep)
         windows = []
         for number, position in zip(inputs.tolist(), positions.tolist(), strict=True):
-            ids = self._examples.packed.ids(number)
+            ids = self._examples.tokenized.ids(number)
             ids[position] = tokenizer.mask
             window = ids[max(0, position - CONTEXT) : position + CONTEXT + 1].tolist()
             windows.append([one for one in window if one not in around])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.data.datasets.store import Rows
-from engine.data.packing.packed import pack_examples
+from engine.data.tokenized.dataset import tokenize_examples
 from engine.models.checkpoint import Checkpoint
 from engine.progress import ProgressCallback, no_progress
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
@@ -58,11 +58,13 @@ def vectors_at(
     keeps = tuple(layers) != (-1,)
     network.eval()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as scratch:
-        folder = Path(scratch) / "packed"
-        packed = pack_examples(rows.texts, rows.pairs, tokenizer, longest, folder, no_progress)
+        folder = Path(scratch) / "tokenized"
+        tokenized = tokenize_examples(
+            rows.texts, rows.pairs, tokenizer, longest, folder, no_progress
+        )
 
         def add(numbers: NDArray[np.int64]) -> None:
-            tokens, segments, mask = pad(packed, numbers, tokenizer.pad)
+            tokens, segments, mask = pad(tokenized, numbers, tokenizer.pad)
             mask = None if mask is None else mask.to(device)
             encoded = network.encoder(
                 tokens.to(device), segments.to(device), mask, keep_hidden=keeps
@@ -77,6 +79,6 @@ def vectors_at(
                     mean = (states * kept).sum(dim=1) / kept.sum(dim=1)  # [B, D]
                 found[numbers, place] = mean.cpu().numpy()
 
-        batches = in_turn(packed.lengths, BATCH)[::-1]
+        batches = in_turn(tokenized.lengths, BATCH)[::-1]
         for_each(batches, add, nullcontext, progress, gains_by_two(device))
     return found

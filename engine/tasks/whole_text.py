@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from engine.data.datasets.store import Rows
-from engine.data.packing.packed import pack_examples
+from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
@@ -23,7 +23,7 @@ class WholeTextLearner(Learner):
     """Packs a text or a pair of each row; a task adds the targets and the loss."""
 
     @property
-    def packing(self) -> str:
+    def tokenization(self) -> str:
         return "examples"
 
     @abstractmethod
@@ -34,7 +34,7 @@ class WholeTextLearner(Learner):
     def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Random targets, [count, …]."""
 
-    def pack(
+    def tokenize(
         self,
         rows: Rows,
         tokenizer: Tokenizer,
@@ -43,8 +43,10 @@ class WholeTextLearner(Learner):
         progress: ProgressCallback,
     ) -> Examples:
         targets = self.targets(rows)  # first: what is wrong with them is told at once
-        packed = pack_examples(rows.texts, rows.pairs, tokenizer, max_length, folder, progress)
-        return Examples(packed, targets)
+        tokenized = tokenize_examples(
+            rows.texts, rows.pairs, tokenizer, max_length, folder, progress
+        )
+        return Examples(tokenized, targets)
 
     def batch(
         self,
@@ -53,7 +55,7 @@ class WholeTextLearner(Learner):
         tokenizer: Tokenizer,
         rng: np.random.Generator,
     ) -> Batch:
-        padded = pad(examples.packed, numbers, tokenizer.pad)
+        padded = pad(examples.tokenized, numbers, tokenizer.pad)
         if examples.targets is None:
             return Batch(
                 *padded, targets=torch.zeros(len(numbers), dtype=torch.int64), positions=None

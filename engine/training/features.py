@@ -20,7 +20,7 @@ from torch import Tensor
 from engine.atomic_write import check_room, disk_errors_for
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
-from engine.data.packing.packed import Packed
+from engine.data.tokenized.dataset import TokenizedDataset
 from engine.models.fast.encoding import lower_layers
 from engine.models.frozen_linear import rounded_once
 from engine.models.lora import merged
@@ -95,7 +95,7 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
         sets.append((held_out, validation, np.arange(len(held_out))))
     for examples, name, numbers in sets:
         rows = input_rows(numbers, examples.inputs_per_example)
-        examples.vectors = extractor.features(examples.packed, rows, others, context.stage(name))
+        examples.vectors = extractor.features(examples.tokenized, rows, others, context.stage(name))
     network.encoder.cached_layers = frozen
     context.note(note)
 
@@ -117,7 +117,7 @@ class FeatureExtractor:
 
     def features(
         self,
-        packed: Packed,
+        tokenized: TokenizedDataset,
         rows: np.ndarray,
         others: tuple[int, ...] = (),
         progress: ProgressCallback = no_progress,
@@ -129,11 +129,11 @@ class FeatureExtractor:
             others: heights that other runs will read; they are computed in the same pass.
         """
         wanted = self._heights
-        inside = self.folder / self._key(packed, rows)
+        inside = self.folder / self._key(tokenized, rows)
         missing = [h for h in dict.fromkeys((*wanted, *others)) if not _file(inside, h).is_file()]
         if any(h in wanted for h in missing):
-            self._compute(packed, rows, inside, missing, progress)
-        return CachedFeatures([_file(inside, h) for h in wanted], packed.lengths)
+            self._compute(tokenized, rows, inside, missing, progress)
+        return CachedFeatures([_file(inside, h) for h in wanted], tokenized.lengths)
 
     @property
     def _heights(self) -> tuple[int, ...]:
@@ -144,15 +144,15 @@ class FeatureExtractor:
 
     def _compute(
         self,
-        packed: Packed,
+        tokenized: TokenizedDataset,
         rows: np.ndarray,
         inside: Path,
         heights: list[int],
         progress: ProgressCallback,
     ) -> None:
         """Go through the inputs once; files appear whole or not at all."""
-        shape = (int(packed.lengths.sum()), self.network.spec.hidden_size)
-        needed = 4 * int(packed.lengths[rows].sum()) * shape[1]  # the rest is never written
+        shape = (int(tokenized.lengths.sum()), self.network.spec.hidden_size)
+        needed = 4 * int(tokenized.lengths[rows].sum()) * shape[1]  # the rest is never written
         self.network.eval()
         with disk_errors_for(inside), ExitStack() as cleaning:
             inside.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -161,7 +161,7 @@ class FeatureExtractor:
             for file in new:
                 cleaning.callback(file.unlink, missing_ok=True)
             maps = [np.lib.format.open_memmap(f, "w+", np.float32, shape) for f in new]
-            self._fill(packed, rows, maps, heights, progress)
+            self._fill(tokenized, rows, maps, heights, progress)
             for one, file, h in zip(maps, new, heights, strict=True):
                 one.flush()
                 with open(file, "rb+") as opened:
@@ -170,27 +170,27 @@ class FeatureExtractor:
 
     def _fill(
         self,
-        packed: Packed,
+        tokenized: TokenizedDataset,
         rows: np.ndarray,
         maps: list[np.memmap],  # float32 [tokens, D], one for each height
         heights: list[int],
         progress: ProgressCallback,
     ) -> None:
         device = self.machine.device
-        offsets = np.concatenate([[0], np.cumsum(packed.lengths)])
+        offsets = np.concatenate([[0], np.cumsum(tokenized.lengths)])
 
         def fill(places: np.ndarray) -> None:
             some = rows[places]
-            tokens, segments, attention_mask = pad(packed, some, self.tokenizer.pad)
+            tokens, segments, attention_mask = pad(tokenized, some, self.tokenizer.pad)
             attention_mask = None if attention_mask is None else attention_mask.to(device)
             made = self._vectors(tokens.to(device), segments.to(device), attention_mask, heights)
             found = made.float().cpu().numpy()
             for place, row in enumerate(some):
-                length = packed.lengths[row]
+                length = tokenized.lengths[row]
                 for number, one in enumerate(maps):
                     one[offsets[row] : offsets[row + 1]] = found[place, :length, number]
 
-        batches = in_turn(packed.lengths[rows], EXTRACTION_BATCH)
+        batches = in_turn(tokenized.lengths[rows], EXTRACTION_BATCH)
         precision = self.machine.precision
         with rounded_once(self.network, precision):
             for_each(batches[::-1], fill, precision, progress, gains_by_two(device))
@@ -206,7 +206,7 @@ class FeatureExtractor:
         encoded = encoder(tokens, segments, attention_mask, keep_hidden=True)
         return chosen(encoded.hidden, tuple(heights))
 
-    def _key(self, packed: Packed, rows: np.ndarray) -> str:
+    def _key(self, tokenized: TokenizedDataset, rows: np.ndarray) -> str:
         """Of the weights that work here, the inputs, and how they are computed."""
         network, machine, frozen = self.network, self.machine, self.frozen
         digest = hashlib.sha256(
@@ -216,11 +216,11 @@ class FeatureExtractor:
             if not frozen or height(f"encoder.{name}", network.spec) <= frozen:
                 digest.update(name.encode())
                 digest.update(tensor.cpu().numpy().tobytes())
-        digest.update(packed.lengths.tobytes())
+        digest.update(tokenized.lengths.tobytes())
         digest.update(rows.tobytes())
-        for number in range(len(packed)):
-            digest.update(packed.ids(number).tobytes())
-            digest.update(packed.segments(number).tobytes())
+        for number in range(len(tokenized)):
+            digest.update(tokenized.ids(number).tobytes())
+            digest.update(tokenized.segments(number).tobytes())
         return digest.hexdigest()[:24]
 
 

@@ -104,7 +104,7 @@ def _named(run: TrainingRun, step: FailedStep, numbers: list[int]) -> list[str]:
     for number in numbers:
         row = data.learner.row(step.examples, number)
         if row is None:
-            ids = step.examples.packed.ids(number * step.examples.inputs_per_example)
+            ids = step.examples.tokenized.ids(number * step.examples.inputs_per_example)
             tokens = (data.tokenizer.token(int(id_)) for id_ in ids[: SHOWN_CHARACTERS // 2])
             text, where = " ".join(tokens), phrase("example {number}", number=number + 1)
         else:

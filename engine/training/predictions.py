@@ -76,7 +76,7 @@ def _write(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float])
     file = file_of(run.context.folder.results, "validation")
     if isinstance(predicted, PretrainingMetrics):
         assert predicted.rows is not None
-        counts = data.phases[0].examples.packed.counts(data.tokenizer.size)
+        counts = data.phases[0].examples.tokenized.counts(data.tokenizer.size)
         outcomes, tokens = predicted.rows.rows(data.tokenizer, counts)
         origin = origin._replace(mapping=MAPPING)
         kept(outcomes, None, tokens, origin, task, labels, metrics).write(file)

@@ -44,16 +44,16 @@ def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
     settings, learner, rows = read.job.training, read.learner, read.rows
     random = rng_for(settings.seed, SHARE)
 
-    def pack(some: Rows) -> Examples:
-        return learner.pack(some, tokenizer, settings.max_length, folder, no_progress)
+    def tokenize(some: Rows) -> Examples:
+        return learner.tokenize(some, tokenizer, settings.max_length, folder, no_progress)
 
     if isinstance(rows.texts, StoredTexts):
         texts = _limited(rows.texts.some(SAMPLED_ROWS, random))
-        examples = pack(Rows(texts))
+        examples = tokenize(Rows(texts))
         count = max(1, round(len(examples) * len(rows) / max(1, len(texts))))
         return Sample(np.resize(examples.lengths, count), examples, len(examples))
     pick = random.permutation(len(rows))[:SAMPLED_ROWS]
-    examples = pack(rows.take(np.concatenate([pick, _longest(rows)])))
+    examples = tokenize(rows.take(np.concatenate([pick, _longest(rows)])))
     owners = np.array([learner.row(examples, number) for number in range(len(examples))])
     fair = int((owners < len(pick)).sum())
     count = max(1, round(fair * len(rows) / max(1, len(pick))))

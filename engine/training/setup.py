@@ -99,4 +99,4 @@ def _initialise(context: RunContext, data: TrainingData, network: Network) -> No
     data.learner.init_output_bias(network, examples, data.tokenizer)
     if isinstance(base_model, FromScratch) and base_model.warm_init:
         progress = context.stage(phrase("Counting co-occurrences"))
-        warm_init(network, examples.packed, special_ids(data.tokenizer), progress)
+        warm_init(network, examples.tokenized, special_ids(data.tokenizer), progress)

@@ -11,7 +11,7 @@ from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.data.columns.fit import problems_of_dataset
 from engine.data.datasets.store import Dataset, Rows, resolve
-from engine.data.packing.packed import key
+from engine.data.tokenized.dataset import cache_key
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
@@ -103,12 +103,14 @@ def tokenise(
     settings, learner = read.job.training, read.learner
     long_length, long_fraction = learner.long_inputs
     length, long_length = (min(n, max_positions) for n in (settings.max_length, long_length))
-    packer = _Packer(read, tokenizer)
-    train = packer.pack(read.rows, "train", length, stage(phrase("Tokenising the training set")))
+    tokenizing = _CachedTokenizer(read, tokenizer)
+    train = tokenizing.tokenize(
+        read.rows, "train", length, stage(phrase("Tokenising the training set"))
+    )
     validation = None
     if len(rows := learner.rows(read.dataset, "validation")):
         progress = stage(phrase("Tokenising the validation set"))
-        validation = packer.pack(rows, "validation", length, progress)
+        validation = tokenizing.tokenize(rows, "validation", length, progress)
     if not len(train):
         raise StudioError(
             phrase("The training set has no text."), phrase("Choose another text column.")
@@ -117,7 +119,7 @@ def tokenise(
     steps = planned_steps(settings, phases[0].order.steps_per_epoch)
     if long_length > length:
         progress = stage(phrase("Tokenising the training set for long inputs"))
-        long = packer.pack(read.rows, "train", long_length, progress)
+        long = tokenizing.tokenize(read.rows, "train", long_length, progress)
         phases.append(_phase(first_long_step(steps, long_fraction), long, settings))
     return TrainingData(
         tokenizer, learner, read.dataset, tuple(phases), validation, steps, settings.seed
@@ -132,18 +134,18 @@ def _phase(first: int, examples: Examples, settings: TrainingSpec) -> Phase:
 
 
 @dataclass(frozen=True)
-class _Packer:
+class _CachedTokenizer:
     """Makes token ids from rows, or finds those that an earlier run has made from the same."""
 
     read: TrainingRows
     tokenizer: Tokenizer
 
-    def pack(
+    def tokenize(
         self, rows: Rows, split: SplitName, length: int, progress: ProgressCallback
     ) -> Examples:
         shared, learner = shared_tokens(), self.read.learner
         shared.drop_old()
-        name = key(self.read.dataset.spec.fingerprint, self.tokenizer, 0, split)
+        name = cache_key(self.read.dataset.spec.fingerprint, self.tokenizer, 0, split)
         with shared.reserved(name, lambda: progress(0, 0)) as inside:
-            folder = inside / f"{learner.packing}-{length}"
-            return learner.pack(rows, self.tokenizer, length, folder, progress)
+            folder = inside / f"{learner.tokenization}-{length}"
+            return learner.tokenize(rows, self.tokenizer, length, folder, progress)

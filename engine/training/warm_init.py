@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.data.packing.packed import Packed
+from engine.data.tokenized.dataset import TokenizedDataset
 from engine.models.attention import Attention
 from engine.models.embeddings import Embeddings
 from engine.models.encoder import Layer
@@ -49,12 +49,15 @@ LINEAR_GELU = 2.0  # from here on GELU is close to a line; the layer norm takes 
 
 @torch.no_grad()
 def warm_init(
-    network: Network, packed: Packed, special_ids: list[int], progress: ProgressCallback
+    network: Network,
+    tokenized: TokenizedDataset,
+    special_ids: list[int],
+    progress: ProgressCallback,
 ) -> None:
     """Set the fresh weights of a network; what is not named above stays as it was drawn.
 
     Args:
-        packed: the text that it is going to read.
+        tokenized: the text that it is going to read.
         special_ids: the tokens that are no words.
     """
     spec = network.spec
@@ -62,7 +65,9 @@ def warm_init(
     words = (
         spec.hidden_size - 2 * waves
     )  # dimensions of the word vectors; the sinusoids have the others
-    vectors = torch.from_numpy(word_vectors(packed, spec.vocab_size, words, special_ids, progress))
+    vectors = torch.from_numpy(
+        word_vectors(tokenized, spec.vocab_size, words, special_ids, progress)
+    )
     size = vectors.std().clamp_min(TINY)
     vectors[special_ids] = torch.randn(len(special_ids), words) * size
 
@@ -89,7 +94,11 @@ def warm_init(
 
 
 def word_vectors(
-    packed: Packed, vocab_size: int, width: int, special_ids: list[int], progress: ProgressCallback
+    tokenized: TokenizedDataset,
+    vocab_size: int,
+    width: int,
+    special_ids: list[int],
+    progress: ProgressCallback,
 ) -> np.ndarray:
     """Vectors whose inner products are about the mutual information of two tokens.
 
@@ -100,12 +109,12 @@ def word_vectors(
     Returns:
         float32 [V, width]; columns are zero where the text has fewer dimensions.
     """
-    counts = packed.counts(vocab_size)
+    counts = tokenized.counts(vocab_size)
     counts[special_ids] = 0
     contexts = min(CONTEXTS, MAX_CELLS // vocab_size)
     frequent = np.argsort(-counts, kind="stable")[:contexts]
     frequent = frequent[counts[frequent] > 0]
-    counted = _co_occurrences(packed, vocab_size, frequent, special_ids, progress)
+    counted = _co_occurrences(tokenized, vocab_size, frequent, special_ids, progress)
     near = torch.from_numpy(counted)  # [V, C]
 
     by_token = near.sum(1, keepdim=True)
@@ -122,7 +131,7 @@ def word_vectors(
 
 
 def _co_occurrences(
-    packed: Packed,
+    tokenized: TokenizedDataset,
     vocab_size: int,
     frequent: np.ndarray,
     special_ids: list[int],
@@ -133,8 +142,8 @@ def _co_occurrences(
     column = np.full(vocab_size, -1, dtype=np.int64)
     column[frequent] = np.arange(columns)
     near = np.zeros(vocab_size * columns, dtype=np.float32)
-    for first in range(0, packed.tokens, PAIRS_AT_ONCE):
-        ids = packed.stretch(first, PAIRS_AT_ONCE)
+    for first in range(0, tokenized.tokens, PAIRS_AT_ONCE):
+        ids = tokenized.token_ids(first, PAIRS_AT_ONCE)
         ids = ids[~np.isin(ids, special_ids)]
         for distance, share in enumerate(NEARNESS, start=1):
             first_ids, second_ids = ids[:-distance], ids[distance:]
@@ -143,7 +152,7 @@ def _co_occurrences(
                 pairs = token[known] * columns + column[context[known]]
                 cells, found = np.unique(pairs, return_counts=True)
                 near[cells] += share * found
-        progress(min(first + PAIRS_AT_ONCE, packed.tokens), packed.tokens)
+        progress(min(first + PAIRS_AT_ONCE, tokenized.tokens), tokenized.tokens)
     return near.reshape(vocab_size, columns)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.data.packing.windows import answer_places, windows
+from engine.data.tokenized.windows import answer_places, windows
 from engine.evaluation.question_answering import report
 from engine.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer

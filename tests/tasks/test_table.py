@@ -116,7 +116,7 @@ def test_a_run_measures_what_the_task_names_and_has_a_best_score(
 def test_it_has_a_learner(kind: str) -> None:
     learner = learner_for(task_of(kind))
     assert type(learner).__name__ == f"{class_name(kind)}Learner"
-    assert isinstance(learner.packing, str)
+    assert isinstance(learner.tokenization, str)
 
 
 @pytest.mark.parametrize("kind", HEADED)

@@ -14,7 +14,7 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.data.columns.label_sets import joined, yes_or_no
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, texts_of
-from engine.data.packing.sentences import sentences
+from engine.data.tokenized.sentences import sentences
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.packing.windows import Window, answer_places, windows
+from engine.data.tokenized.windows import Window, answer_places, windows
 from engine.evaluation.answers import CERTAIN, choose
 from tests.often import tries
 

@@ -81,8 +81,8 @@ def test_each_row_gets_its_rounded_share_and_at_least_one(
 def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Path) -> None:
     learner = PretrainingLearner(Pretraining())
     texts = [" ".join(WORDS[:10] * 5 + WORDS[10:20])] * 20
-    examples = learner.pack(
-        Rows(texts, None, None), tokenizer, 32, tmp_path / "packed", lambda done, total: None
+    examples = learner.tokenize(
+        Rows(texts, None, None), tokenizer, 32, tmp_path / "tokenized", lambda done, total: None
     )
     spec = BertSpec(
         vocab_size=tokenizer.size,
@@ -97,6 +97,6 @@ def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Pa
     batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))
     with torch.inference_mode():
         predicted = predictions(network, batch)[0].softmax(-1).mean(0).numpy()
-    counts = examples.packed.counts(tokenizer.size)
+    counts = examples.tokenized.counts(tokenizer.size)
     counts[special_ids(tokenizer)] = 0
     assert np.abs(predicted - counts / counts.sum()).max() < 0.02

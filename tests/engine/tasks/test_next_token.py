@@ -14,7 +14,7 @@ from engine.cli import main as command
 from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
-from engine.data.packing.packed import pack_stream
+from engine.data.tokenized.dataset import tokenize_stream
 from engine.errors import BadCheckpoint, StudioError
 from engine.explore.attention import weights
 from engine.explore.fill_mask import fill_mask
@@ -75,10 +75,12 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
     checkpoint.save(tmp_path / "model", network, tokenizer)
     assert checkpoint.load(tmp_path / "model").spec == CAUSAL
     other = theirs(tmp_path / "model")
-    packed = pack_stream(["a b c ab ac bb", "d e f", "g h a b"], tokenizer, 12, tmp_path / "packed")
+    tokenized = tokenize_stream(
+        ["a b c ab ac bb", "d e f", "g h a b"], tokenizer, 12, tmp_path / "tokenized"
+    )
     learner = PretrainingLearner(TASK)
-    examples = Examples(packed)
-    numbers = np.arange(len(packed))
+    examples = Examples(tokenized)
+    numbers = np.arange(len(tokenized))
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
     assert batch.attention_mask is not None, "some rows are shorter, so that there is padding"
     labels = batch.tokens.masked_fill(~batch.attention_mask, IGNORED)

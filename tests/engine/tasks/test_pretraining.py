@@ -37,8 +37,8 @@ def rows() -> Rows:
     return Rows(texts, None, None)
 
 
-def packed(learner: PretrainingLearner, rows: Rows, tokenizer: Tokenizer, at: Path) -> Examples:
-    return learner.pack(rows, tokenizer, 48, at / "packed", lambda done, total: None)
+def tokenized(learner: PretrainingLearner, rows: Rows, tokenizer: Tokenizer, at: Path) -> Examples:
+    return learner.tokenize(rows, tokenizer, 48, at / "tokenized", lambda done, total: None)
 
 
 def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_
         max_positions=48,
     )
     network = Network(spec, learner.heads).eval()
-    examples = packed(learner, rows, tokenizer, tmp_path)
+    examples = tokenized(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(12), tokenizer, np.random.default_rng(0))
     save(tmp_path / "model", network, tokenizer)
     other = BertForPreTraining.from_pretrained(tmp_path / "model").eval()
@@ -84,7 +84,7 @@ def test_the_figures_are_those_of_the_parts(
         max_positions=48,
     )
     network = Network(spec, learner.heads).eval()
-    examples = packed(learner, rows, tokenizer, tmp_path)
+    examples = tokenized(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
     batch = batch._replace(numbers=torch.arange(16))
     metrics = learner.metrics(examples)
@@ -104,9 +104,9 @@ def test_the_figures_are_those_of_the_parts(
 
 def test_whole_words_are_hidden_together(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
     learner = PretrainingLearner(Pretraining(whole_word_masking=True))
-    examples = packed(learner, rows, tokenizer, tmp_path)
-    full = np.flatnonzero(examples.packed.lengths == 48)
-    tokens = np.stack([examples.packed.ids(n) for n in full])
+    examples = tokenized(learner, rows, tokenizer, tmp_path)
+    full = np.flatnonzero(examples.tokenized.lengths == 48)
+    tokens = np.stack([examples.tokenized.ids(n) for n in full])
     assert tokenizer.continues[tokens].mean() > 0.2, "words of several pieces are there"
     _, chosen = mask_tokens(
         tokens,
@@ -126,7 +126,7 @@ def test_static_masks_stay_and_dynamic_ones_change(
     def places(masking: str, numbers: list[int], seed: int) -> dict[int, list[int]]:
         """Where something is asked, for each input."""
         learner = PretrainingLearner(Pretraining.model_validate({"masking": masking, "nsp": True}))
-        examples = packed(learner, rows, tokenizer, tmp_path)
+        examples = tokenized(learner, rows, tokenizer, tmp_path)
         batch = learner.batch(examples, np.array(numbers), tokenizer, np.random.default_rng(seed))
         assert batch.positions is not None
         width = batch.tokens.size(1)

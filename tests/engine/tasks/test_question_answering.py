@@ -50,18 +50,18 @@ ROWS = Rows(
 
 
 def test_every_window_with_the_whole_answer_points_to_it(tokenizer, learner, tmp_path):
-    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    examples = learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", nothing)
     assert len(examples) > 6
     hits = set()
     for number, (first, last) in enumerate(examples.targets.tolist()):
         owner = int(examples.owners[number])
-        ids = examples.packed.ids(number)[first : last + 1].tolist()
+        ids = examples.tokenized.ids(number)[first : last + 1].tolist()
         if first:
             text = "".join(tokenizer.token(i).removeprefix("##") for i in ids)
             assert text == ("turin", "rome")[owner]
             hits.add(owner)
     assert hits == {0, 1}
-    again = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    again = learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", nothing)
     assert np.array_equal(again.targets, examples.targets)
 
 
@@ -70,8 +70,8 @@ def test_the_loss_and_the_scores_are_those_of_transformers(tokenizer, learner, t
     network = Network(spec, learner.heads).eval()
     save(tmp_path / "model", network, tokenizer)
     theirs = BertForQuestionAnswering.from_pretrained(tmp_path / "model", local_files_only=True)
-    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
-    whole = np.flatnonzero(examples.packed.lengths == 32)  # they score padding too
+    examples = learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", nothing)
+    whole = np.flatnonzero(examples.tokenized.lengths == 32)  # they score padding too
     batch = learner.batch(examples, whole, tokenizer, np.random.default_rng(0))
     assert batch.attention_mask is None
     with torch.no_grad():
@@ -91,7 +91,7 @@ def test_the_loss_and_the_scores_are_those_of_transformers(tokenizer, learner, t
 def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, tmp_path):
     spec = NETWORK.model_copy(update={"vocab_size": tokenizer.size})
     network = Network(spec, learner.heads).eval()
-    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    examples = learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", nothing)
     numbers = np.arange(len(examples))
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
     assert batch.attention_mask is not None
@@ -119,7 +119,7 @@ def test_padding_is_no_answer_and_that_is_all_that_differs_from_transformers(
     network = Network(spec, learner.heads).eval()
     save(tmp_path / "model", network, tokenizer)
     theirs = BertForQuestionAnswering.from_pretrained(tmp_path / "model", local_files_only=True)
-    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    examples = learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", nothing)
     numbers = np.arange(len(examples))
     batch = learner.batch(examples, numbers, tokenizer, np.random.default_rng(0))
     real, ends = batch.attention_mask, batch.targets.T
@@ -152,7 +152,7 @@ class Oracle(torch.nn.Module):
     def __init__(self, examples):
         super().__init__()
         self.places = {
-            tuple(examples.packed.ids(n)): examples.targets[n] for n in range(len(examples))
+            tuple(examples.tokenized.ids(n)): examples.targets[n] for n in range(len(examples))
         }
 
     def forward(self, work, *given):
@@ -171,7 +171,7 @@ class Oracle(torch.nn.Module):
 
 
 def test_perfect_scores_give_perfect_answers(tokenizer, learner, tmp_path):
-    examples = learner.pack(ROWS, tokenizer, 32, tmp_path / "packed", nothing)
+    examples = learner.tokenize(ROWS, tokenizer, 32, tmp_path / "tokenized", nothing)
     metrics = evaluate(Oracle(examples), learner, tokenizer, examples, batch=4)
     report = metrics.report()
     assert (report.questions, report.exact_match, report.f1) == (3, 1, 1)
@@ -188,8 +188,8 @@ def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_pat
     rows = Rows(ROWS.texts[:2], ROWS.pairs[:2], answers=ROWS.answers[:2])
     learner.fit_labels(rows)
     assert learner.task.unanswerable is False
-    examples = learner.pack(rows.unlabelled(), tokenizer, 32, tmp_path / "packed", nothing)
-    oracle = Oracle(learner.pack(rows, tokenizer, 32, tmp_path / "known", nothing))
+    examples = learner.tokenize(rows.unlabelled(), tokenizer, 32, tmp_path / "tokenized", nothing)
+    oracle = Oracle(learner.tokenize(rows, tokenizer, 32, tmp_path / "known", nothing))
     for places in oracle.places.values():
         places[:] = 0  # every window says that there is none
     metrics = evaluate(oracle, learner, tokenizer, examples, batch=4)
@@ -225,7 +225,7 @@ def test_an_answer_that_is_not_in_the_passage_is_refused(cell, tokenizer, learne
         answers_of(cell, PASSAGE)
     rows = Rows(["who?"], [PASSAGE], answers=[cell], lines=[7])
     with pytest.raises(StudioError, match=r"In row 1 \(line 7\), the passage does not contain"):
-        learner.pack(rows, tokenizer, 32, tmp_path / "packed", nothing)
+        learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", nothing)
 
 
 def test_a_file_of_squad_is_recognised(tmp_path):

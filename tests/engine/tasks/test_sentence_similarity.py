@@ -171,7 +171,7 @@ def test_fifty_steps_have_its_losses(name: str, tmp_path: Path, tokenizer: Token
     wanted = "in_batch_negatives" if name == "hard negatives" else "auto"
     learner = SentenceSimilarityLearner(SentenceSimilarity(objective=wanted))
     learner.fit_labels(rows)
-    examples = learner.pack(rows, tokenizer, 32, tmp_path / "packed", lambda *_: None)
+    examples = learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", lambda *_: None)
     model = theirs(folder)
     peer = loss_of(name, model)
     columns = [column for column in (rows.texts, rows.pairs, rows.negatives) if column is not None]
@@ -257,7 +257,7 @@ def test_equal_texts_are_no_negatives(tmp_path: Path, tokenizer: Tokenizer) -> N
     learner = SentenceSimilarityLearner(SentenceSimilarity())
     rows = Rows(FIRST[:6], pairs=[SECOND[0]] * 6)
     learner.fit_labels(rows)
-    examples = learner.pack(rows, tokenizer, 32, tmp_path / "packed", lambda *_: None)
+    examples = learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", lambda *_: None)
     batch = learner.batch(examples, np.arange(6), tokenizer, np.random.default_rng(0))
     assert total(learner.losses(loaded.network, batch)).item() == 0
 

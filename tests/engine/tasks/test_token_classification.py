@@ -54,10 +54,10 @@ def network(learner: TokenClassificationLearner) -> Network:
     return models.network(learner.heads)
 
 
-def packed(
+def tokenized(
     learner: TokenClassificationLearner, tokenizer: Tokenizer, folder: Path, rows: Rows = ROWS
 ):
-    return learner.pack(rows, tokenizer, LENGTH, folder / f"packed-{len(rows)}", nothing)
+    return learner.tokenize(rows, tokenizer, LENGTH, folder / f"tokenized-{len(rows)}", nothing)
 
 
 def batch_of(
@@ -99,7 +99,7 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
             if word is not None and word != before:
                 labels[row, place] = learner.labels.index(names[word])
             before = word
-    examples = packed(learner, tokenizer, tmp_path)
+    examples = tokenized(learner, tokenizer, tmp_path)
     batch = batch_of(learner, examples, tokenizer, len(TEXTS))
     width = batch.tokens.size(1)
     assert (batch.tokens[:, :LENGTH] == given["input_ids"][:, :width]).all()
@@ -114,7 +114,7 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
 
 
 def test_parts_of_a_batch_sum_to_the_whole(learner, tokenizer, network, tmp_path):
-    examples = packed(learner, tokenizer, tmp_path)
+    examples = tokenized(learner, tokenizer, tmp_path)
     batch = batch_of(learner, examples, tokenizer, len(TEXTS))
     whole = learner.losses(network, batch)["tags"]
     counts = learner.counts(batch)
@@ -133,7 +133,7 @@ def test_weights_and_smoothing_are_those_of_torch(given, wanted, tokenizer, netw
     )
     learner.fit_labels(ROWS)
     assert learner.labels == ("O", "B-x", "B-y", "I-x")
-    batch = batch_of(learner, packed(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
+    batch = batch_of(learner, tokenized(learner, tokenizer, tmp_path), tokenizer, len(TEXTS))
     whole = learner.losses(network, batch)["tags"]
     logits = network.logits(batch.tokens, batch.segments, batch.attention_mask).flatten(0, 1)[
         batch.positions
@@ -158,7 +158,7 @@ def test_a_weight_of_no_tag_is_refused():
 
 
 def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_path):
-    examples = packed(learner, tokenizer, tmp_path)
+    examples = tokenized(learner, tokenizer, tmp_path)
     (note,) = examples.notes
     metrics = evaluate(network, learner, tokenizer, examples, batch=2)
     predicted = metrics.predicted()
@@ -177,10 +177,10 @@ def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_p
 
 def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, network, tmp_path):
     alone = evaluate(
-        network, learner, tokenizer, packed(learner, tokenizer, tmp_path), 1
+        network, learner, tokenizer, tokenized(learner, tokenizer, tmp_path), 1
     ).predictions()
     unanswered = ROWS.unlabelled()
-    examples = learner.pack(unanswered, tokenizer, LENGTH, tmp_path / "new", nothing)
+    examples = learner.tokenize(unanswered, tokenizer, LENGTH, tmp_path / "new", nothing)
     together = evaluate(network, learner, tokenizer, examples, 4)
     for one, other in zip(alone, together.predictions(), strict=True):
         assert (one["words"], one["tags"]) == (other["words"], other["tags"])
@@ -191,14 +191,14 @@ def test_answers_do_not_depend_on_the_batch_or_the_order(learner, tokenizer, net
 
 def test_a_tag_that_training_has_not_seen_is_wrong_and_has_no_loss(learner, tokenizer, tmp_path):
     rows = Rows(texts=["a b", "c"], tags=["B-x I-z", "O"])
-    examples = packed(learner, tokenizer, tmp_path, rows)
+    examples = tokenized(learner, tokenizer, tmp_path, rows)
     assert examples.targets.tolist() == [1, UNKNOWN, 0]
     assert "1 words have a tag that the model does not know" in examples.notes[0]
     batch = batch_of(learner, examples, tokenizer, 2)
     loss = learner.losses(models.network(learner.heads), batch)["tags"]
     assert torch.isfinite(loss)
     with pytest.raises(StudioError, match="knows none of them"):
-        packed(learner, tokenizer, tmp_path, Rows(texts=["a"], tags=["B-z"]))
+        tokenized(learner, tokenizer, tmp_path, Rows(texts=["a"], tags=["B-z"]))
 
 
 @pytest.mark.parametrize(

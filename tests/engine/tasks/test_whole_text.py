@@ -78,8 +78,8 @@ class Prepared:
         )  # fmt: skip
         torch.manual_seed(0)
         self.network = Network(spec, self.learner.heads).eval()
-        self.examples = self.learner.pack(
-            self.rows, tokenizer, 40, folder / "packed", lambda done, total: None
+        self.examples = self.learner.tokenize(
+            self.rows, tokenizer, 40, folder / "tokenized", lambda done, total: None
         )
         self.batch = taken(self.learner, self.examples, tokenizer)
 
@@ -191,7 +191,9 @@ def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_p
     learner = learner_for(MultiLabel())
     learner.fit_labels(rows := Rows(TEXTS[:4], flags=flags))
     assert learner.labels == ("rude", "toxic")
-    examples = learner.pack(rows, tokenizer, 40, tmp_path / "packed", lambda done, total: None)
+    examples = learner.tokenize(
+        rows, tokenizer, 40, tmp_path / "tokenized", lambda done, total: None
+    )
     assert examples.targets is not None
     assert examples.targets.tolist() == [[0, 1], [0, 0], [0, 1], [0, 0]]
 

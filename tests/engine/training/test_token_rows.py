@@ -44,12 +44,12 @@ def test_every_row_is_what_transformers_say(run: RunFolder, tmp_path: Path) -> N
     tokenizer = Tokenizer.from_folder(best_checkpoint(run))
     learner, dataset = PretrainingLearner(job.task), open_dataset(run.dataset)
     examples, training = (
-        learner.pack(
+        learner.tokenize(
             dataset.stream(part), tokenizer, 32, tmp_path / part / "tokens", lambda *_: None
         )
         for part in ("validation", "train")
     )
-    counts = training.packed.counts(tokenizer.size)
+    counts = training.tokenized.counts(tokenizer.size)
     expected = []
     order = np.argsort(examples.lengths, kind="stable")
     for number, first in enumerate(range(0, len(order), job.training.batch_size)):

@@ -17,7 +17,7 @@ def test_the_last_steps_see_long_inputs(tmp_path: Path) -> None:
     widths = []
     for step in range(10):
         examples, numbers = prepared.data.examples_at(step)
-        widths.append(int(examples.packed.lengths[numbers].max()))
+        widths.append(int(examples.tokenized.lengths[numbers].max()))
     assert max(widths[:7]) <= 16 < min(widths[7:]) <= max(widths) == 48
     run, _, told = trained(tmp_path / "trained", job)
     assert len(losses(told)) == 10 and run.checkpoint_folders()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.config.families.bert import BertSpec
-from engine.data.packing.packed import Packed, pack_stream
+from engine.data.tokenized.dataset import TokenizedDataset, tokenize_stream
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.tasks.learner import special_ids
@@ -34,7 +34,7 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
 
 
 @pytest.fixture(scope="module")
-def text(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Packed:
+def text(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> TokenizedDataset:
     """Who drinks a drink, or takes a tool."""
     chance = np.random.default_rng(3)
     sentences = []
@@ -42,8 +42,8 @@ def text(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Pack
         verb = chance.choice(list(VERBS))
         words = [chance.choice(["she", "he"]), verb, chance.choice(VERBS[verb])]
         sentences.append(" ".join([*words, chance.choice(["now", "then"])]))
-    folder = tmp_path_factory.mktemp("text") / "packed"
-    return pack_stream([" ".join(sentences)], tokenizer, 32, folder)
+    folder = tmp_path_factory.mktemp("text") / "tokenized"
+    return tokenize_stream([" ".join(sentences)], tokenizer, 32, folder)
 
 
 def ids(tokenizer: Tokenizer, words: list[str]) -> list[int]:
@@ -51,7 +51,7 @@ def ids(tokenizer: Tokenizer, words: list[str]) -> list[int]:
 
 
 def test_words_with_the_same_neighbours_get_similar_vectors(
-    tokenizer: Tokenizer, text: Packed
+    tokenizer: Tokenizer, text: TokenizedDataset
 ) -> None:
     vectors = torch.from_numpy(
         word_vectors(text, tokenizer.size, 4, special_ids(tokenizer), nothing)
@@ -64,7 +64,7 @@ def test_words_with_the_same_neighbours_get_similar_vectors(
 
 
 def test_a_product_of_two_vectors_says_how_well_they_go_together(
-    tokenizer: Tokenizer, text: Packed
+    tokenizer: Tokenizer, text: TokenizedDataset
 ) -> None:
     vectors = word_vectors(text, tokenizer.size, tokenizer.size, special_ids(tokenizer), nothing)
     drinks, takes = ids(tokenizer, ["drinks", "takes"])
@@ -74,7 +74,7 @@ def test_a_product_of_two_vectors_says_how_well_they_go_together(
 
 
 def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
-    tokenizer: Tokenizer, text: Packed
+    tokenizer: Tokenizer, text: TokenizedDataset
 ) -> None:
     spec = BertSpec(
         vocab_size=tokenizer.size,
@@ -99,7 +99,7 @@ def test_each_head_of_the_lowest_layer_looks_at_its_neighbour(
 @pytest.mark.parametrize("width, heads, layers", [(4, 4, 1), (12, 3, 2), (64, 2, 5), (16, 1, 1)])
 @pytest.mark.parametrize("head", [Heads(mlm=True), Heads(outputs=2)])
 def test_every_shape_of_network_stays_finite(
-    tokenizer: Tokenizer, text: Packed, width: int, heads: int, layers: int, head: Heads
+    tokenizer: Tokenizer, text: TokenizedDataset, width: int, heads: int, layers: int, head: Heads
 ) -> None:
     spec = BertSpec(
         vocab_size=tokenizer.size,
@@ -117,7 +117,7 @@ def test_every_shape_of_network_stays_finite(
 
 
 def test_a_text_without_two_words_is_no_trouble(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    alone = pack_stream(["tea"], tokenizer, 8, tmp_path / "packed")
+    alone = tokenize_stream(["tea"], tokenizer, 8, tmp_path / "tokenized")
     vectors = word_vectors(alone, tokenizer.size, 4, special_ids(tokenizer), nothing)
     assert not vectors.any()
     spec = BertSpec(

@@ -12,7 +12,7 @@ from app.background import Progress
 from engine.atomic_write import write_file
 from engine.data.datasets.store import Dataset
 from engine.data.formats.lines import Cancelled
-from engine.data.packing.packed import key
+from engine.data.tokenized.dataset import cache_key
 from engine.regular_file import regular
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -52,7 +52,7 @@ def count_lengths(
 
     Raises Cancelled soon after `progress.cancelled()` is true.
     """
-    file = cache / f"{key(dataset.spec.fingerprint, tokenizer, 0, 'lengths')}.npy"
+    file = cache / f"{cache_key(dataset.spec.fingerprint, tokenizer, 0, 'lengths')}.npy"
     kept = _kept(file, len(dataset))
     if kept is not None:
         return kept

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.columns.words import cell_of, typed_words, words_of
-from engine.data.packing.packed_words import NOWHERE, pack_words
+from engine.data.tokenized.words import NOWHERE, tokenize_words
 from engine.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import WordPiece
@@ -140,15 +140,15 @@ def test_every_word_has_its_first_piece_in_order(
     tmp_path_factory, both, unmarked, sentences, longest, marked
 ):
     tokenizer = both["uncased"][0] if marked else unmarked
-    folder = tmp_path_factory.mktemp("packed")
-    packed, firsts, starts = pack_words(
+    folder = tmp_path_factory.mktemp("tokenized")
+    tokenized, firsts, starts = tokenize_words(
         iter(sentences), len(sentences), tokenizer, longest, folder / "made"
     )
     assert starts.tolist() == [0, *np.cumsum([len(words) for words in sentences])]
-    assert len(packed) == len(sentences) and len(firsts) == sum(map(len, sentences))
+    assert len(tokenized) == len(sentences) and len(firsts) == sum(map(len, sentences))
     begin = 0
     for number, words in enumerate(sentences):
-        ids, places = packed.ids(number), firsts[begin : begin + len(words)]
+        ids, places = tokenized.ids(number), firsts[begin : begin + len(words)]
         begin += len(words)
         assert len(ids) <= max(longest, 2)
         assert (ids[0], ids[-1]) == (tokenizer.cls, tokenizer.sep)
@@ -163,5 +163,5 @@ def test_every_word_has_its_first_piece_in_order(
                 assert ids[place] == all_ids[place - 1]
         if len(all_ids) <= longest - 2:
             assert len(seen) == len(set(owners))
-    again, same, _ = pack_words(iter(()), 0, tokenizer, longest, folder / "made")
-    assert again.tokens == packed.tokens and (same == firsts).all()
+    again, same, _ = tokenize_words(iter(()), 0, tokenizer, longest, folder / "made")
+    assert again.tokens == tokenized.tokens and (same == firsts).all()

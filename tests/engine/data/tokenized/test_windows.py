@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
 from engine.data.formats.squad import read_squad
-from engine.data.packing.windows import NOWHERE, Window, answer_places, tokens_of, windows
+from engine.data.tokenized.windows import NOWHERE, Window, answer_places, tokens_of, windows
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.often import tries

@@ -28,7 +28,7 @@ MAX_BUFFERED_NUMBERS = 200_000  # numbers that are in memory before they are wri
 SHORTEST_TAIL = 2  # tokens of the next document that must fit behind a [SEP] in its row
 
 
-class Packed:
+class TokenizedDataset:
     """Inputs of the network, with [CLS] and [SEP], read from disk as they are needed."""
 
     def __init__(
@@ -91,10 +91,10 @@ class Packed:
         """How often each of the first `pieces` pieces stands in all inputs, int64 [pieces]."""
         found = np.zeros(pieces, dtype=np.int64)
         for first in range(0, self.tokens, COUNTED):
-            found += np.bincount(self.stretch(first, COUNTED), minlength=pieces)
+            found += np.bincount(self.token_ids(first, COUNTED), minlength=pieces)
         return found
 
-    def stretch(self, first: int, count: int) -> NDArray[np.int64]:
+    def token_ids(self, first: int, count: int) -> NDArray[np.int64]:
         """int64 [≤ count], the ids of all inputs one after another, from place `first`."""
         return self._ids[first : first + count].astype(np.int64)
 
@@ -104,27 +104,27 @@ class Packed:
         return (np.arange(length) >= split).astype(np.int64)
 
 
-def key(fingerprint: str, tokenizer: Tokenizer, max_length: int, kind: str) -> str:
+def cache_key(fingerprint: str, tokenizer: Tokenizer, max_length: int, kind: str) -> str:
     """A folder name that changes with the data, the vocabulary, the length and the way."""
     parts = json.dumps([fingerprint, tokenizer.fingerprint, max_length, kind, 1])
     return f"{kind}-{hashlib.sha256(parts.encode('utf-8')).hexdigest()[:24]}"
 
 
-def pack_examples(
+def tokenize_examples(
     texts: Sequence[str],
     pairs: Sequence[str] | None,
     tokenizer: Tokenizer,
     max_length: int,
     folder: Path,
     progress: ProgressCallback | None = None,
-) -> Packed:
+) -> TokenizedDataset:
     """One input for each text, or pair of texts, in their order.
 
-    What already stands in `folder` is opened; name it by `key`.
+    What already stands in `folder` is opened; name it by `cache_key`.
     """
-    if (made := ready(folder)) is not None:
+    if (made := open_cached(folder)) is not None:
         return made
-    with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
+    with whole_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
         for first in range(0, len(texts), MOST_TEXTS):
             last = min(first + MOST_TEXTS, len(texts))
             second = None if pairs is None else pairs[first:last]
@@ -132,17 +132,17 @@ def pack_examples(
                 writer.add(ids, segments.count(0))
             if progress is not None:
                 progress(last, len(texts))
-    return Packed.open(folder)
+    return TokenizedDataset.open(folder)
 
 
-def pack_stream(
+def tokenize_stream(
     texts: Iterable[str],
     tokenizer: Tokenizer,
     max_length: int,
     folder: Path,
     progress: ProgressCallback | None = None,
     total: int = 0,
-) -> Packed:
+) -> TokenizedDataset:
     """Documents as one stream, cut into rows of `max_length` tokens.
 
     A row is [CLS], up to `max_length` - 2 tokens, [SEP]. Where a document ends, [SEP] and the next
@@ -152,9 +152,9 @@ def pack_stream(
     Raises:
         StudioError: when there is no text at all.
     """
-    if (made := ready(folder)) is not None:
+    if (made := open_cached(folder)) is not None:
         return made
-    with whole_folder(folder) as new, Writer(new, tokenizer.size) as writer:
+    with whole_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
         cls, sep, room = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
         row: list[int] = []
         done = 0
@@ -180,21 +180,21 @@ def pack_stream(
             raise StudioError(
                 phrase("There is no text to train on."), phrase("Choose files with text.")
             )
-    return Packed.open(folder)
+    return TokenizedDataset.open(folder)
 
 
-def ready(folder: Path) -> Packed | None:
+def open_cached(folder: Path) -> TokenizedDataset | None:
     """The inputs that stand in `folder` already, if they are whole."""
     if not folder.is_dir():
         return None
     try:
         verify(folder)
-        return Packed.open(folder)
+        return TokenizedDataset.open(folder)
     except StudioError:
         return None
 
 
-class Writer:
+class TokenizedWriter:
     """Writes the files of a folder row by row; on leaving without an error they are complete."""
 
     def __init__(self, folder: Path, vocabulary: int) -> None:

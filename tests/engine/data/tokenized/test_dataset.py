@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.packing.packed import Packed, key, pack_examples, pack_stream
+from engine.data.tokenized.dataset import (
+    TokenizedDataset,
+    cache_key,
+    tokenize_examples,
+    tokenize_stream,
+)
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
@@ -18,27 +23,29 @@ TOKENIZER = Tokenizer(WordPiece(tokens=(*SPECIAL, *LETTERS, *(f"##{c}" for c in 
 TEXTS = ["a b c", "", "hello world", "x" * 40, "one two three four five six seven"]
 
 
-def rows_of(packed: Packed) -> list[list[int]]:
-    return [packed.ids(number).tolist() for number in range(len(packed))]
+def rows_of(tokenized: TokenizedDataset) -> list[list[int]]:
+    return [tokenized.ids(number).tolist() for number in range(len(tokenized))]
 
 
 @pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
 def test_examples_are_packed_as_they_are_encoded(tmp_path, pairs):
-    packed = pack_examples(TEXTS, pairs, TOKENIZER, 16, tmp_path / "cache" / "a")
+    tokenized = tokenize_examples(TEXTS, pairs, TOKENIZER, 16, tmp_path / "cache" / "a")
     expected = TOKENIZER.encode_many(TEXTS, pairs, 16)
-    assert rows_of(packed) == [ids for ids, _ in expected]
-    assert [packed.segments(n).tolist() for n in range(len(packed))] == [s for _, s in expected]
-    assert packed.lengths.tolist() == [len(ids) for ids, _ in expected]
-    assert packed.ids(0).dtype == np.int64 and packed.tokens == packed.lengths.sum()
+    assert rows_of(tokenized) == [ids for ids, _ in expected]
+    assert [tokenized.segments(n).tolist() for n in range(len(tokenized))] == [
+        s for _, s in expected
+    ]
+    assert tokenized.lengths.tolist() == [len(ids) for ids, _ in expected]
+    assert tokenized.ids(0).dtype == np.int64 and tokenized.tokens == tokenized.lengths.sum()
 
 
 def test_a_separator_in_the_text_does_not_move_the_segments(tmp_path):
-    packed = pack_examples(["a [SEP] b"], ["c"], TOKENIZER, 16, tmp_path / "a")
-    assert packed.segments(0).tolist() == [0, 0, 0, 0, 0, 1, 1]
+    tokenized = tokenize_examples(["a [SEP] b"], ["c"], TOKENIZER, 16, tmp_path / "a")
+    assert tokenized.segments(0).tolist() == [0, 0, 0, 0, 0, 1, 1]
 
 
 def test_no_examples_are_no_trouble(tmp_path):
-    assert len(pack_examples([], None, TOKENIZER, 16, tmp_path / "a")) == 0
+    assert len(tokenize_examples([], None, TOKENIZER, 16, tmp_path / "a")) == 0
 
 
 def contents(rows: list[list[int]]) -> list[int]:
@@ -53,9 +60,9 @@ def test_a_stream_fills_its_rows_and_loses_nothing(tmp_path_factory, texts, max_
     expected = [ids for text in texts for ids in TOKENIZER.contents([text])[0]]
     if not expected:
         with pytest.raises(StudioError, match="no text"):
-            pack_stream(texts, TOKENIZER, max_length, folder)
+            tokenize_stream(texts, TOKENIZER, max_length, folder)
         return
-    rows = rows_of(pack_stream(texts, TOKENIZER, max_length, folder))
+    rows = rows_of(tokenize_stream(texts, TOKENIZER, max_length, folder))
     assert contents(rows) == expected
     for row in rows:
         assert row[0] == TOKENIZER.cls and row[-1] == TOKENIZER.sep
@@ -65,10 +72,10 @@ def test_a_stream_fills_its_rows_and_loses_nothing(tmp_path_factory, texts, max_
 
 
 def test_documents_are_parted_in_a_row(tmp_path):
-    packed = pack_stream(["a b", "c d e f g h"], TOKENIZER, 8, tmp_path / "a")
-    shown = [" ".join(TOKENIZER.token(n) for n in row) for row in rows_of(packed)]
+    tokenized = tokenize_stream(["a b", "c d e f g h"], TOKENIZER, 8, tmp_path / "a")
+    shown = [" ".join(TOKENIZER.token(n) for n in row) for row in rows_of(tokenized)]
     assert shown == ["[CLS] a b [SEP] c d e [SEP]", "[CLS] f g h [SEP]"]
-    assert packed.segments(0).tolist() == [0] * 8
+    assert tokenized.segments(0).tolist() == [0] * 8
 
 
 def refuse() -> Iterator[str]:
@@ -77,23 +84,23 @@ def refuse() -> Iterator[str]:
 
 
 def test_files_are_made_once(tmp_path):
-    first = pack_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")
-    again = pack_stream(refuse(), TOKENIZER, 16, tmp_path / "a")
+    first = tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")
+    again = tokenize_stream(refuse(), TOKENIZER, 16, tmp_path / "a")
     assert rows_of(again) == rows_of(first)
 
 
 @pytest.mark.parametrize("name", ["ids.bin", "offsets.npy", "splits.npy", "spec.json"])
 def test_damaged_files_are_noticed_and_made_anew(tmp_path, name):
-    first = rows_of(pack_stream(TEXTS, TOKENIZER, 16, tmp_path / "a"))
+    first = rows_of(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a"))
     content = (tmp_path / "a" / name).read_bytes()
     (tmp_path / "a" / name).write_bytes(content[: len(content) // 2])
     with pytest.raises(StudioError, match="damaged"):
-        Packed.open(tmp_path / "a")
-    assert rows_of(pack_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
+        TokenizedDataset.open(tmp_path / "a")
+    assert rows_of(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
     changed = bytearray(content)
     changed[-1] ^= 1
     (tmp_path / "a" / name).write_bytes(changed)
-    assert rows_of(pack_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
+    assert rows_of(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a")) == first
 
 
 def test_an_interrupted_packing_leaves_nothing(tmp_path):
@@ -102,18 +109,18 @@ def test_an_interrupted_packing_leaves_nothing(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pack_stream(texts(), TOKENIZER, 16, tmp_path / "a")
+        tokenize_stream(texts(), TOKENIZER, 16, tmp_path / "a")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_is_told(tmp_path):
     told: list[tuple[int, int]] = []
-    pack_examples(
+    tokenize_examples(
         ["a"] * 4_500, None, TOKENIZER, 8, tmp_path / "a", lambda d, t: told.append((d, t))
     )
     assert told == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
     told.clear()
-    pack_stream(
+    tokenize_stream(
         ["a"] * 4_500, TOKENIZER, 8, tmp_path / "b", lambda d, t: told.append((d, t)), 4_500
     )
     assert told == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
@@ -122,20 +129,20 @@ def test_progress_is_told(tmp_path):
 def test_large_vocabularies_keep_their_ids(tmp_path):
     pieces = (*SPECIAL, *(f"w{n}" for n in range(70_000)))
     tokenizer = Tokenizer(WordPiece(tokens=pieces))
-    packed = pack_examples(["w0 w69999"], None, tokenizer, 8, tmp_path / "a")
-    assert packed.ids(0).tolist() == [2, 5, 70_004, 3]
+    tokenized = tokenize_examples(["w0 w69999"], None, tokenizer, 8, tmp_path / "a")
+    assert tokenized.ids(0).tolist() == [2, 5, 70_004, 3]
 
 
 def test_the_key_changes_with_all_that_matters():
     other = Tokenizer(WordPiece(tokens=TOKENIZER.vocabulary.tokens, lowercase=False))
     keys = {
-        key("data", TOKENIZER, 16, "train"),
-        key("other", TOKENIZER, 16, "train"),
-        key("data", other, 16, "train"),
-        key("data", TOKENIZER, 17, "train"),
-        key("data", TOKENIZER, 16, "validation"),
+        cache_key("data", TOKENIZER, 16, "train"),
+        cache_key("other", TOKENIZER, 16, "train"),
+        cache_key("data", other, 16, "train"),
+        cache_key("data", TOKENIZER, 17, "train"),
+        cache_key("data", TOKENIZER, 16, "validation"),
     }
-    assert len(keys) == 5 and key("data", TOKENIZER, 16, "train") in keys
+    assert len(keys) == 5 and cache_key("data", TOKENIZER, 16, "train") in keys
 
 
 def test_texts_are_taken_as_they_are_packed(tmp_path):
@@ -148,7 +155,7 @@ def test_texts_are_taken_as_they_are_packed(tmp_path):
             taken += 1
             yield "some words"
 
-    pack_stream(
+    tokenize_stream(
         texts(), TOKENIZER, 16, tmp_path / "a", lambda done, _: waiting.append(taken - done)
     )
     assert len(waiting) == 5 and max(waiting) == 0

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from engine.data.packing.sentences import sentences
+from engine.data.tokenized.sentences import sentences
 
 
 @pytest.mark.parametrize(

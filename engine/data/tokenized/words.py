@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
-from engine.data.packing.packed import GrowingArray, Packed, Writer, ready
+from engine.data.tokenized.dataset import (
+    GrowingArray,
+    TokenizedDataset,
+    TokenizedWriter,
+    open_cached,
+)
 from engine.progress import ProgressCallback
 from engine.regular_file import regular
 from engine.tokenizers.tokenizer import Tokenizer
@@ -23,36 +28,36 @@ FIRSTS, STARTS = "firsts.npy", "starts.npy"
 NOWHERE = -1
 
 
-class PackedWords(NamedTuple):
+class TokenizedWords(NamedTuple):
     """One input for each sentence, and where its words are."""
 
-    packed: Packed  # [CLS] words [SEP]
+    tokenized: TokenizedDataset  # [CLS] words [SEP]
     firsts: NDArray[np.int32]  # [W], the place of a word's first piece in its input, or NOWHERE
     # where the word is beyond the longest input or nothing is left of it, as of a lone variation
     # selector
     starts: NDArray[np.int64]  # [N + 1], which word is the first of each sentence
 
 
-def pack_words(
+def tokenize_words(
     sentences: Iterable[Sequence[str]],
     total: int,
     tokenizer: Tokenizer,
     max_length: int,
     folder: Path,
     progress: ProgressCallback | None = None,
-) -> PackedWords:
+) -> TokenizedWords:
     """Make the inputs of `total` sentences in `folder`; what already stands there is opened, and no
     sentence is asked for.
     """
-    packed = ready(folder)
-    if packed is None:
+    tokenized = open_cached(folder)
+    if tokenized is None:
         with whole_folder(folder) as new:
             _write(sentences, total, tokenizer, max_length, new, progress)
-        packed = Packed.open(folder)
+        tokenized = TokenizedDataset.open(folder)
     firsts, starts = (
         np.load(regular(folder / name), allow_pickle=False) for name in (FIRSTS, STARTS)
     )
-    return PackedWords(packed, firsts, starts)
+    return TokenizedWords(tokenized, firsts, starts)
 
 
 def _write(
@@ -66,7 +71,7 @@ def _write(
     room = max(max_length - tokenizer.added_to(1), 0)
     rest, words_before = iter(sentences), 0
     with (
-        Writer(folder, tokenizer.size) as writer,
+        TokenizedWriter(folder, tokenizer.size) as writer,
         GrowingArray(folder / FIRSTS, np.int32) as firsts,
         GrowingArray(folder / STARTS, np.int64) as starts,
     ):

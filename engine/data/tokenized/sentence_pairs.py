@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.atomic_write import whole_folder
-from engine.data.packing.packed import Packed, Writer, ready
-from engine.data.packing.sentences import sentences
+from engine.data.tokenized.dataset import TokenizedDataset, TokenizedWriter, open_cached
+from engine.data.tokenized.sentences import sentences
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
@@ -31,7 +31,7 @@ TRIES = 10  # at drawing another document
 TOLD = 1_000  # documents between two reports
 
 
-def pack_pairs(
+def tokenize_pairs(
     texts: Iterable[str],
     tokenizer: Tokenizer,
     max_length: int,
@@ -41,7 +41,7 @@ def pack_pairs(
     progress: ProgressCallback | None = None,
     total: int = 0,
     draws: int = 1,
-) -> tuple[Packed, NDArray[np.int64]]:
+) -> tuple[TokenizedDataset, NDArray[np.int64]]:
     """Inputs [CLS] span [SEP] span [SEP] of at most `max_length` tokens.
 
     Args:
@@ -71,15 +71,15 @@ def pack_pairs(
                 shortest=SHORTEST,
             ),
         )
-    if (packed := ready(folder)) is None:
+    if (tokenized := open_cached(folder)) is None:
         kept = folder.with_name("sentences")
-        if (known := ready(kept)) is None:
+        if (known := open_cached(kept)) is None:
             known = _tokenise(texts, tokenizer, kept, progress, total)
         starts = np.load(regular(kept / "documents.npy"), mmap_mode="r", allow_pickle=False)
         drawn = _Drawer(known, starts, max_length - 3, following, np.random.default_rng(seed))
         classes = array("b")
         with whole_folder(folder) as new:
-            with Writer(new, tokenizer.size) as writer:
+            with TokenizedWriter(new, tokenizer.size) as writer:
                 for first, second, kind in drawn.pairs(draws, progress):
                     ids = [tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep]
                     writer.add(ids, len(first) + 2)
@@ -96,8 +96,8 @@ def pack_pairs(
                         "documents, or turn off NSP."
                     ),
                 )
-        packed = Packed.open(folder)
-    return packed, np.load(regular(folder / "classes.npy"), allow_pickle=False)
+        tokenized = TokenizedDataset.open(folder)
+    return tokenized, np.load(regular(folder / "classes.npy"), allow_pickle=False)
 
 
 def _tokenise(
@@ -106,11 +106,11 @@ def _tokenise(
     folder: Path,
     progress: ProgressCallback | None,
     total: int,
-) -> Packed:
+) -> TokenizedDataset:
     """Every sentence as an input without special tokens; `documents.npy` says where texts begin."""
     starts, done, written = array("q", [0]), 0, 0
     with whole_folder(folder) as new:
-        with Writer(new, tokenizer.size) as writer:
+        with TokenizedWriter(new, tokenizer.size) as writer:
             for batch in batches(texts):
                 cut = [sentences(text) for text in batch]
                 found = iter(tokenizer.contents([one for text in cut for one in text]))
@@ -124,7 +124,7 @@ def _tokenise(
                 if progress is not None:
                     progress(done, total)
         np.save(new / "documents.npy", np.unique(np.array(starts, dtype=np.int64)))
-    return Packed.open(folder)
+    return TokenizedDataset.open(folder)
 
 
 class _Drawer:
@@ -137,7 +137,7 @@ class _Drawer:
 
     def __init__(
         self,
-        known: Packed,
+        known: TokenizedDataset,
         starts: NDArray[np.int64],
         room: int,
         following: float,

@@ -14,7 +14,7 @@ from engine.atomic_write import sha256
 from engine.config.dataset import SPLITS as ALL_PARTS
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.data.datasets.store import Dataset, StoredTexts, open_dataset
-from engine.data.packing.packed import GrowingArray, Packed, pack_stream
+from engine.data.tokenized.dataset import GrowingArray, TokenizedDataset, tokenize_stream
 from engine.errors import StudioError
 from engine.runs.launch import environment
 from engine.tokenizers.tokenizer import Tokenizer
@@ -27,8 +27,8 @@ WORK = """
 import json, re, sys
 from pathlib import Path
 import psutil
-from engine.data.packing.packed import pack_stream
-from engine.data.packing.pairs import pack_pairs
+from engine.data.tokenized.dataset import tokenize_stream
+from engine.data.tokenized.sentence_pairs import tokenize_pairs
 from engine.data.datasets.store import open_dataset
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import WordPiece
@@ -53,9 +53,9 @@ if way == "rows":
     before = psutil.Process().memory_info().rss
     texts = list(dataset.rows("train").texts)
 elif way == "stream":
-    pack_stream(texts, tokenizer, 128, Path(out) / "stream", told, len(texts))
+    tokenize_stream(texts, tokenizer, 128, Path(out) / "stream", told, len(texts))
 else:
-    pack_pairs(texts, tokenizer, 128, Path(out) / "pairs", 0.5, 1, told, len(texts))
+    tokenize_pairs(texts, tokenizer, 128, Path(out) / "pairs", 0.5, 1, told, len(texts))
 status = Path("/proc/self/status").read_text()  # getrusage knows the peak of the parent as well
 peak = 1024 * int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1])
 print(json.dumps(peak - before))
@@ -64,16 +64,16 @@ print(json.dumps(peak - before))
 CUT = """
 import sys
 from pathlib import Path
-from engine.data.packing.packed import pack_stream
-from engine.data.packing.pairs import pack_pairs
+from engine.data.tokenized.dataset import tokenize_stream
+from engine.data.tokenized.sentence_pairs import tokenize_pairs
 from engine.data.datasets.store import open_dataset
 from engine.tokenizers.tokenizer import Tokenizer
 
 data, vocabulary, out = map(Path, sys.argv[1:])
 texts = open_dataset(data).stream("train").texts
 tokenizer = Tokenizer.from_folder(vocabulary)
-pack_stream(texts, tokenizer, 64, out / "stream")
-pack_pairs(texts, tokenizer, 64, out / "pairs", 0.5, 1)
+tokenize_stream(texts, tokenizer, 64, out / "stream")
+tokenize_pairs(texts, tokenizer, 64, out / "pairs", 0.5, 1)
 """
 
 
@@ -194,8 +194,8 @@ def test_an_array_that_grew_is_one_of_numpy(tmp_path: Path) -> None:
 def test_packed_inputs_are_mapped_and_not_read(tmp_path: Path) -> None:
     texts = words(20)
     tokenizer = Tokenizer(learn_vocabulary(texts, 60, True))
-    packed = pack_stream(texts, tokenizer, 16, tmp_path / "packed")
-    again = Packed.open(tmp_path / "packed")
+    tokenized = tokenize_stream(texts, tokenizer, 16, tmp_path / "tokenized")
+    again = TokenizedDataset.open(tmp_path / "tokenized")
     held = [again._ids, again._offsets, again._splits]
     assert all(isinstance(array, np.memmap) for array in held)
-    assert [again.length(n) for n in range(len(again))] == packed.lengths.tolist()
+    assert [again.length(n) for n in range(len(again))] == tokenized.lengths.tolist()

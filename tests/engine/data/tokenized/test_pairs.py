@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from engine.data.packing.pairs import ANOTHER, FOLLOWS, pack_pairs
+from engine.data.tokenized.sentence_pairs import ANOTHER, FOLLOWS, tokenize_pairs
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.often import tries
@@ -58,11 +58,11 @@ def test_every_pair_is_what_its_class_says(
     seed: int,
 ) -> None:
     texts = [document(64 * n, one) for n, one in enumerate(lengths)]
-    folder = tmp_path_factory.mktemp("pairs") / "packed"
-    packed, classes = pack_pairs(texts, tokenizer, longest, folder, following, seed)
-    assert len(packed) == len(classes) > 0
+    folder = tmp_path_factory.mktemp("pairs") / "tokenized"
+    tokenized, classes = tokenize_pairs(texts, tokenizer, longest, folder, following, seed)
+    assert len(tokenized) == len(classes) > 0
     for number, kind in enumerate(classes):
-        ids, segments = packed.ids(number), packed.segments(number)
+        ids, segments = tokenized.ids(number), tokenized.segments(number)
         assert len(ids) <= longest
         assert ids[0] == tokenizer.cls and ids[-1] == tokenizer.sep
         assert list(np.flatnonzero(ids == tokenizer.sep)) == [
@@ -80,18 +80,18 @@ def test_half_of_the_pairs_follow_and_others_come_from_another_document(
     tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
     texts = [document(20 * (n % 16), [4, 5, 3, 6]) for n in range(3000)]
-    packed, classes = pack_pairs(texts, tokenizer, 32, tmp_path / "packed", 0.5, 1)
+    tokenized, classes = tokenize_pairs(texts, tokenizer, 32, tmp_path / "tokenized", 0.5, 1)
     assert abs((classes == FOLLOWS).mean() - 0.5) < 4 * 0.5 / np.sqrt(len(classes))
-    short = (packed.lengths < 16).mean()
+    short = (tokenized.lengths < 16).mean()
     assert short > 0.02, "some inputs are short"
-    again = pack_pairs([], tokenizer, 32, tmp_path / "packed", 0.5, 1)
+    again = tokenize_pairs([], tokenizer, 32, tmp_path / "tokenized", 0.5, 1)
     assert (again[1] == classes).all(), "what stands there is taken"
 
 
 def test_the_share_of_true_pairs_is_as_asked(tokenizer: Tokenizer, tmp_path: Path) -> None:
     texts = [document(20 * (n % 16), [4, 5, 3, 6]) for n in range(2000)]
     for share in (0.2, 0.8):
-        _, classes = pack_pairs(texts, tokenizer, 32, tmp_path / str(share), share, 1)
+        _, classes = tokenize_pairs(texts, tokenizer, 32, tmp_path / str(share), share, 1)
         spread = np.sqrt(share * (1 - share) / len(classes))
         assert abs((classes == FOLLOWS).mean() - share) < 4 * spread
 
@@ -99,7 +99,7 @@ def test_the_share_of_true_pairs_is_as_asked(tokenizer: Tokenizer, tmp_path: Pat
 def test_the_same_seed_gives_the_same_pairs(tokenizer: Tokenizer, tmp_path: Path) -> None:
     texts = [document(20 * n, [4, 5, 3, 6]) for n in range(10)]
     one, another = (
-        pack_pairs(texts, tokenizer, 32, tmp_path / name, 0.5, 7)[0] for name in ("a", "b")
+        tokenize_pairs(texts, tokenizer, 32, tmp_path / name, 0.5, 7)[0] for name in ("a", "b")
     )
     assert [list(one.ids(n)) for n in range(len(one))] == [
         list(another.ids(n)) for n in range(len(another))
@@ -109,30 +109,30 @@ def test_the_same_seed_gives_the_same_pairs(tokenizer: Tokenizer, tmp_path: Path
 def test_other_lengths_use_the_same_sentences(tokenizer: Tokenizer, tmp_path: Path) -> None:
     """Text is tokenised once: a second length beside the first needs no text any more."""
     texts = [document(20 * n, [4, 5, 3, 6]) for n in range(10)]
-    pack_pairs(texts, tokenizer, 16, tmp_path / "packed", 0.5, 7)
+    tokenize_pairs(texts, tokenizer, 16, tmp_path / "tokenized", 0.5, 7)
     assert (tmp_path / "sentences" / "documents.npy").is_file()
 
 
 def test_texts_of_one_sentence_are_refused_in_words(tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(StudioError, match="two sentences") as caught:
-        pack_pairs(["w1 w2", "w3"], tokenizer, 32, tmp_path / "packed", 0.5, 0)
+        tokenize_pairs(["w1 w2", "w3"], tokenizer, 32, tmp_path / "tokenized", 0.5, 0)
     assert "turn off N" in caught.value.advice
-    assert not (tmp_path / "packed").exists()
+    assert not (tmp_path / "tokenized").exists()
     with pytest.raises(StudioError, match="too short"):
-        pack_pairs(["w1\nw2"], tokenizer, 4, tmp_path / "packed", 0.5, 0)
+        tokenize_pairs(["w1\nw2"], tokenizer, 4, tmp_path / "tokenized", 0.5, 0)
 
 
 def test_other_spans_come_from_other_documents(tokenizer: Tokenizer, tmp_path: Path) -> None:
     texts = [document(100 * n, [3] * 30) for n in range(4)]
-    packed, classes = pack_pairs(texts, tokenizer, 12, tmp_path / "packed", 0.5, 3)
+    tokenized, classes = tokenize_pairs(texts, tokenizer, 12, tmp_path / "tokenized", 0.5, 3)
     for number in np.flatnonzero(classes == ANOTHER):
-        first, second = spans(tokenizer, packed.ids(number), packed.segments(number))
+        first, second = spans(tokenizer, tokenized.ids(number), tokenized.segments(number))
         assert first[0] // 100 != second[0] // 100
 
 
 def test_one_document_alone_is_drawn_from_itself(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    packed, classes = pack_pairs(
-        [document(0, [3] * 40)], tokenizer, 16, tmp_path / "packed", 0.5, 0
+    tokenized, classes = tokenize_pairs(
+        [document(0, [3] * 40)], tokenizer, 16, tmp_path / "tokenized", 0.5, 0
     )
     assert set(classes) == {FOLLOWS, ANOTHER}
-    assert packed.lengths.max() <= 16
+    assert tokenized.lengths.max() <= 16

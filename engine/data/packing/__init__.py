@@ -1,1 +1,0 @@
-"""Token ids in one memory-mapped file: packed examples, pairs of sentences, windows."""
