@@ -7,9 +7,10 @@ the user, and the signals.
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, QThread, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QThread, Signal, Slot
 
 from app import background
+from app.timers import repeated
 from app.trash import bring_back, move_to_trash
 from engine.config.job import JobSpec
 from engine.errors import StudioError
@@ -75,9 +76,7 @@ class Dispatcher(QObject):
         self._runner.moveToThread(self._thread)
         self._requested.connect(self._runner.run)
         self._runner.done.connect(self._on_done)
-        self._clock = QTimer(self)
-        self._clock.setInterval(BUSY_REFRESH_MS)
-        self._clock.timeout.connect(self._on_tick)
+        self._clock = repeated(self, BUSY_REFRESH_MS, self._on_tick)
 
     def begin(self) -> None:
         """Catch up with every run, then refresh them again and again."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 
-from PySide6.QtCore import QObject, QPoint, QTimer
+from PySide6.QtCore import QObject, QPoint
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 
 from app.shell.garbage import keep_modules
+from app.timers import repeated
 
 LOOK_INTERVAL_MS = 500  # between two looks at whether somebody is doing something
 PAUSE_MS = 10  # between two works
@@ -36,9 +37,7 @@ class EarlyWorks(QObject):
         self._seen: tuple[QPoint, QWidget | None] | None = None
         self._is_loaded = False
         self.is_over = False  # whether all works are done
-        self._timer = QTimer(self)
-        self._timer.setInterval(PAUSE_MS)
-        self._timer.timeout.connect(self._go_on)
+        self._timer = repeated(self, PAUSE_MS, self._go_on)
 
     def begin(self) -> None:
         """Start, once the window is on the screen."""

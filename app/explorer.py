@@ -10,9 +10,10 @@ from itertools import count
 from pathlib import Path
 
 import shiboken6
-from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
+from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, Signal
 
 from app.settings import Settings
+from app.timers import debounced
 from engine.messages.question import Answer, Question, Refused, Working, parse_answer
 from engine.runs import launch
 
@@ -290,10 +291,7 @@ class Standby(QObject):
         super().__init__(parent)
         self._scratch, self._settings = scratch, settings
         self._process: WorkerProcess | None = None
-        self._unused = QTimer(self)
-        self._unused.setSingleShot(True)
-        self._unused.setInterval(STANDBY_MS)
-        self._unused.timeout.connect(self.end)
+        self._unused = debounced(self, STANDBY_MS, self.end)
         settings.changed.connect(self._on_setting)
 
     @property

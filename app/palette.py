@@ -21,13 +21,13 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from app import resources, theme
 from app.theme import SPACE, Role
 from app.translation import tr
+from app.widgets import layouts
 from app.widgets.dialogs import Dialog
 from app.widgets.tables import Index
 from app.widgets.text import Text, font, visible
@@ -155,9 +155,7 @@ class Palette(Dialog):
         self._commands = list(commands)
         frame = QFrame()
         frame.setProperty("look", "palette")
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
-        outer.addWidget(frame)
+        layouts.column(frame, parent=self)
         self.line = QLineEdit()
         self.line.setPlaceholderText(self.tr("Go to a page, data set, model or run…"))
         self.line.setAccessibleName(self.tr("Search everything"))
@@ -175,11 +173,13 @@ class Palette(Dialog):
         self.view.clicked.connect(lambda _: self._on_enter())
         self.nothing = Text(self.tr("No results."), "muted")
         self.nothing.setContentsMargins(4 * SPACE, 2 * SPACE, 0, 3 * SPACE)
-        column = QVBoxLayout(frame)
-        column.setContentsMargins(3 * SPACE, 2 * SPACE, 3 * SPACE, 3 * SPACE)
-        column.addWidget(self.line)
-        column.addWidget(self.view)
-        column.addWidget(self.nothing)
+        layouts.column(
+            self.line,
+            self.view,
+            self.nothing,
+            parent=frame,
+            margins=(3 * SPACE, 2 * SPACE, 3 * SPACE, 3 * SPACE),
+        )
         width = min(WIDTH, owner.width() - 80)
         self.resize(width, 420)
         corner = owner.mapToGlobal(owner.rect().topLeft())

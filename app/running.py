@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.dispatcher import Dispatcher
+from app.timers import debounced
 from engine.record.checkpoints import all_checkpoints
 from engine.record.opening import Record
 from engine.record.runs import WAITING, WORKING, Run, runs_in
@@ -75,10 +76,7 @@ class Running(QObject):
         self._checkpoints: frozenset[str] | None = None
         self._reading: background.Job | None = None
         self._is_closed = False
-        self._delay = QTimer(self)
-        self._delay.setSingleShot(True)
-        self._delay.setInterval(REFRESH_DELAY_MS)
-        self._delay.timeout.connect(self._read)
+        self._delay = debounced(self, REFRESH_DELAY_MS, self._read)
         for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):
             signal.connect(self._on_changed)
 

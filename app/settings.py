@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
-from PySide6.QtCore import QByteArray, QObject, QTimer, Signal
+from PySide6.QtCore import QByteArray, QObject, Signal
 from PySide6.QtWidgets import QHeaderView, QMainWindow, QSplitter, QWidget
 
 from app import background
+from app.timers import debounced
 from engine.atomic_write import write_file
 from engine.preferences import LARGEST, RunPreferences
 from engine.regular_file import read_json
@@ -57,10 +58,7 @@ class Settings(QObject):
         self._file = file
         self.preferences, self._places, self.was_damaged = _read(file)
         self._writing: background.Job | None = None
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(SAVE_DELAY_MS)
-        self._timer.timeout.connect(self._write)
+        self._timer = debounced(self, SAVE_DELAY_MS, self._write)
 
     def set(self, name: str, value: object) -> None:
         """Change one preference; the file follows a moment later.

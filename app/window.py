@@ -16,9 +16,7 @@ from PySide6.QtGui import (
     QShortcut,
 )
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QMainWindow,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -33,6 +31,7 @@ from app.running_texts import activity_of
 from app.shell.garbage import keep_what_is_there
 from app.studio import Studio
 from app.translation import in_language, marked
+from app.widgets import layouts
 from app.widgets.banners import WithBanners
 from app.widgets.drop_overlay import DropOverlay, paths_of
 from app.widgets.help import help_for, open_help
@@ -183,16 +182,9 @@ class MainWindow(QMainWindow):
         self.status.run_asked.connect(
             lambda run: studio.go.emit("runs", {"run": run} if run else None)
         )
-        upper = QHBoxLayout()
-        upper.setSpacing(0)
-        upper.addWidget(self.navigation)
-        upper.addWidget(self._area, 1)
+        upper = layouts.row(self.navigation, (self._area, 1), spacing=0)
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(upper, 1)
-        column.addWidget(self.status)
+        layouts.column((upper, 1), self.status, parent=whole, spacing=0)
         self.setCentralWidget(whole)
         self._overlay = DropOverlay(self)
         for entry in self.entries.values():

@@ -5,14 +5,12 @@ from pathlib import Path
 from PySide6.QtWidgets import (
     QFileDialog,
     QGridLayout,
-    QHBoxLayout,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.exporting.state import ExportState
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import foot
 from app.widgets.screen import Fitting
@@ -76,11 +74,7 @@ class Choices(QWidget):
         self.go = buttons.primary(self.tr("&Export"), state.start, "upload")
         self.go.setDefault(True)
         self.leave = buttons.plain(self.tr("&Cancel"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(Fitting(inner))
-        column.addStretch(1)
-        column.addLayout(foot(self.leave, self.go))
+        layouts.column(Fitting(inner), layouts.STRETCH, foot(self.leave, self.go), parent=self)
         self.form.activated.connect(self._on_chosen)
         self.precision.activated.connect(self._on_chosen)
         state.changed.connect(self._show)
@@ -168,9 +162,7 @@ class Choices(QWidget):
 
 def _beside(*controls: QWidget) -> QWidget:
     whole = QWidget()
-    row = QHBoxLayout(whole)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.setSpacing(2 * SPACE)
+    row = layouts.row(parent=whole, spacing=2 * SPACE)
     for number, control in enumerate(controls):
         row.addWidget(control, 1 if number == 0 else 0)
     return whole

@@ -4,14 +4,13 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QPlainTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.exporting.state import ExportState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.dialogs import foot
 from app.widgets.page import clear
 from app.widgets.screen import Fitting
@@ -33,14 +32,13 @@ class Outcome(QWidget):
         self.report = buttons.plain(self.tr("Open the &report"), self._on_report, "file-text")
         self.folder = buttons.primary(self.tr("Open the &folder"), self._on_folder, "folder-open")
         inner = QWidget()
-        self._said = QVBoxLayout(inner)
-        self._said.setContentsMargins(0, 0, 0, 0)
-        self._said.setSpacing(2 * SPACE)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(Fitting(inner))
-        column.addStretch(1)
-        column.addLayout(foot(self.leave, self.back, self.report, self.folder))
+        self._said = layouts.column(parent=inner, spacing=2 * SPACE)
+        layouts.column(
+            Fitting(inner),
+            layouts.STRETCH,
+            foot(self.leave, self.back, self.report, self.folder),
+            parent=self,
+        )
 
     def show_exported(self, exported: Exported) -> None:
         report = exported.report

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.notices import Notices
@@ -12,7 +12,7 @@ from app.results.headline import value_text
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.results.intervals import with_ends
 from app.widgets.text import Text
 from engine.results.beside import BETTER, Beside, beside, what_follows
@@ -41,12 +41,7 @@ class BaselineLine(QWidget):
         self.fit.setToolTip(
             self.tr("Fit simple models, such as TF-IDF with logistic regression, on the same rows")
         )
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.said, 10)
-        row.addWidget(self.fit)
-        row.addStretch()
+        layouts.row((self.said, 10), self.fit, layouts.STRETCH, parent=self, spacing=2 * SPACE)
         state.opened.connect(self.read)
         self.hide()
 

@@ -6,14 +6,14 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QListWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QListWidget, QWidget
 
 from app import background
 from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE
 from app.translation import tr, translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.data_texts import split_title
 from app.widgets.dialogs import Choice, ask
 from app.widgets.page import Card
@@ -64,8 +64,7 @@ class ComparisonCard(QWidget):
         self.stop = buttons.quiet(self.tr("Stop compa&ring"), self.end, "x")
         self.seeds_claim = Text("", "strong", selectable=True)
         self.seeds_about = Text("", "muted", selectable=True)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
+        row = layouts.row(spacing=2 * SPACE)
         for button in (self.better, self.worse, self.stop):
             row.addWidget(button)
         row.addStretch()
@@ -76,9 +75,7 @@ class ComparisonCard(QWidget):
         card.body.addLayout(row)
         for text in (self.seeds_claim, self.seeds_about):
             card.body.addWidget(text)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
+        layouts.column(card, parent=self)
         state.opened.connect(self._on_opened)
         self.hide()
 

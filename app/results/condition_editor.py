@@ -4,12 +4,12 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QWidget
 
 from app.results.condition_forms import Operator, Subject, Typed, Value
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.number_field import NumberField
 from app.widgets.text import Text
@@ -61,11 +61,7 @@ class ConditionEditor(QWidget):
             buttons.icon_button("check", self.tr("Apply the condition"), self.apply),
             buttons.icon_button("x", self.tr("Leave the filter as it was"), self.cancelled.emit),
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(row)
-        column.addWidget(self.problem)
+        layouts.column(row, self.problem, parent=self, spacing=SPACE)
         self.subject.currentIndexChanged.connect(self._on_subject)
         self.operator.currentIndexChanged.connect(lambda _: self._show_fields())
 

@@ -4,11 +4,9 @@ from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QPushButton,
     QSizePolicy,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -19,7 +17,7 @@ from app.results.condition_forms import Subject, Typed, subjects, typed
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.dialogs import Choice, ask_for_name
 from app.widgets.results.slices import SLICE_NAME_CHARACTERS
 from app.widgets.text import Text, plain_menu_text
@@ -54,14 +52,8 @@ class FilterBar(QWidget):
         self.chips: list[QPushButton] = []
         self.removes: list[QToolButton] = []
         self._wrapping: Wrapping | None = None
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(SPACE)
-        head = QHBoxLayout()
-        head.addWidget(self.count, 1)
-        head.addWidget(self.add)
-        head.addWidget(self.keep)
-        head.addWidget(self.clear)
+        self._column = layouts.column(parent=self, spacing=SPACE)
+        head = layouts.row((self.count, 1), self.add, self.keep, self.clear)
         self._column.addLayout(head)
         self._column.addWidget(self.editor)
         self.editor.applied.connect(self._on_applied)

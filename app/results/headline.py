@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import in_language
-from app.widgets import numbers
+from app.widgets import layouts, numbers
 from app.widgets.data_texts import split_title
 from app.widgets.results.intervals import ends_text
 from app.widgets.text import OneLine, Text, tooltip
@@ -35,12 +35,7 @@ class Headline(QWidget):
         self.about = Text("", "muted")
         self.seeds = Text("", "muted", selectable=True)
         self.seeds.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.score)
-        column.addWidget(self.about)
-        column.addWidget(self.seeds)
+        layouts.column(self.score, self.about, self.seeds, parent=self, spacing=SPACE)
         state.opened.connect(self._show)
         state.opened.connect(self.seeds.hide)
         self._show()

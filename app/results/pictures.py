@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.notices import Notices
@@ -14,6 +14,7 @@ from app.results.state import ResultsState
 from app.tasks import part_of
 from app.theme import SPACE
 from app.translation import in_language
+from app.widgets import layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.page import Stack
@@ -46,15 +47,8 @@ class Pictures(QWidget):
         self.choice.setAccessibleName(self.tr("Picture of the results"))
         self.keep = FigureButton(self._figure, notices)
         self.stack = Stack()
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(self.choice, 1)
-        head.addWidget(self.keep)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(head)
-        column.addWidget(self.stack, 1)
+        head = layouts.row((self.choice, 1), self.keep, spacing=2 * SPACE)
+        layouts.column(head, (self.stack, 1), parent=self, spacing=2 * SPACE)
         self.choice.currentIndexChanged.connect(self.show_picture)
         state.opened.connect(self._on_opened)
         state.filtered.connect(self._on_filtered)

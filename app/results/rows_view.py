@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QSplitter,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -21,7 +20,8 @@ from app.results.row_text import row_lines
 from app.results.rows_model import RowsModel
 from app.results.state import ResultsState
 from app.theme import SPACE
-from app.widgets import buttons
+from app.timers import debounced
+from app.widgets import buttons, layouts
 from app.widgets.saving import ask_where
 from app.widgets.tables import dress
 from engine.results.predictions import CELL
@@ -64,12 +64,7 @@ class RowsView(QWidget):
         parts.setSizes([10_000, DETAIL_HEIGHT])
         parts.setChildrenCollapsible(False)
         parts.setHandleWidth(2 * SPACE)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(self._head())
-        column.addWidget(self.filters)
-        column.addWidget(parts, 1)
+        layouts.column(self._head(), self.filters, (parts, 1), parent=self, spacing=2 * SPACE)
         state.opened.connect(self._on_opened)
         state.listed.connect(self._select_first)
         self._on_opened()
@@ -81,9 +76,7 @@ class RowsView(QWidget):
         self.mistakes.setToolTip(self.tr("Sort by the most confident mistakes"))
         self.explore = buttons.plain(self.tr("&Open in Explore"), self._on_explore, "microscope")
         self.export = buttons.icon_button("save", self.tr("Export these rows…"), self._ask_where)
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(self.search, 1)
+        head = layouts.row((self.search, 1), spacing=2 * SPACE)
         for button in (self.mistakes, self.explore, self.export):
             head.addWidget(button)
         return head
@@ -93,10 +86,7 @@ class RowsView(QWidget):
         search.setClearButtonEnabled(True)
         search.setPlaceholderText(self.tr("Search rows"))
         search.setAccessibleName(self.tr("Search rows"))
-        pause = QTimer(self)
-        pause.setSingleShot(True)
-        pause.setInterval(SEARCH_PAUSE_MS)
-        pause.timeout.connect(lambda: self._state.search(search.text()))
+        pause = debounced(self, SEARCH_PAUSE_MS, lambda: self._state.search(search.text()))
         search.textChanged.connect(lambda _: pause.start())
         search.returnPressed.connect(lambda: self._state.search(search.text()))
         self._state.filtered.connect(self._on_filtered)

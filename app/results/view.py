@@ -9,13 +9,11 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
-    QHBoxLayout,
     QMenu,
     QPushButton,
     QScrollArea,
     QSizePolicy,
     QSplitter,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -30,7 +28,7 @@ from app.results.rows_view import RowsView
 from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import split_title
 from app.widgets.dialogs import Choice, ask
@@ -81,11 +79,13 @@ class ResultsView(QWidget):
         for part in (self._content(), self._nothing(), self.problem):
             self.stack.addWidget(part)
         self.stack.setCurrentIndex(NONE)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addWidget(self.progress)
-        column.addWidget(self.stack, 1)
+        layouts.column(
+            self.progress,
+            (self.stack, 1),
+            parent=self,
+            spacing=3 * SPACE,
+            margins=(0, 3 * SPACE, 0, 0),
+        )
         set_help(self, "results")
         self._connect()
         self.show_results()
@@ -118,9 +118,7 @@ class ResultsView(QWidget):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _content(self) -> QWidget:
-        head = QHBoxLayout()
-        head.setSpacing(3 * SPACE)
-        head.addWidget(self.headline, 1)
+        head = layouts.row((self.headline, 1), spacing=3 * SPACE)
         for part in (self.choice, self.menu_button, HelpButton("results")):
             head.addWidget(part, 0, Qt.AlignmentFlag.AlignTop)
         splitter = QSplitter()
@@ -136,13 +134,9 @@ class ResultsView(QWidget):
         )  # so that the area around does not ask for what it would like
         splitter.setSizePolicy(policy.horizontalPolicy(), QSizePolicy.Policy.Ignored)
         content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addLayout(head)
-        column.addWidget(self.baselines)
-        column.addWidget(self.comparison)
-        column.addWidget(splitter, 1)
+        layouts.column(
+            head, self.baselines, self.comparison, (splitter, 1), parent=content, spacing=3 * SPACE
+        )
         area = QScrollArea()  # so that no list vanishes in a low window
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)

@@ -7,7 +7,9 @@ ends the program.
 
 import gc
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
+
+from app.timers import repeated
 
 COLLECT_INTERVAL_MS = 500  # ms between two looks at whether there is enough to free
 
@@ -24,9 +26,7 @@ class Collector(QObject):
         gc.freeze()
         gc.disable()
         self.destroyed.connect(gc.enable)
-        timer = QTimer(self)
-        timer.setInterval(COLLECT_INTERVAL_MS)
-        timer.timeout.connect(self.look)
+        timer = repeated(self, COLLECT_INTERVAL_MS, self.look)
         timer.start()
 
     def look(self) -> None:

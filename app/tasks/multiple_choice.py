@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
+from app.timers import debounced
+from app.widgets import layouts
 from app.widgets.bars import Bar, Bars, chance
 from app.widgets.results.group_table import LengthPicture, MarginPicture, PositionPicture
 from app.widgets.text import Text
@@ -30,13 +31,8 @@ class ChoicesView(PredictionView):
         self.bars = Bars(self.tr("Choices"))
         self.lines: list[QLineEdit] = []
         typed = QWidget()
-        self._fields = QVBoxLayout(typed)
-        self._fields.setContentsMargins(0, 0, 0, 0)
-        self._fields.setSpacing(2 * SPACE)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._say)
+        self._fields = layouts.column(parent=typed, spacing=2 * SPACE)
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._say)
         self.lay_out(self.bars, above=(Text(self.tr("Choices"), "strong"), typed))
         for _ in range(FIRST_LINES):
             self._add_line()

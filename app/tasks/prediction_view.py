@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QSizeF, Signal
-from PySide6.QtWidgets import QFrame, QTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text, TextStyle, font
 from engine.messages.explore.prediction import Predicted
@@ -48,10 +49,7 @@ class PredictionView(QWidget):
         card.setMaximumWidth(width)
         for part in (*above, self.verdict, *parts, self.note):
             card.body.addWidget(part)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch()
+        layouts.column(card, layouts.STRETCH, parent=self)
 
     @abstractmethod
     def show_prediction(self, prediction: Predicted, given: Given) -> None:

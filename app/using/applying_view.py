@@ -8,9 +8,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QGridLayout,
-    QHBoxLayout,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -19,7 +17,7 @@ from app.theme import SPACE
 from app.translation import tr, translated
 from app.using.applying_state import DATASET, ApplyingState
 from app.using.first_table import FirstTable
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import foot
 from app.widgets.screen import resize_within
@@ -125,13 +123,14 @@ class Choices(QWidget):
         self.leave = buttons.plain(self.tr("&Cancel"))
         self.go = buttons.primary(self.tr("&Apply"), state.start, "play")
         self.go.setDefault(True)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addLayout(self._grid())
-        column.addWidget(self.said)
-        column.addWidget(self.table, 1)
-        column.addLayout(foot(self.leave, self.go))
+        layouts.column(
+            self._grid(),
+            self.said,
+            (self.table, 1),
+            foot(self.leave, self.go),
+            parent=self,
+            spacing=3 * SPACE,
+        )
 
     def _column_box(self, role: str) -> QComboBox:
         box = ComboBox()
@@ -150,8 +149,7 @@ class Choices(QWidget):
         grid.setHorizontalSpacing(4 * SPACE)
         grid.setVerticalSpacing(2 * SPACE)
         grid.setColumnStretch(1, 1)
-        columns = QHBoxLayout()
-        columns.setSpacing(2 * SPACE)
+        columns = layouts.row(spacing=2 * SPACE)
         for role, box in self.boxes.items():
             columns.addWidget(Text(title_of(role, Mapping.model_fields[role]), wraps=False))
             columns.addWidget(box, 1)
@@ -161,21 +159,16 @@ class Choices(QWidget):
             columns.addWidget(self.endings, 1)
         else:
             self.endings.hide()
-        result = QHBoxLayout()
-        result.setSpacing(2 * SPACE)
+        result = layouts.row(spacing=2 * SPACE)
         for part in (self.form, self.out, self.choose_place):
             result.addWidget(part, 1 if part is self.out else 0)
-        file = QHBoxLayout()
-        file.setSpacing(2 * SPACE)
-        file.addWidget(self.file, 1)
-        file.addWidget(self.choose_file)
+        file = layouts.row((self.file, 1), self.choose_file, spacing=2 * SPACE)
         rows = [(self.tr("File"), file), (self.tr("Columns"), columns)]
         if self._state.has_probabilities:
-            unsure = QHBoxLayout()
-            unsure.setSpacing(2 * SPACE)
-            unsure.addWidget(self.threshold)
-            unsure.addWidget(
-                Text(self.tr("Predictions less probable than this are marked."), "muted"), 1
+            unsure = layouts.row(
+                self.threshold,
+                (Text(self.tr("Predictions less probable than this are marked."), "muted"), 1),
+                spacing=2 * SPACE,
             )
             rows.append((self.tr("Unsure below"), unsure))
         rows.append((self.tr("Result as"), result))
@@ -286,14 +279,15 @@ class Outcome(QWidget):
         self.leave = buttons.plain(self.tr("&Close"))
         self.back = buttons.plain(self.tr("&Back"), state.back, "arrow-left")
         self.shown = buttons.primary(self.tr("Open the &folder"), icon="folder-open")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.done)
-        column.addWidget(self.unsure)
-        column.addWidget(self.notes)
-        column.addStretch(1)
-        column.addLayout(foot(self.leave, self.back, self.shown))
+        layouts.column(
+            self.done,
+            self.unsure,
+            self.notes,
+            layouts.STRETCH,
+            foot(self.leave, self.back, self.shown),
+            parent=self,
+            spacing=2 * SPACE,
+        )
 
     def show_state(self) -> None:
         state = self._state

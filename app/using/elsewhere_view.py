@@ -5,13 +5,13 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QWidget
 
 from app import background
 from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog, foot
 from app.widgets.text import Text
 from engine.checkpoints.info import fine_tuned_task
@@ -49,10 +49,12 @@ class ElsewhereDialog(Dialog):
         ):
             self.tabs.addTab(Copied(title, note), title)
         self.tabs.addTab(self.card, self.tr("Model card"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
-        column.setSpacing(4 * SPACE)
-        column.addWidget(self.tabs, 1)
+        column = layouts.column(
+            (self.tabs, 1),
+            parent=self,
+            spacing=4 * SPACE,
+            margins=(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE),
+        )
         close: Callable[[], object] = self.accept
         column.addLayout(foot(buttons.plain(self.tr("&Close"), close)))
         self.resize(*SIZE)
@@ -90,12 +92,14 @@ class Copied(QWidget):
         self.text.setAccessibleName(name)
         self.text.setTabChangesFocus(True)
         self.copy = buttons.plain(self.tr("C&opy"), self._on_copy, "copy")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(Text(note, "muted"))
-        column.addWidget(self.text, 1)
-        column.addWidget(self.copy, 0, Qt.AlignmentFlag.AlignLeft)
+        layouts.column(
+            Text(note, "muted"),
+            (self.text, 1),
+            (self.copy, 0, Qt.AlignmentFlag.AlignLeft),
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, 3 * SPACE, 0, 0),
+        )
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text.toPlainText())

@@ -5,18 +5,16 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QHeaderView,
     QProgressBar,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.theme import SPACE
 from app.translation import translated
 from app.using.nearest_state import NearestState
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import split_title
 from app.widgets.help import HelpButton
@@ -58,20 +56,22 @@ class NearestView(QWidget):
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(Text(self.tr("Nearest rows in"), "strong", wraps=False))
+        head = layouts.row(
+            Text(self.tr("Nearest rows in"), "strong", wraps=False), spacing=2 * SPACE
+        )
         for part in (self.data, self.part, self.compute, self.stop):
             head.addWidget(part)
         head.addStretch(1)
         head.addWidget(HelpButton("sentence-encoders"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(head)
-        column.addWidget(self.bar)
-        column.addWidget(self.said)
-        column.addWidget(self.table)
+        layouts.column(
+            head,
+            self.bar,
+            self.said,
+            self.table,
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, 4 * SPACE, 0, 0),
+        )
         state.changed.connect(self.show_state)
         self.show_state()
 

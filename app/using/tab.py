@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.studio import Studio
@@ -18,7 +18,7 @@ from app.using.report import FORMS, gather
 from app.using.saving_report import SavingReport, dress_report_button
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
 from app.widgets.saving import ask_where
@@ -56,29 +56,33 @@ class UseTab(QWidget):
         self.saving = SavingReport(studio, self)
         self.saving.changed.connect(self._show_saving)
         self.report = buttons.plain("", self._ask_where, "save")
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(self.apply)
-        head.addWidget(
-            Text(self.tr("Predict for all rows of a file; it can also be dropped here."), "muted"),
-            1,
+        head = layouts.row(
+            self.apply,
+            (
+                Text(
+                    self.tr("Predict for all rows of a file; it can also be dropped here."), "muted"
+                ),
+                1,
+            ),
+            self.report,
+            self.elsewhere,
+            HelpButton("using"),
+            spacing=2 * SPACE,
         )
-        head.addWidget(self.report)
-        head.addWidget(self.elsewhere)
-        head.addWidget(HelpButton("using"))
         set_help(self, "using")
         inner = QWidget()
         inner.setMaximumWidth(WIDEST)
-        self._place = QVBoxLayout(inner)
-        self._place.setContentsMargins(0, 0, 2 * SPACE, 0)
+        self._place = layouts.column(parent=inner, margins=(0, 0, 2 * SPACE, 0))
         self.area = scrolling(inner)
         self.area.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4 * SPACE, 0, 0)
-        column.setSpacing(4 * SPACE)
-        column.addLayout(head)
-        column.addWidget(self.none)
-        column.addWidget(self.area, 1)
+        column = layouts.column(
+            head,
+            self.none,
+            (self.area, 1),
+            parent=self,
+            spacing=4 * SPACE,
+            margins=(0, 4 * SPACE, 0, 0),
+        )
         column.addStretch(0)
         self._show(None)
 

@@ -1,12 +1,14 @@
 """A text box, the prediction while typing, and the words that decided below it."""
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.tasks import view_of
 from app.tasks.prediction_view import Given
 from app.theme import SPACE
+from app.timers import debounced
 from app.using.trying_state import TryingState
+from app.widgets import layouts
 from app.widgets.screen import set_shown
 from app.widgets.text import Text, height_of_lines
 from app.widgets.word_effects import Words
@@ -36,10 +38,7 @@ class TryingView(QWidget):
         self.words = Words(self.tr("Words and their effects"))
         self.words_note = Text("", "muted")
         first, second, asks_pair = self._names()
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._settle)
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._settle)
         for box, name in ((self.text, first), (self.pair, second)):
             box.setAccessibleName(name)
             box.setPlaceholderText(name)
@@ -48,9 +47,7 @@ class TryingView(QWidget):
             box.setFixedHeight(height_of_lines(box, BOX_LINES))
             box.textChanged.connect(self._pause.start)
         set_shown(self.pair, asks_pair)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
+        column = layouts.column(parent=self, spacing=3 * SPACE)
         for part in (
             self.text,
             self.pair,

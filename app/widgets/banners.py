@@ -1,13 +1,14 @@
 """The banners below a page: what the user is told, with Details, Copy and a way to close each."""
 
-from PySide6.QtCore import QEvent, QObject, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from app import resources, theme
 from app.notices import Notice, Notices, shortened
 from app.theme import SPACE, Role
-from app.widgets import buttons
+from app.timers import debounced
+from app.widgets import buttons, layouts
 from app.widgets.page import MARGIN, Picture
 from app.widgets.screen import set_shown
 from app.widgets.text import Text
@@ -32,14 +33,12 @@ class Banner(QFrame):
         self.problem = Text(shortened(notice.problem), "strong", selectable=True)
         self.advice = Text(shortened(notice.advice), "muted", selectable=True)
         set_shown(self.advice, bool(notice.advice))
-        texts = QVBoxLayout()
-        texts.setSpacing(2)
-        texts.addWidget(self.problem)
-        texts.addWidget(self.advice)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(Picture("circle-alert" if notice.is_error else "info", 18, self._role))
-        row.addLayout(texts, 1)
+        texts = layouts.column(self.problem, self.advice, spacing=2)
+        row = layouts.row(
+            Picture("circle-alert" if notice.is_error else "info", 18, self._role),
+            (texts, 1),
+            spacing=2 * SPACE,
+        )
         self.details: QPlainTextEdit | None = None
         if notice.action and notice.act is not None:
             row.addWidget(buttons.plain(notice.action, self._on_act))
@@ -51,14 +50,11 @@ class Banner(QFrame):
             row.addWidget(self.copy)
         self.close_button = buttons.icon_button("x", self.tr("Close this message"), self._on_close)
         row.addWidget(self.close_button)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE)
-        self._column.addLayout(row)
+        self._column = layouts.column(
+            row, parent=self, margins=(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE)
+        )
         if not notice.is_error:
-            self._timer = QTimer(self)
-            self._timer.setSingleShot(True)
-            self._timer.setInterval(STAYS)
-            self._timer.timeout.connect(self._on_close)
+            self._timer = debounced(self, STAYS, self._on_close)
             self._timer.start()
 
     def repeat(self, times: int) -> None:
@@ -127,9 +123,7 @@ class Banners(QWidget):
         self._notices = notices
         self._all: dict[int, Banner] = {}
         self._expanded = False
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(2 * SPACE)
+        self._column = layouts.column(parent=self, spacing=2 * SPACE)
         self.older = buttons.quiet(self.tr("Older messages"), self._on_older)
         self._column.addWidget(self.older, 0, Qt.AlignmentFlag.AlignRight)
         notices.added.connect(self._on_added)
@@ -219,9 +213,7 @@ class WithBanners(QWidget):
 
     def __init__(self, page: QWidget, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.addWidget(page)
+        self._column = layouts.column(page, parent=self)
         self.banners = Banners(notices, self)
         self.banners.taken.connect(self._on_taken)
         self.banners.place()

@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QMargins, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QFontMetrics, QKeyEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QPushButton, QToolButton, QWidget
 
 from app import resources
 from app.theme import Role
+from app.widgets import layouts
 from app.widgets.keys import sideways
 from app.widgets.text import tooltip
 
@@ -116,9 +117,7 @@ class Segments(QWidget):
         super().__init__(parent)
         self.setAccessibleName(name)
         self.group = QButtonGroup(self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
+        row = layouts.row(parent=self, spacing=0)
         for number, text in enumerate(texts):
             button = _Segment(text)
             _dress(button, text, "plain", "", None)

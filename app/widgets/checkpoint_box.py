@@ -9,7 +9,6 @@ from PySide6.QtCore import (
     QRectF,
     QSize,
     Qt,
-    QTimer,
     Signal,
 )
 from PySide6.QtGui import QFocusEvent, QFontMetrics, QKeyEvent, QPainter, QPen, QWheelEvent
@@ -25,6 +24,7 @@ from PySide6.QtWidgets import (
 from app import resources, theme
 from app.library import ModelEntry
 from app.theme import SPACE, Role
+from app.timers import debounced
 from app.translation import tr
 from app.widgets import numbers
 from app.widgets.combo_box import ComboBox
@@ -164,10 +164,7 @@ class CheckpointBox(ComboBox):
         view.setMinimumWidth(360)
         self.setView(view)
         self._is_stepping = False  # by keys or the wheel, over models that nobody may want
-        self._resting = QTimer(self)
-        self._resting.setSingleShot(True)
-        self._resting.setInterval(REST_MS)
-        self._resting.timeout.connect(self._tell)
+        self._resting = debounced(self, REST_MS, self._tell)
         self.activated.connect(self._on_activated)
 
     def set_models(self, entries: Sequence[ModelEntry]) -> None:

@@ -18,12 +18,13 @@ from PySide6.QtGui import (
     QPen,
     QShowEvent,
 )
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from app import theme
 from app.notices import Notices
 from app.theme import SPACE
-from app.widgets import numbers
+from app.timers import debounced
+from app.widgets import layouts, numbers
 from app.widgets.curve_texts import sentence
 from app.widgets.figure import Figure
 from app.widgets.figure_menu import FigureButton
@@ -74,27 +75,16 @@ class Curve(QWidget):
         self.legend = Legend()
         self.empty = Text(self.tr("No values yet"), "muted")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        head = QHBoxLayout()
-        head.setContentsMargins(2 * SPACE, 0, 2 * SPACE, 0)
-        head.addWidget(self.heading)
-        head.addWidget(self.readout, 1)
+        head = layouts.row(self.heading, (self.readout, 1), margins=(2 * SPACE, 0, 2 * SPACE, 0))
         self._head = head
         self.keep: FigureButton | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addLayout(head)
-        below = QHBoxLayout()
-        below.setContentsMargins(2 * SPACE, 0, 2 * SPACE, 0)
-        below.addWidget(self.legend)
+        column = layouts.column(head, parent=self, spacing=SPACE)
+        below = layouts.row(self.legend, margins=(2 * SPACE, 0, 2 * SPACE, 0))
         column.addLayout(below)
         column.addWidget(self.empty, 1)
         self._column = column
         self.setMinimumHeight(140)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(DRAW_DELAY_MS)
-        self._pause.timeout.connect(self._draw)
+        self._pause = debounced(self, DRAW_DELAY_MS, self._draw)
         _make_soon(self)
 
     @property

@@ -14,13 +14,12 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPlainTextEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.theme import SPACE
 from app.translation import tr
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.screen import EDGE, Fitting, resize_within
 from app.widgets.text import Text, visible
 
@@ -127,19 +126,13 @@ class Question(Dialog):
         self._answer = choices[-1].key
         self.buttons: dict[str, QPushButton] = {}
         asked = QWidget()
-        inside = QVBoxLayout(asked)
-        inside.setContentsMargins(0, 0, 0, 0)
-        inside.setSpacing(3 * SPACE)
-        inside.addWidget(Text(title, "heading"))
-        inside.addWidget(Text(text))
+        inside = layouts.column(Text(title, "heading"), Text(text), parent=asked, spacing=3 * SPACE)
         for part in body:
             if isinstance(part, QLayout):
                 inside.addLayout(part)
             else:
                 inside.addWidget(part)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addStretch()
+        row = layouts.row(layouts.STRETCH, spacing=2 * SPACE)
         makers = {"primary": buttons.primary, "plain": buttons.plain, "danger": buttons.danger}
         for choice in reversed(choices):  # the main one stands at the right
             button = makers[choice.kind](choice.text)
@@ -149,11 +142,9 @@ class Question(Dialog):
         area = Fitting(asked)
         asked.setMinimumWidth(max(LEAST_WIDTH, inside.minimumSize().width()))
         asked.setMaximumWidth(MOST_WIDTH)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(EDGE, EDGE, EDGE, 5 * SPACE)
-        column.setSpacing(5 * SPACE)
-        column.addWidget(area, 1)
-        column.addLayout(row)
+        layouts.column(
+            (area, 1), row, parent=self, spacing=5 * SPACE, margins=(EDGE, EDGE, EDGE, 5 * SPACE)
+        )
         default = next((c.key for c in choices if c.kind == "primary"), choices[-1].key)
         self.buttons[default].setDefault(True)
         self.buttons[default].setFocus()
@@ -209,10 +200,7 @@ def ask_for_name(
 
 def foot(*parts: QWidget) -> QHBoxLayout:
     """Buttons at the right, the main one last."""
-    row = QHBoxLayout()
-    row.setContentsMargins(0, 4 * SPACE, 0, 0)
-    row.setSpacing(2 * SPACE)
-    row.addStretch()
+    row = layouts.row(layouts.STRETCH, spacing=2 * SPACE, margins=(0, 4 * SPACE, 0, 0))
     for part in parts:
         row.addWidget(part)
     return row

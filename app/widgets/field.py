@@ -1,9 +1,10 @@
 """What all controls of a form have in common."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme import SPACE
+from app.widgets import layouts
 
 
 class Field(QWidget):
@@ -13,9 +14,7 @@ class Field(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.row = QHBoxLayout(self)
-        self.row.setContentsMargins(0, 0, 0, 0)
-        self.row.setSpacing(2 * SPACE)
+        self.row = layouts.row(parent=self, spacing=2 * SPACE)
 
     def get(self) -> object:
         raise NotImplementedError

@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.field import Field
 from app.widgets.fields import NumberOf, field_for
 from app.widgets.help import set_help
@@ -166,8 +167,7 @@ class SpecForm(QWidget):
         label.setFixedWidth(LABEL_WIDTH)
         label.setContentsMargins(0, 6, 0, 0)
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
-        right = QVBoxLayout()
-        right.setSpacing(SPACE)
+        right = layouts.column(spacing=SPACE)
         shown: QWidget = field
         if self._varies and name not in NEVER_VARIED and can_vary(field):
             shown = self.several[name] = SeveralValues(field, info, title)

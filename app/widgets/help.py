@@ -5,13 +5,11 @@ from functools import partial
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QTextBrowser,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -19,7 +17,7 @@ from app import theme
 from app.resources import icon
 from app.theme import SPACE, Role
 from app.translation import tr
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog
 from app.widgets.help_topics import FIRST, Concept, concept, concepts, escaped, found
 from app.widgets.text import Text, font
@@ -99,17 +97,11 @@ class HelpView(QWidget):
         self.page.anchorClicked.connect(self._on_link)
         left = QWidget()
         left.setFixedWidth(58 * SPACE)
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
+        column = layouts.column(parent=left, spacing=2 * SPACE)
         for part in (self.search, self.nothing):
             column.addWidget(part)
         column.addWidget(self.titles, 1)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(3 * SPACE)
-        row.addWidget(left)
-        row.addWidget(self.page, 1)
+        layouts.row(left, (self.page, 1), parent=self, spacing=3 * SPACE)
         self._list(concepts())
         self.titles.currentItemChanged.connect(self._on_title)
 
@@ -190,6 +182,4 @@ class HelpWindow(Dialog):
         self.resize(*WINDOW_SIZE)
         self.view = HelpView()
         self.view.show_page(FIRST)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(4 * SPACE, 4 * SPACE, 4 * SPACE, 4 * SPACE)
-        row.addWidget(self.view)
+        layouts.row(self.view, parent=self, margins=4 * SPACE)

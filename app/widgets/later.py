@@ -5,7 +5,9 @@ from typing import Generic, TypeVar
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
+
+from app.widgets import layouts
 
 Made = TypeVar("Made", bound=QWidget)
 
@@ -23,8 +25,7 @@ class Later(QWidget, Generic[Made]):
         super().__init__(parent)
         self._make, self._after_its_page = make, after_its_page
         self._made: Made | None = None
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = layouts.column(parent=self)
 
     @property
     def made(self) -> Made:

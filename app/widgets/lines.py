@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import pyqtgraph
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, QTimer, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -32,6 +32,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.theme import CHART, DASHES, DASHES_OF, SPACE, Role
+from app.timers import debounced
 from app.widgets import numbers
 from app.widgets.curve_texts import sentence
 from app.widgets.figure import Figure, Table, ink, paper_font
@@ -389,10 +390,7 @@ class LinesView(QWidget):
         self._cross: QPointF | None = None
         self._pressed: float | None = None
         self._moved = 0.0
-        self._fine = QTimer(self)
-        self._fine.setSingleShot(True)
-        self._fine.setInterval(FINE_MS)
-        self._fine.timeout.connect(self._paint_fine)
+        self._fine = debounced(self, FINE_MS, self._paint_fine)
         self._coarse = False
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QWidget
 
 from app import resources, theme
 from app.theme import SPACE, Role
+from app.widgets import layouts
 from app.widgets.keys import up_or_down
 from app.widgets.text import font, tooltip
 
@@ -94,9 +95,7 @@ class Navigation(QWidget):
         self.setAccessibleName(self.tr("Pages"))
         self._group = QButtonGroup(self)
         self.buttons: dict[str, NavigationButton] = {}
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 3 * SPACE)
-        column.setSpacing(SPACE)
+        column = layouts.column(parent=self, spacing=SPACE, margins=(0, 3 * SPACE, 0, 3 * SPACE))
         for number, (key, title, icon, keys) in enumerate(entries):
             if number == lower:
                 column.addStretch(1)

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 from app.theme import SPACE, Role
+from app.widgets import layouts
 from app.widgets.screen import Flow, set_shown
 from app.widgets.text import Text
 
@@ -40,23 +41,14 @@ class Page(QWidget):
         super().__init__(parent)
         self.title = Text(title, "title")
         self.subtitle = Text(subtitle, "muted")
-        self.action_row = QHBoxLayout()
-        self.action_row.setSpacing(2 * SPACE)
-        texts = QVBoxLayout()
-        texts.setSpacing(SPACE)
-        texts.addWidget(self.title)
-        texts.addWidget(self.subtitle)
+        self.action_row = layouts.row(spacing=2 * SPACE)
+        texts = layouts.column(self.title, self.subtitle, spacing=SPACE)
         set_shown(self.subtitle, bool(subtitle))
-        self.head = QHBoxLayout()
-        self.head.setSpacing(4 * SPACE)
-        self.head.addLayout(texts, 1)
-        self.head.addLayout(self.action_row)
+        self.head = layouts.row((texts, 1), self.action_row, spacing=4 * SPACE)
         self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop)
-        self.body = QVBoxLayout()
-        self.body.setSpacing(4 * SPACE)
+        self.body = layouts.column(spacing=4 * SPACE)
         self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it wants the room
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
+        column = layouts.column(parent=self)
         if not scrolls:
             column.setContentsMargins(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE)
             column.setSpacing(5 * SPACE)
@@ -65,11 +57,13 @@ class Page(QWidget):
             return
         inner = QWidget()
         inner.setMaximumWidth(widest + 2 * MARGIN)
-        inside = QVBoxLayout(inner)
-        inside.setContentsMargins(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE)
-        inside.setSpacing(5 * SPACE)
-        inside.addLayout(self.head)
-        inside.addLayout(self.body, 1)
+        layouts.column(
+            self.head,
+            (self.body, 1),
+            parent=inner,
+            spacing=5 * SPACE,
+            margins=(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE),
+        )
         column.addWidget(scrolling(inner))
 
     def set_title(self, title: str, subtitle: str = "") -> None:
@@ -151,9 +145,7 @@ class Card(QFrame):
     ) -> None:
         super().__init__(parent)
         self.setProperty("look", "card")
-        self.body = QVBoxLayout(self)
-        self.body.setContentsMargins(padding, padding, padding, padding)
-        self.body.setSpacing(3 * SPACE)
+        self.body = layouts.column(parent=self, spacing=3 * SPACE, margins=padding)
         self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it wants the room
         self.heading = Text(title, "heading") if title else None
         if self.heading is not None:
@@ -223,9 +215,7 @@ class EmptyState(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        column = QVBoxLayout(self)
-        column.setSpacing(3 * SPACE)
-        column.addStretch()
+        column = layouts.column(layouts.STRETCH, parent=self, spacing=3 * SPACE, margins=None)
         self.picture = Picture(icon, 28, disc=True)
         column.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
         self._above = self.picture.sizeHint().height() + 3 * SPACE  # px over the title
@@ -239,9 +229,7 @@ class EmptyState(QWidget):
             line.addWidget(label, 8)
             line.addStretch(1)
             column.addLayout(line)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(2 * SPACE)
-        buttons.addStretch()
+        buttons = layouts.row(layouts.STRETCH, spacing=2 * SPACE)
         for button in (action, second):
             if button is not None:
                 buttons.addWidget(button)
@@ -326,10 +314,7 @@ def labelled(label: str, field: QWidget) -> QVBoxLayout:
     """A field with its name above it."""
     name = Text(label, "strong")
     name.setBuddy(field)
-    column = QVBoxLayout()
-    column.setSpacing(SPACE)
-    column.addWidget(name)
-    column.addWidget(field)
+    column = layouts.column(name, field, spacing=SPACE)
     if not field.accessibleName():
         field.setAccessibleName(label)
     return column

@@ -3,10 +3,10 @@
 import time
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QWidget
 
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.text import Text
 
 SETTLED = 1.0  # s after which a rate is worth telling
@@ -32,16 +32,8 @@ class ProgressLine(QWidget):
         self.bar.setTextVisible(False)
         self.cancel = buttons.plain(self.tr("Cancel"), self.cancelled.emit)
         self.cancel.setAccessibleName(self.tr("Cancel: {0}").format(name))
-        texts = QVBoxLayout()
-        texts.setSpacing(SPACE)
-        texts.addWidget(self.stage)
-        texts.addWidget(self.bar)
-        texts.addWidget(self.amount)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4 * SPACE)
-        row.addLayout(texts, 1)
-        row.addWidget(self.cancel)
+        texts = layouts.column(self.stage, self.bar, self.amount, spacing=SPACE)
+        layouts.row((texts, 1), self.cancel, parent=self, spacing=4 * SPACE)
         self.hide()
 
     def begin(self, stage: str) -> None:

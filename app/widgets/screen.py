@@ -2,9 +2,10 @@
 
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.theme import SPACE
+from app.widgets import layouts
 
 FRAME_HEIGHT = 40  # px that the title bar of a desktop may take; it is known once a window is shown
 LEAST_HEIGHT = 72  # px of what scrolls
@@ -55,9 +56,7 @@ class Flow(QWidget):
 
     def __init__(self, inner: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(0, 0, 0, 0)
-        self.column.addWidget(inner)
+        self.column = layouts.column(inner, parent=self)
         self.setMaximumWidth(inner.maximumWidth())
         for widget in (inner, self):
             widget.setAutoFillBackground(False)

@@ -5,12 +5,12 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app import resources
 from app.theme import SPACE, Role
 from app.translation import tr
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.field import Field
 from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
 from app.widgets.number_field import parse, written
@@ -55,12 +55,7 @@ class SeveralValues(QWidget):
         self.button = buttons.icon_button("plus", tr("Several values: {0}").format(title))
         self.button.setCheckable(True)
         self.button.toggled.connect(self._on_toggled)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(2 * SPACE)
-        self._row.addWidget(field)
-        self._row.addWidget(self.button)
-        self._row.addStretch()
+        self._row = layouts.row(field, self.button, layouts.STRETCH, parent=self, spacing=2 * SPACE)
 
     @property
     def editor(self) -> QWidget:
@@ -144,9 +139,7 @@ class SeveralValues(QWidget):
             self.line.textChanged.connect(lambda _: self._on_edited())
             return self.line
         whole = QWidget()
-        row = QVBoxLayout(whole)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SPACE)
+        row = layouts.column(parent=whole, spacing=SPACE)
         choices = self._inner.values if isinstance(self._inner, OneOf) else (False, True)
         for value in choices:
             box = QCheckBox(value_text(value))

@@ -4,11 +4,11 @@ from abc import abstractmethod
 from typing import Protocol, cast
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QProgressBar, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QProgressBar, QPushButton, QStackedWidget, QWidget
 
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog, foot
 from app.widgets.text import Text
 from engine.messages.question import Working
@@ -29,11 +29,13 @@ class StagesDialog(Dialog):
         super().__init__(owner.window(), title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.parts = QStackedWidget()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE)
-        column.setSpacing(4 * SPACE)
-        column.addWidget(Text(title, "heading"))
-        column.addWidget(self.parts, 1)
+        layouts.column(
+            Text(title, "heading"),
+            (self.parts, 1),
+            parent=self,
+            spacing=4 * SPACE,
+            margins=(6 * SPACE, 6 * SPACE, 6 * SPACE, 5 * SPACE),
+        )
 
     def add_parts(self, *parts: QWidget) -> None:
         """Add parts, each a `Stage`, of which the first one is shown."""
@@ -61,14 +63,15 @@ class StageProgress(QWidget):
         self.bar.setAccessibleName(name)
         self.bar.setTextVisible(False)
         self.leave = buttons.plain(self.tr("&Stop"), icon="circle-stop")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.stage)
-        column.addWidget(self.bar)
-        column.addWidget(Text(note, "muted"))
-        column.addStretch(1)
-        column.addLayout(foot(self.leave))
+        layouts.column(
+            self.stage,
+            self.bar,
+            Text(note, "muted"),
+            layouts.STRETCH,
+            foot(self.leave),
+            parent=self,
+            spacing=2 * SPACE,
+        )
 
     def show_working(self, working: Working) -> None:
         self.stage.setText(f"{translated(working.stage)} …")

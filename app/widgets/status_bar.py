@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton, QWidget
 
 from app.theme import SPACE
-from app.widgets import buttons
+from app.timers import debounced
+from app.widgets import buttons, layouts
 from app.widgets.page import Picture
 from app.widgets.text import Text, plain_menu_text
 
@@ -44,15 +45,11 @@ class StatusBar(QFrame):
         self.runs: list[tuple[QPushButton, QProgressBar]] = []
         self.explorer = Text(self.tr("Explore is computing…"), "small", wraps=False)
         self.explorer.hide()
-        self._blink = QTimer(self)
-        self._blink.setSingleShot(True)
-        self._blink.setInterval(BLINK)
-        self._blink.timeout.connect(self.explorer.show)
+        self._blink = debounced(self, BLINK, self.explorer.show)
         self.device = Text("", "small", wraps=False)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(3 * SPACE, 0, 4 * SPACE, 0)
-        row.setSpacing(3 * SPACE)
-        row.addWidget(self.idle)
+        row = layouts.row(
+            self.idle, parent=self, spacing=3 * SPACE, margins=(3 * SPACE, 0, 4 * SPACE, 0)
+        )
         for _ in range(NAMED_RUNS):
             button = buttons.quiet(self.tr("Show the run"), icon="activity")
             bar = QProgressBar()

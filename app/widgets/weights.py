@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.field import Field
 from app.widgets.number_field import NumberField
@@ -23,8 +23,7 @@ class Weights(Field):
         self._title = title
         self._names: tuple[str, ...] = ()
         self.rows: list[_Row] = []
-        self._column = QVBoxLayout()
-        self._column.setSpacing(SPACE)
+        self._column = layouts.column(spacing=SPACE)
         self.add = buttons.quiet(self.tr("Add a weight"), self._on_add, "plus")
         self.add.setAccessibleName(self.tr("Add to: {0}").format(title))
         self._column.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
@@ -85,9 +84,7 @@ class _Row(QWidget):
 
     def __init__(self, name: str, number: float, names: Sequence[str], title: str) -> None:
         super().__init__()
-        line = QHBoxLayout(self)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(2 * SPACE)
+        line = layouts.row(parent=self, spacing=2 * SPACE)
         self.name = ComboBox()
         self.name.setEditable(True)
         self.name.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)

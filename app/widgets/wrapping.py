@@ -2,9 +2,10 @@
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import SPACE
+from app.widgets import layouts
 
 
 class Wrapping(QWidget):
@@ -22,9 +23,7 @@ class Wrapping(QWidget):
     def add(self, *widgets: QWidget) -> QWidget:
         """Add widgets that stay beside one another; gives the part that they make."""
         part = QWidget(self)
-        row = QHBoxLayout(part)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SPACE)
+        row = layouts.row(parent=part, spacing=SPACE)
         for widget in widgets:
             row.addWidget(widget)
         self._parts.append(part)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app import background, drops
 from app.library import DataEntry, ModelEntry
@@ -23,7 +23,7 @@ from app.pages.data.state import DATA, SPEC, DataState
 from app.studio import Studio
 from app.translation import translated
 from app.uses import Uses
-from app.widgets import dialogs
+from app.widgets import dialogs, layouts
 from app.widgets.dialogs import Choice
 from engine.data.formats.sources import data_suffixes
 from engine.errors import StudioError
@@ -48,8 +48,7 @@ class DataPage(QWidget):
         self._back_to: Path | None = None  # to open once the version that is open was deleted
         self._models: list[ModelEntry] = []
         self._reading_models: background.Job | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
+        column = layouts.column(parent=self)
         self.stack = QStackedWidget()
         column.addWidget(self.stack)
         self.list = DataList(self.stack)

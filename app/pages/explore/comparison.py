@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.library import ModelEntry
 from app.pages.explore.captions import head_list, mean_of_heads, quoted
@@ -10,7 +10,7 @@ from app.pages.explore.head_means import HeadMeans, replacement_box
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.screen import set_shown
 from app.widgets.text import OneLine, Text, tooltip
@@ -33,9 +33,7 @@ class Comparison(QWidget):
         self.end = buttons.icon_button("x", self.tr("Stop comparing"), lambda: study.compare(None))
         self.said = OneLine("", "small")
         self.strip_area = StripArea(study, 1)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * SPACE)
+        row = layouts.row(parent=self, spacing=2 * SPACE)
         label = Text(self.tr("&with"), "muted", wraps=False)
         label.setBuddy(self.picker)
         for part in (self.instead, label, self.picker, self.end):

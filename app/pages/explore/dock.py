@@ -4,7 +4,6 @@ from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
     QDockWidget,
-    QHBoxLayout,
     QMenu,
     QToolButton,
     QWidget,
@@ -12,7 +11,7 @@ from PySide6.QtWidgets import (
 
 from app.pages.explore.panel import MakePanel, Panel, PanelDescription
 from app.theme import SPACE, Role, colour
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.help import HelpButton, set_help
 from app.widgets.help_topics import concept
 from app.widgets.page import LateArea
@@ -60,13 +59,15 @@ class PanelDock(QDockWidget):
         self.places.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.places.setMenu(menu)
         bar = _Bar()
-        row = QHBoxLayout(bar)
-        row.setContentsMargins(2, SPACE, 0, 0)
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.title)
-        row.addWidget(self.line, 1)
-        row.addWidget(self.help)
-        row.addWidget(self.places)
+        layouts.row(
+            self.title,
+            (self.line, 1),
+            self.help,
+            self.places,
+            parent=bar,
+            spacing=2 * SPACE,
+            margins=(2, SPACE, 0, 0),
+        )
         self.bar = bar
         self.setTitleBarWidget(bar)
 

@@ -1,11 +1,12 @@
 """Whether answers are exact or may be fast, and how the last one was computed."""
 
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.explorer import Explorer
 from app.pages.explore.study import Study
 from app.settings import Settings
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.text import Text, tooltip
 from engine.messages.explore.fill_mask import MaskFilled
 from engine.messages.explore.prediction import Predicted
@@ -39,11 +40,7 @@ class PrecisionSwitch(QWidget):
         )
         self.exact.setChecked(settings.preferences.exact_answers)
         study.set_exact(self.exact.isChecked())
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(3 * SPACE)
-        row.addWidget(self.said)
-        row.addWidget(self.exact)
+        layouts.row(self.said, self.exact, parent=self, spacing=3 * SPACE)
         self.exact.toggled.connect(self._on_toggled)
         study.model_changed.connect(lambda: self.said.setText(""))
         explorer.answered.connect(self._on_answer)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.set_work import ChosenTexts, SetWork
 from app.pages.explore.study import Study
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.numbers import count
 from app.widgets.progress import ProgressLine
 from app.widgets.text import OneLine, Text
@@ -36,16 +36,8 @@ class SetBar(QWidget):
         self.progress = ProgressLine(text.replace("&", ""))
         self.progress.cancelled.connect(work.cancel)
         self.problem = Text("", "warn")
-        self.line = QHBoxLayout()
-        self.line.setSpacing(2 * SPACE)
-        self.line.addWidget(self.run)
-        self.line.addWidget(self.which, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addLayout(self.line)
-        column.addWidget(self.progress)
-        column.addWidget(self.problem)
+        self.line = layouts.row(self.run, (self.which, 1), spacing=2 * SPACE)
+        layouts.column(self.line, self.progress, self.problem, parent=self, spacing=SPACE)
         work.changed.connect(self.show_state)
         study.chosen_changed.connect(self.show_state)
         study.model_changed.connect(self.show_state)

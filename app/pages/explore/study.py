@@ -9,11 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.library import ModelEntry
 from app.pages.explore.set_work import ChosenTexts
 from app.pages.explore.side import Input, Mark, Side, Stretch, edited
+from app.timers import debounced
 from engine.messages.explore.text import Token
 from engine.phrases import joined
 from engine.tokenizers.tokenizer import Tokenizer
@@ -80,10 +81,7 @@ class Study(QObject):
         self._held: dict[tuple[str, Input], float] = {}  # where scales end, meanwhile
         self._is_giving = False
         self._compares_heads = False  # the second side is the same model with all heads
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._settle)
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._settle)
         for side in self.both:
             side.tokens_changed.connect(self._on_tokens)
             side.problem_changed.connect(self._on_problem)

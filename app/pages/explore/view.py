@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 
 from app import background
 from app.library import ModelEntry, describe_model
@@ -26,7 +26,8 @@ from app.pages.explore.workbench import Workbench
 from app.resources import icon
 from app.studio import Studio
 from app.theme import SPACE, Role
-from app.widgets import buttons, numbers
+from app.timers import debounced
+from app.widgets import buttons, layouts, numbers
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.page import MARGIN, EmptyState, Page
 from app.widgets.text import OneLine, Text, plain_menu_text, tooltip
@@ -46,10 +47,7 @@ class ExplorePage(Page):
         self._wanted: Path | None = None  # model to choose once the list is there
         self._reading: background.Job | None = None
         self._too_long = [0, 0]  # characters put into each editor, where they were too many
-        self._saying = QTimer(self)  # in a turn of its own
-        self._saying.setSingleShot(True)
-        self._saying.setInterval(0)
-        self._saying.timeout.connect(self._say)
+        self._saying = debounced(self, 0, self._say)  # in a turn of its own
         self._is_showing = False  # an input of the history, in both editors
         self.study = Study(self)
         self.picker = CheckpointBox()
@@ -128,23 +126,20 @@ class ExplorePage(Page):
 
     def _workbench(self) -> QWidget:
         self.more = buttons.quiet(self.tr("&Add a second text"), self._on_more, "plus")
-        first = QHBoxLayout()
-        first.setSpacing(2 * SPACE)
-        first.addWidget(self.text, 1)
-        first.addWidget(self.more, 0, Qt.AlignmentFlag.AlignTop)
-        column = QVBoxLayout(self._whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addLayout(first)
-        column.addWidget(self.pair)
-        column.addWidget(self.notice)
-        column.addWidget(self.strip_area)
-        column.addWidget(self.comparison.said)
-        column.addWidget(self.comparison.strip_area)
-        foot = QHBoxLayout()
-        foot.setSpacing(3 * SPACE)
-        foot.addWidget(self.said, 1)
-        foot.addWidget(self.precision)
+        first = layouts.row(
+            (self.text, 1), (self.more, 0, Qt.AlignmentFlag.AlignTop), spacing=2 * SPACE
+        )
+        column = layouts.column(
+            first,
+            self.pair,
+            self.notice,
+            self.strip_area,
+            self.comparison.said,
+            self.comparison.strip_area,
+            parent=self._whole,
+            spacing=SPACE,
+        )
+        foot = layouts.row((self.said, 1), self.precision, spacing=3 * SPACE)
         column.addLayout(foot)
         column.addWidget(self.bench, 1)
         column.addWidget(self.training_bar)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
 
-from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QMainWindow,
@@ -24,6 +24,7 @@ from app.pages.explore.dock import AREAS, PanelDock
 from app.pages.explore.panel import MakePanel, Panel, PanelDescription, Place
 from app.settings import Settings
 from app.theme import SPACE
+from app.timers import debounced
 from app.widgets.text import plain_menu_text
 
 _NORTH = QTabWidget.TabPosition.North
@@ -68,10 +69,7 @@ class Workbench(QMainWindow):
         self._middle = _Middle()
         self.setCentralWidget(self._middle)
         self.setMinimumSize(60 * SPACE, 40 * SPACE)
-        self._tidying = QTimer(self)
-        self._tidying.setSingleShot(True)
-        self._tidying.setInterval(0)
-        self._tidying.timeout.connect(self._tidy)
+        self._tidying = debounced(self, 0, self._tidy)
         QShortcut(QKeySequence("F6"), self, self._go_round)
 
     # ── what there is ────────────────────────────────────────────────────────────────────────

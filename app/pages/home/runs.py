@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.pages.home.state import RecentRun
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.page import Card, Picture, clear
 from app.widgets.run_texts import ICONS, metric_title, metric_value, state_text, task_title
 from app.widgets.sparkline import Sparkline
@@ -29,15 +29,9 @@ class RecentRuns(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.all = buttons.quiet(self.tr("&All runs"), self.all_asked.emit)
-        head = QHBoxLayout()
-        head.addWidget(Text(self.tr("Recent runs"), "heading"), 1)
-        head.addWidget(self.all)
-        self.rows = QVBoxLayout()
-        self.rows.setSpacing(2 * SPACE)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 2 * SPACE, 0, 0)
-        column.addLayout(head)
-        column.addLayout(self.rows)
+        head = layouts.row((Text(self.tr("Recent runs"), "heading"), 1), self.all)
+        self.rows = layouts.column(spacing=2 * SPACE)
+        layouts.column(head, self.rows, parent=self, margins=(0, 2 * SPACE, 0, 0))
         self._shown: list[RecentRun] = []
 
     def show_runs(self, runs: Sequence[RecentRun], total: int) -> None:
@@ -82,12 +76,7 @@ class RunRow(Card):
             column.setSpacing(2)
             column.addWidget(upper)
             column.addWidget(lower)
-        self._row = QHBoxLayout()
-        self._row.setSpacing(4 * SPACE)
-        self._row.addLayout(words, 1)
-        self._row.addLayout(figures)
-        self._row.addWidget(self.loss)
-        self._row.addWidget(self.age)
+        self._row = layouts.row((words, 1), figures, self.loss, self.age, spacing=4 * SPACE)
         self.body.addLayout(self._row)
 
     def show_run(self, run: RecentRun) -> None:

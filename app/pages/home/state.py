@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.machine import look_at_machine
 from app.studio import Studio
+from app.timers import debounced, repeated
 from engine.record.metrics import sparkline
 from engine.record.runs import Run, all_runs
 from engine.shipped import minilm, sample_data
@@ -51,13 +52,8 @@ class HomeState(QObject):
         super().__init__(parent)
         self._studio = studio
         self._reading: background.Job | None = None
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(REFRESH_DELAY_MS)
-        self._pause.timeout.connect(self.read_runs)
-        self._clock = QTimer(self)
-        self._clock.setInterval(AGAIN)
-        self._clock.timeout.connect(self.look_at_machine)
+        self._pause = debounced(self, REFRESH_DELAY_MS, self.read_runs)
+        self._clock = repeated(self, AGAIN, self.look_at_machine)
         dispatcher = studio.dispatcher
         for signal in (dispatcher.run_added, dispatcher.run_changed, dispatcher.run_removed):
             signal.connect(self._on_changed)

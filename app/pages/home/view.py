@@ -4,14 +4,14 @@ from functools import partial
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.machine import Machine, memory_text
 from app.pages.home.runs import RecentRuns
 from app.pages.home.state import HomeState, RecentRun
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.page import Card, Page, Picture
 from app.widgets.text import OneLine, Text
 
@@ -27,8 +27,7 @@ class HomePage(Page):
         )
         self._studio = studio
         self.state = HomeState(studio, self)
-        ways = QHBoxLayout()
-        ways.setSpacing(4 * SPACE)
+        ways = layouts.row(spacing=4 * SPACE)
         self.cards: list[Card] = []
         for icon, title, text, key, argument in self._ways():
             card = _way(icon, title, text)
@@ -93,12 +92,9 @@ class HomePage(Page):
 
     def _first_steps(self) -> Card:
         card = Card(padding=5 * SPACE)
-        row = QHBoxLayout()
-        row.setSpacing(5 * SPACE)
-        words = QVBoxLayout()
-        words.setSpacing(SPACE)
-        words.addWidget(Text(self.tr("New here? Start with the sample data."), "heading"))
-        words.addWidget(
+        row = layouts.row(spacing=5 * SPACE)
+        words = layouts.column(
+            Text(self.tr("New here? Start with the sample data."), "heading"),
             Text(
                 self.tr(
                     "BERT Studio includes MiniLM, a small English model, and a table of passages "
@@ -106,7 +102,8 @@ class HomePage(Page):
                     "topic while you watch, far better than a baseline that counts words."
                 ),
                 "muted",
-            )
+            ),
+            spacing=SPACE,
         )
         self.begin = buttons.primary(
             self.tr("Fine-tune &MiniLM on the sample"),

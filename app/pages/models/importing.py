@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QListView,
     QPlainTextEdit,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -17,7 +15,7 @@ from app.pages.models.state import ModelsState
 from app.pages.models.texts import size_of
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.page import Card, Page, clear
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text, visible
@@ -50,8 +48,7 @@ class ImportPage(Page):
         self.progress.cancelled.connect(state.cancel_import)
         self.progress.cancelled.connect(self.left)
         self.body.addWidget(self.progress)
-        self._outcome = QVBoxLayout()
-        self._outcome.setSpacing(4 * SPACE)
+        self._outcome = layouts.column(spacing=4 * SPACE)
         self.body.addLayout(self._outcome)
         self.body.addStretch(1)
         self.sections: list[Section] = []
@@ -130,8 +127,7 @@ class ImportPage(Page):
         again.setFocus()
 
     def _add_buttons(self, first: QWidget, second: str, *others: QWidget) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
+        row = layouts.row(spacing=2 * SPACE)
         for button in (first, *others):
             row.addWidget(button)
         if second:

@@ -1,13 +1,13 @@
 """All models as a list of cards."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QStackedLayout, QWidget
 
 from app.library import ModelEntry
 from app.pages.models.texts import entry_of
 from app.resources import icon
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.entries import Entry, EntryList
 from app.widgets.page import EmptyState, Page
 from app.widgets.text import Text
@@ -61,12 +61,7 @@ class ModelList(Page):
         self.search.textChanged.connect(self._filter)
         self.nothing = Text(self.tr("No results."), "muted")
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addWidget(self.search)
-        column.addWidget(self.nothing)
-        column.addWidget(self.list, 1)
+        layouts.column(self.search, self.nothing, (self.list, 1), parent=whole, spacing=3 * SPACE)
         self._whole = whole
         self._stack = QStackedLayout()
         self.body.addLayout(self._stack, 1)

@@ -1,12 +1,12 @@
 """A model goes to the hub: under which name, every file first, then the files themselves."""
 
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit
+from PySide6.QtWidgets import QLineEdit
 
 from app.hub.consent import ask_first
 from app.hub.files import list_of
 from app.hub.work import HubWork
 from app.library import ModelEntry
-from app.widgets import dialogs, numbers
+from app.widgets import dialogs, layouts, numbers
 from app.widgets.dialogs import Choice
 from app.widgets.switch import Switch
 from app.widgets.text import Text
@@ -26,9 +26,7 @@ class Sending(HubWork):
         name.setMaxLength(MAX_NAME)
         name.setAccessibleName(self.tr("Name on the hub"))
         public = Switch(self.tr("Everyone can see it"), False)
-        seen = QHBoxLayout()
-        seen.addWidget(Text(self.tr("Everyone can see it")), 1)
-        seen.addWidget(public)
+        seen = layouts.row((Text(self.tr("Everyone can see it")), 1), public)
 
         def answered(key: str) -> None:
             if key == "list" and name.text().strip():

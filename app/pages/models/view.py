@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app.exporting import view as exporting
 from app.library import ModelEntry
@@ -17,7 +17,7 @@ from app.pages.models.sending import Sending
 from app.pages.models.state import ModelsState, model_folder
 from app.studio import Studio
 from app.uses import Uses
-from app.widgets import dialogs
+from app.widgets import dialogs, layouts
 from app.widgets.dialogs import Choice
 from engine.runs.lineage import model_key, run_key
 
@@ -31,9 +31,7 @@ class ModelsPage(QWidget):
         self.state = ModelsState(studio, self)
         self.model: ModelView | None = None
         self._wanted: Path | None = None  # to open once the list has been read
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = layouts.column(parent=self, spacing=0)
         self.stack = QStackedWidget()
         column.addWidget(self.stack, 1)
         self.list = ModelList(self.stack)

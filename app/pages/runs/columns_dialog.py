@@ -9,14 +9,13 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.pages.runs.columns import DEFAULT, all_columns, column_of
 from app.theme import SPACE
 from app.translation import tr
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, Question, ask
 from app.widgets.text import Text
 
@@ -55,12 +54,8 @@ class ColumnChoice(QWidget):
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(2 * SPACE)
-        left = QVBoxLayout()
-        left.addWidget(self.search)
-        left.addWidget(self.all, 1)
-        right = QVBoxLayout()
-        right.addWidget(Text(tr("Shown, from left to right"), "muted"))
-        right.addWidget(self.shown, 1)
+        left = layouts.column(self.search, (self.all, 1))
+        right = layouts.column(Text(tr("Shown, from left to right"), "muted"), (self.shown, 1))
         for button in (self.up, self.down, self.remove):
             right.addWidget(button)
         grid.addLayout(left, 0, 0)

@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterable
 
-from PySide6.QtCore import QEvent, QStringListModel, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCompleter, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
 
 from app import resources
 from app.pages.runs.arranging import Test, has_words
 from app.pages.runs.rows import Measure, RunRow
 from app.pages.runs.sentence import Parsed, is_sentence, offered, parse, quoted
 from app.theme import SPACE
+from app.timers import debounced
+from app.widgets import layouts
 from app.widgets.text import Text
 
 TYPING_PAUSE_MS = 60
@@ -41,15 +43,8 @@ class FilterLine(QWidget):
         self.wrong = Text("", "bad")
         self.wrong.hide()
         self._parsed = Parsed()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.field)
-        column.addWidget(self.wrong)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._offer)
+        layouts.column(self.field, self.wrong, parent=self, spacing=SPACE)
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._offer)
         self.field.textChanged.connect(self._on_text)
         self.field.textEdited.connect(lambda _: self._pause.start())
         self.field.installEventFilter(self)

@@ -7,10 +7,8 @@ from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt,
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QStackedWidget,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -29,7 +27,7 @@ from app.pages.runs.state import RunsState
 from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.settings import Settings
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.page import EmptyState
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import select_by_first_key
@@ -68,12 +66,7 @@ class RunsList(QWidget):
         self.views.addWidget(self._empty())
         self.copying = ProgressLine(self.tr("Copying a run"), in_bytes=True)
         self.copying.cancelled.connect(state.cancel_copies)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addWidget(self.copying)
-        column.addWidget(self._exchange())
-        column.addWidget(self.views)
+        layouts.column(self.copying, self._exchange(), self.views, parent=self, spacing=3 * SPACE)
         self._connect_columns()
         state.measured.connect(self.model.rearrange)
         state.sparked.connect(self.table.viewport().update)
@@ -141,28 +134,22 @@ class RunsList(QWidget):
         self.view_menu = ViewMenu(self.kept_views, self._layout)
         self.view_menu.chosen.connect(self.apply)
         self.compare = buttons.plain(self.tr("Co&mpare"), self._on_compare, "chart-line")
-        first = QHBoxLayout()
-        first.setSpacing(2 * SPACE)
-        first.addWidget(self.filter, 1)
+        first = layouts.row((self.filter, 1), spacing=2 * SPACE)
         for widget in (
             buttons.quiet(self.tr("Co&lumns…"), self.choose_columns, "columns-2"),
             self.view_menu,
         ):
             first.addWidget(widget, 0, Qt.AlignmentFlag.AlignTop)
-        second = QHBoxLayout()
-        second.setSpacing(2 * SPACE)
-        second.addWidget(self._filters())
-        second.addWidget(self.counted)
-        second.addStretch()
-        second.addWidget(self.group_menu)
-        second.addWidget(self.compare)
+        second = layouts.row(
+            self._filters(),
+            self.counted,
+            layouts.STRETCH,
+            self.group_menu,
+            self.compare,
+            spacing=2 * SPACE,
+        )
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addLayout(first)
-        column.addLayout(second)
-        column.addWidget(self.table, 1)
+        layouts.column(first, second, (self.table, 1), parent=whole, spacing=3 * SPACE)
         return whole
 
     def _filters(self) -> buttons.Segments:

@@ -6,13 +6,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 from sqlalchemy.orm import Session
 
 from app import background
 from app.pages.runs.exchange import Exchange
 from app.pages.runs.rows import Measure, RunRow, read_measures, read_row, read_rows, read_sparks
 from app.studio import Studio
+from app.timers import debounced
 from engine.config.dataset import StoredData
 from engine.config.job import JobSpec
 from engine.data.checks.curing import Named, apply_named
@@ -70,18 +71,12 @@ class RunsState(QObject):
         self._measures: set[Measure] = set()
         self._sparks: dict[str, tuple[int, tuple[float, ...]]] = {}  # with the step of the run
         self._sparks_wanted: dict[str, int] = {}
-        self._sparking = QTimer(self)
-        self._sparking.setSingleShot(True)
-        self._sparking.setInterval(SPARK_DELAY_MS)
-        self._sparking.timeout.connect(self._read_sparks)
+        self._sparking = debounced(self, SPARK_DELAY_MS, self._read_sparks)
         self._is_over = False
         studio.closing.connect(self._on_closing)
         self._home = studio.home
         self._curing: background.Job | None = None
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(READ_DELAY_MS)
-        self._pause.timeout.connect(self._read_stale)
+        self._pause = debounced(self, READ_DELAY_MS, self._read_stale)
         dispatcher = studio.dispatcher
         dispatcher.run_added.connect(self._on_changed)
         dispatcher.run_changed.connect(self._on_changed)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
 
 from app.pages.runs.compare.state import MOST_RUNS, CompareState
 from app.pages.runs.compare.view import CompareView
@@ -19,7 +19,7 @@ from app.pages.runs.run.view import RunView
 from app.pages.runs.state import RunsState
 from app.results.comparison import Other
 from app.studio import Studio
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import MARGIN, Page
 from engine.results.several import Scored
 from engine.runs.bundle import is_bundle
@@ -49,9 +49,7 @@ class RunsPage(QWidget):
         self.run: RunView | None = None
         self.lineage: LineageView | None = None
         self.comparison: CompareView | None = None
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._stack)
+        layouts.column(self._stack, parent=self)
 
     @cached_property
     def list(self) -> RunsList:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPlainTextEdit
+from PySide6.QtWidgets import QGridLayout, QPlainTextEdit
 
 from app import resources
 from app.machine import Machine, installed
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.page import Card
 from app.widgets.text import OneLine, Text
 from engine.precision import Pace, Speeds
@@ -80,10 +80,7 @@ class About(Card):
         )
         self.copy = buttons.plain(self.tr("&Copy all"), self._on_copy, icon="copy")
         self.licences = buttons.plain(self.tr("Show &licences"), self._on_licences)
-        row_of_buttons = QHBoxLayout()
-        row_of_buttons.addWidget(self.copy)
-        row_of_buttons.addWidget(self.licences)
-        row_of_buttons.addStretch(1)
+        row_of_buttons = layouts.row(self.copy, self.licences, layouts.STRETCH)
         self.body.addLayout(row_of_buttons)
         self.texts: QPlainTextEdit | None = None
 

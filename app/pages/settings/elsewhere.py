@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 
 from app import background
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import buttons, dialogs
+from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
 from app.widgets.screen import set_shown
 from app.widgets.switch import Switch
@@ -37,11 +37,7 @@ class Elsewhere(QWidget):
     def rows(self) -> list[tuple[str, QWidget, str]]:
         """Name, control and text of each setting."""
         both = QWidget()
-        row = QHBoxLayout(both)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.clear)
-        row.addWidget(self.choose)
+        layouts.row(self.clear, self.choose, parent=both, spacing=2 * SPACE)
         return [
             (
                 self.tr("Contact the hub"),

@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QComboBox, QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QWidget
 
 from app import background, translation
 from app.machine import Machine, look_at_machine
@@ -13,7 +13,7 @@ from app.pages.settings.elsewhere import Elsewhere
 from app.pages.settings.runs import RunSettings
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.combo_box import ComboBox
 from app.widgets.number_field import pad
@@ -175,10 +175,7 @@ class SettingsPage(Page):
         grid.setVerticalSpacing(4 * SPACE)
         grid.setColumnStretch(0, 1)
         for place, (name, control, text) in enumerate(rows):
-            texts = QVBoxLayout()
-            texts.setSpacing(2)
-            texts.addWidget(Text(name, "strong"))
-            texts.addWidget(Text(text, "small"))
+            texts = layouts.column(Text(name, "strong"), Text(text, "small"), spacing=2)
             grid.addLayout(texts, place, 0)
             is_small = isinstance(control, Switch)
             side = Qt.AlignmentFlag.AlignRight if is_small else Qt.AlignmentFlag(0)

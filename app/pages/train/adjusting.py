@@ -1,11 +1,11 @@
 """What was chosen for the user, with Undo; and the buttons that settle an obstacle."""
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.train.fixes import Fix
 from app.pages.train.state import TrainState
 from app.theme import SPACE, Role
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import Picture, clear
 from app.widgets.screen import set_shown
 from app.widgets.text import Text, plain_menu_text
@@ -19,12 +19,13 @@ class AdjustmentLine(QWidget):
         self._state = state
         self.sentence = Text("")
         self.undo = buttons.quiet(self.tr("&Undo"), state.undo_adjustment, "undo-2")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * SPACE)
-        row.addWidget(Picture("info", 16, Role.ACCENT))
-        row.addWidget(self.sentence, 1)
-        row.addWidget(self.undo)
+        layouts.row(
+            Picture("info", 16, Role.ACCENT),
+            (self.sentence, 1),
+            self.undo,
+            parent=self,
+            spacing=2 * SPACE,
+        )
         state.changed.connect(self._show)
         self._show()
 
@@ -41,9 +42,7 @@ class FixButtons(QWidget):
         super().__init__()
         self._state = state
         self._shown: list[Fix] = []
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(2 * SPACE)
+        self._row = layouts.row(parent=self, spacing=2 * SPACE)
         self.hide()
 
     def show_fixes(self, fixes: list[Fix]) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from app.pages.train.choices import BASE_MODEL, DATA, data_value, model_value
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import tr
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.checkable_menu import CheckableMenu
 from app.widgets.screen import set_shown
 from app.widgets.text import Text, plain_menu_text
@@ -39,11 +39,7 @@ class AlsoTry(QWidget):
         self.menu.aboutToShow.connect(self._fill)
         self.button.setMenu(self.menu)
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.said, 1)
-        row.addWidget(self.button)
+        layouts.row((self.said, 1), self.button, parent=self, spacing=2 * SPACE)
         state.changed.connect(self._show)
         state.lists.changed.connect(self._show)
         self._show()

@@ -2,9 +2,7 @@
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -16,7 +14,7 @@ from app.pages.train.pickers import Pick, PickList
 from app.pages.train.scratch_form import ScratchForm
 from app.pages.train.state import TrainState
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.facts import Facts
 from app.widgets.model_texts import past_of, score_of
 from app.widgets.page import Card, scrolling
@@ -47,16 +45,8 @@ class BaseModelStep(QWidget):
         self._facts = Facts(self.tr("About this model"))
         self.about = Card(self.tr("About this model"))
         self.about.body.addWidget(self._facts)
-        right = QVBoxLayout()
-        right.setSpacing(4 * SPACE)
-        right.addWidget(self.about)
-        right.addWidget(EstimateBox(state))
-        right.addStretch()
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(5 * SPACE)
-        row.addWidget(self._left, 4)
-        row.addLayout(right, 3)
+        right = layouts.column(self.about, EstimateBox(state), layouts.STRETCH, spacing=4 * SPACE)
+        layouts.row((self._left, 4), (right, 3), parent=self, spacing=5 * SPACE)
         state.lists.changed.connect(self._show)
         state.changed.connect(self._show)
         state.estimate.changed.connect(self._show)
@@ -71,13 +61,12 @@ class BaseModelStep(QWidget):
 
     def _models(self) -> QWidget:
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        head = QHBoxLayout()
-        head.addWidget(Text(self.tr("Models"), "heading"), 1)
-        head.addWidget(buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"))
-        head.addWidget(buttons.plain(self.tr("&Get a model…"), self.get_wanted.emit, "plus"))
+        column = layouts.column(parent=whole, spacing=2 * SPACE)
+        head = layouts.row(
+            (Text(self.tr("Models"), "heading"), 1),
+            buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"),
+            buttons.plain(self.tr("&Get a model…"), self.get_wanted.emit, "plus"),
+        )
         self._none = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
         column.addLayout(head)
         column.addWidget(self._none)

@@ -2,10 +2,11 @@
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from app import theme
 from app.theme import SPACE, Role
+from app.widgets import layouts
 from app.widgets.text import Text
 
 
@@ -23,9 +24,9 @@ class ChoiceCard(QAbstractButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self.body = QVBoxLayout(self)
-        self.body.setContentsMargins(5 * SPACE, 4 * SPACE, 5 * SPACE, 4 * SPACE)
-        self.body.setSpacing(2 * SPACE)
+        self.body = layouts.column(
+            parent=self, spacing=2 * SPACE, margins=(5 * SPACE, 4 * SPACE, 5 * SPACE, 4 * SPACE)
+        )
         self.add(Text(title, "heading"))
 
     def add(self, part: QWidget) -> None:

@@ -1,7 +1,7 @@
 """Second step: the data set, and how the model will see it."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.library import DataEntry
 from app.pages.train.also import also_data
@@ -11,7 +11,7 @@ from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.data_texts import wanted_of
 from app.widgets.page import Card, EmptyState, clear, scrolling
 from app.widgets.text import Text
@@ -37,9 +37,7 @@ class DataStep(QWidget):
         self._views = QStackedWidget()
         self._views.addWidget(self._chooser())
         self._views.addWidget(self._nothing())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._views)
+        layouts.column(self._views, parent=self)
         state.lists.changed.connect(self._show_list)
         state.changed.connect(self._show_list)
         state.preview.changed.connect(self._show_preview)
@@ -47,33 +45,21 @@ class DataStep(QWidget):
         self._show_preview()
 
     def _chooser(self) -> QWidget:
-        head = QHBoxLayout()
-        head.addWidget(Text(self.tr("Data sets"), "heading"), 1)
+        head = layouts.row((Text(self.tr("Data sets"), "heading"), 1))
         self.import_button = buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import")
         head.addWidget(self.import_button)
-        left = QVBoxLayout()
-        left.setSpacing(2 * SPACE)
-        left.addLayout(head)
-        left.addWidget(self.list, 1)
+        left = layouts.column(head, (self.list, 1), spacing=2 * SPACE)
         self.also = also_data(self._state)
         left.addWidget(self.also)
         self.examples = Card(self.tr("As the model sees it"))
         self._note = Text("", "muted")
         self.examples.body.addWidget(self._note)
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(4 * SPACE)
+        self._rows = layouts.column(spacing=4 * SPACE)
         inner = QWidget()
-        lines = QVBoxLayout(inner)
-        lines.setContentsMargins(0, 0, 2 * SPACE, 0)
-        lines.addLayout(self._rows)
-        lines.addStretch()
+        layouts.column(self._rows, layouts.STRETCH, parent=inner, margins=(0, 0, 2 * SPACE, 0))
         self.examples.body.addWidget(scrolling(inner), 1)
         whole = QWidget()
-        row = QHBoxLayout(whole)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(5 * SPACE)
-        row.addLayout(left, 4)
-        row.addWidget(self.examples, 5)
+        layouts.row((left, 4), (self.examples, 5), parent=whole, spacing=5 * SPACE)
         return whole
 
     def _nothing(self) -> QWidget:
@@ -148,9 +134,7 @@ class DataStep(QWidget):
 
     def _example(self, example: Example, unknown: int) -> QWidget:
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
+        column = layouts.column(parent=whole, spacing=SPACE)
         if example.tokens:
             tokens = TokenRow()
             tokens.show_tokens(example.tokens, unknown)

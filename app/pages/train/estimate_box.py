@@ -1,13 +1,13 @@
 """Time and memory of the job, as one measured step says."""
 
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QVBoxLayout
+from PySide6.QtWidgets import QProgressBar
 
 from app.pages.train.choices import Step
 from app.pages.train.estimate_texts import Verdict, estimate_text, verdict, verdict_sentence
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import Card
 from app.widgets.text import Text, TextStyle, tooltip
 
@@ -27,15 +27,8 @@ class EstimateBox(Card):
         self._progress.setAccessibleName(self.tr("Measuring"))
         self.measure = buttons.plain(self.tr("&Measure"), state.estimate.measure, "gauge")
         self.cancel = buttons.plain(self.tr("Cancel measuring"), state.estimate.cancel, "x")
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.measure)
-        row.addWidget(self.cancel)
-        row.addStretch()
-        texts = QVBoxLayout()
-        texts.setSpacing(SPACE)
-        texts.addWidget(self.verdict)
-        texts.addWidget(self.facts)
+        row = layouts.row(self.measure, self.cancel, layouts.STRETCH, spacing=2 * SPACE)
+        texts = layouts.column(self.verdict, self.facts, spacing=SPACE)
         self.body.addLayout(texts)
         self.body.addWidget(self._progress)
         self.body.addLayout(row)

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.notices import Notices
 from app.pages.train.preview import Preview, preview
+from app.timers import debounced
 from engine.config.task import TaskSpec
 from engine.errors import StudioError
 
@@ -37,10 +38,7 @@ class PreviewState(QObject):
         self.found: Preview | None = None
         self.problem: StudioError | None = None
         self._reading: background.Job | None = None
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(CHOICE_PAUSE_MS)
-        self._pause.timeout.connect(self._read)
+        self._pause = debounced(self, CHOICE_PAUSE_MS, self._read)
 
     @property
     def is_reading(self) -> bool:

@@ -7,10 +7,8 @@ from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QFileDialog,
-    QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,7 +21,7 @@ from app.pages.train.state import TrainState
 from app.pages.train.summary import command, summary
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture, clear, labelled, scrolling
 from app.widgets.tags import Tags
 from app.widgets.text import Text
@@ -44,10 +42,8 @@ class ReviewStep(QWidget):
         self.name.setMaxLength(RUN_NAME_LENGTH)
         self.name.textEdited.connect(self._on_named)
         self.summary = Text("")
-        self._warned = QVBoxLayout()
-        self._warned.setSpacing(2 * SPACE)
-        left = QVBoxLayout()
-        left.setSpacing(4 * SPACE)
+        self._warned = layouts.column(spacing=2 * SPACE)
+        left = layouts.column(spacing=4 * SPACE, margins=None)
         what = Card(self.tr("Summary"))
         what.body.addLayout(labelled(self.tr("Run name"), self.name))
         what.body.addWidget(self.summary)
@@ -65,11 +61,9 @@ class ReviewStep(QWidget):
         inner = QWidget()
         inner.setLayout(left)
         left.setContentsMargins(0, 0, 2 * SPACE, 0)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(3 * SPACE)
-        row.addWidget(scrolling(inner), 1)
-        row.addWidget(self._command_line(), 1)
+        layouts.row(
+            (scrolling(inner), 1), (self._command_line(), 1), parent=self, spacing=3 * SPACE
+        )
         state.changed.connect(self._show)
         state.estimate.changed.connect(self._show)
         state.preview.changed.connect(self._show)
@@ -105,8 +99,7 @@ class ReviewStep(QWidget):
         self.fold = buttons.quiet(self.tr("Show &job file"), self._on_fold, "chevron-right")
         card.body.addWidget(self.fold, 0, Qt.AlignmentFlag.AlignLeft)
         card.body.addWidget(self.file)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
+        row = layouts.row(spacing=2 * SPACE)
         text = self._copier(self.file.toPlainText)
         self.copy_job = buttons.plain(self.tr("&Copy job file"), text, "copy")
         row.addWidget(self.copy_job)
@@ -114,10 +107,7 @@ class ReviewStep(QWidget):
         row.addStretch()
         card.body.addLayout(row)
         whole = QWidget()
-        column = QVBoxLayout(whole)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch(1)
+        layouts.column(card, layouts.STRETCH, parent=whole)
         return scrolling(whole)
 
     def _on_fold(self) -> None:
@@ -134,10 +124,9 @@ class ReviewStep(QWidget):
         line.setReadOnly(True)
         line.setFont(mono_font())
         line.setAccessibleName(name)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(line, 1)
-        row.addWidget(buttons.icon_button("copy", copy, self._copier(line.text)))
+        row = layouts.row(
+            (line, 1), buttons.icon_button("copy", copy, self._copier(line.text)), spacing=2 * SPACE
+        )
         card.body.addLayout(row)
         return line
 
@@ -183,10 +172,11 @@ class ReviewStep(QWidget):
     def _show_warnings(self, warnings: list[str]) -> None:
         clear(self._warned)
         for warning in warnings:
-            row = QHBoxLayout()
-            row.setSpacing(2 * SPACE)
-            row.addWidget(Picture("triangle-alert", 18, Role.WARN))
-            row.addWidget(Text(warning, "warn"), 1)
+            row = layouts.row(
+                Picture("triangle-alert", 18, Role.WARN),
+                (Text(warning, "warn"), 1),
+                spacing=2 * SPACE,
+            )
             self._warned.addLayout(row)
 
     def _on_named(self, text: str) -> None:

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.library import ModelEntry
 from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Scratch, Step
 from app.pages.train.entries import model_of
 from app.pages.train.state import TrainState
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.combo_box import ComboBox
 from app.widgets.form import SpecForm
 from app.widgets.page import Card, labelled
@@ -32,12 +32,14 @@ class ScratchForm(QWidget):
         super().__init__()
         self._state = state
         self._showing = False
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 2 * SPACE, 0)
-        column.setSpacing(4 * SPACE)
-        column.addWidget(self._size_card())
-        column.addWidget(self._vocabulary_card())
-        column.addStretch()
+        layouts.column(
+            self._size_card(),
+            self._vocabulary_card(),
+            layouts.STRETCH,
+            parent=self,
+            spacing=4 * SPACE,
+            margins=(0, 0, 2 * SPACE, 0),
+        )
         state.changed.connect(self._show)
         state.lists.changed.connect(self._list_models)
         self._list_models()
@@ -114,12 +116,13 @@ class ScratchForm(QWidget):
         self.lowercase.setAccessibleName(self.tr("Uncased (ignore case and accents)"))
         self.lowercase.toggled.connect(lambda on: self._change(lowercase=on))
         self._new = QWidget()
-        row = QHBoxLayout(self._new)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4 * SPACE)
-        row.addLayout(labelled(self.tr("Vocabulary size (tokens)"), self.vocab_size))
-        row.addWidget(self.lowercase)
-        row.addStretch()
+        layouts.row(
+            labelled(self.tr("Vocabulary size (tokens)"), self.vocab_size),
+            self.lowercase,
+            layouts.STRETCH,
+            parent=self._new,
+            spacing=4 * SPACE,
+        )
         self.models = ComboBox()
         self.models.setAccessibleName(self.tr("Model whose vocabulary is used"))
         self.models.activated.connect(self._on_model)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.pages.train.changes import changed_by_advanced
 from app.pages.train.choices import Choices, Step
@@ -14,7 +14,7 @@ from app.pages.train.fit import label_names
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import in_language, translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.fields import OneOf
 from app.widgets.form import LABEL_WIDTH, SpecForm
 from app.widgets.page import Card
@@ -72,13 +72,15 @@ class SettingsStep(QWidget):
             form.changed.connect(self._on_changed)
         self.length = Text("", "muted")
         self.advanced = QWidget()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 2 * SPACE, 0)
-        column.setSpacing(4 * SPACE)
-        column.addWidget(self.mode)
-        column.addWidget(self._simple_card())
-        column.addWidget(self._advanced_cards())
-        column.addStretch()
+        layouts.column(
+            self.mode,
+            self._simple_card(),
+            self._advanced_cards(),
+            layouts.STRETCH,
+            parent=self,
+            spacing=4 * SPACE,
+            margins=(0, 0, 2 * SPACE, 0),
+        )
         state.changed.connect(self._show)
         state.preview.changed.connect(self._show)
         self._show()
@@ -92,10 +94,7 @@ class SettingsStep(QWidget):
         explained = Text(
             self.tr("Train on 10 % of the rows to check that everything works."), "small"
         )
-        right = QVBoxLayout()
-        right.setSpacing(SPACE)
-        right.addWidget(self.quick)
-        right.addWidget(explained)
+        right = layouts.column(self.quick, explained, spacing=SPACE)
         row = QGridLayout()  # in line with the form above
         row.setHorizontalSpacing(6 * SPACE)
         row.setColumnMinimumWidth(0, LABEL_WIDTH)
@@ -107,17 +106,12 @@ class SettingsStep(QWidget):
         card.body.addWidget(self.length)
         self.changes = Text("", "warn")
         self.reset = buttons.quiet(self.tr("&Reset"), self._state.reset_advanced, "undo-2")
-        line = QHBoxLayout()
-        line.setSpacing(2 * SPACE)
-        line.addWidget(self.changes, 1)
-        line.addWidget(self.reset)
+        line = layouts.row((self.changes, 1), self.reset, spacing=2 * SPACE)
         card.body.addLayout(line)
         return card
 
     def _advanced_cards(self) -> QWidget:
-        column = QVBoxLayout(self.advanced)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4 * SPACE)
+        column = layouts.column(parent=self.advanced, spacing=4 * SPACE)
         self.task_card = Card(self.tr("Task"))
         self.features_card = Card(self.tr("Fine-tune, or train a classifier on frozen features"))
         self.features_card.body.addWidget(self.features)

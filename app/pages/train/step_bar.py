@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QSizePolicy, QWidget
 
 from app import theme
 from app.pages.train.choices import Step
 from app.theme import SPACE, Role
+from app.widgets import layouts
 from app.widgets.text import font, tooltip, visible
 
 DISC_SIZE = 24  # px
@@ -31,9 +32,7 @@ class StepBar(QWidget):
         self.setAccessibleName(self.tr("Steps"))
         self._group = QButtonGroup(self)
         self.steps: dict[Step, _StepButton] = {}
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
+        row = layouts.row(parent=self, spacing=0)
         for step, title in titles.items():
             button = _StepButton(step, title, last=step is Step.REVIEW)
             self._group.addButton(button, step)

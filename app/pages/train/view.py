@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from app import drops
 from app.pages.train.adjusting import AdjustmentLine, FixButtons
@@ -21,7 +21,8 @@ from app.pages.train.step_bar import StepBar
 from app.pages.train.task_step import TaskStep
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import buttons
+from app.timers import debounced
+from app.widgets import buttons, layouts
 from app.widgets.page import Page, rule, scrolling
 from app.widgets.text import Text
 from engine.config.job import JobSpec
@@ -66,10 +67,7 @@ class TrainPage(Page):
         self.body.addWidget(self.adjusted)
         self.body.addWidget(self.steps, 1)
         self.body.addLayout(self._footer())
-        self._settled = QTimer(self)
-        self._settled.setSingleShot(True)
-        self._settled.setInterval(MEASURE_PAUSE_MS)
-        self._settled.timeout.connect(self._measure)
+        self._settled = debounced(self, MEASURE_PAUSE_MS, self._measure)
         self._placed = QTimer(self)
         self._placed.setSingleShot(True)
         self._placed.timeout.connect(self._scroll)
@@ -100,12 +98,10 @@ class TrainPage(Page):
         self.fixes = FixButtons(self.state)
         self.back = buttons.plain(self.tr("&Back"), self._on_back, "arrow-left")
         self.next = buttons.primary(self.tr("&Next"), self._on_next)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        said = QVBoxLayout()
-        said.setSpacing(2 * SPACE)
-        said.addWidget(self.why)
-        said.addWidget(self.fixes, 0, Qt.AlignmentFlag.AlignLeft)
+        row = layouts.row(spacing=2 * SPACE)
+        said = layouts.column(
+            self.why, (self.fixes, 0, Qt.AlignmentFlag.AlignLeft), spacing=2 * SPACE
+        )
         row.addLayout(said, 1)
         bottom = Qt.AlignmentFlag.AlignBottom
         row.addWidget(self.back, 0, bottom)

@@ -2,10 +2,10 @@
 
 from PySide6.QtCore import QRectF, QSize, QSizeF
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QVBoxLayout
 
 from app.theme import SPACE
 from app.translation import in_language
+from app.widgets import layouts
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.chart import Chart, ChartView, paint
 from app.widgets.results.picture import ResultPicture
@@ -23,11 +23,7 @@ class ChartPicture(ResultPicture):
         self.view = ChartView(in_language(self.title))
         self.said = ""
         self.note = Text("", "small")
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(0, 0, 0, 0)
-        self.column.setSpacing(2 * SPACE)
-        self.column.addWidget(self.view, 1)
-        self.column.addWidget(self.note)
+        self.column = layouts.column((self.view, 1), self.note, parent=self, spacing=2 * SPACE)
         self.view.pressed.connect(self._on_pressed)
 
     def show_chart(self, chart: Chart, said: str, hint: str = "") -> None:

@@ -20,11 +20,11 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.theme import OUTCOMES, PICKED, SPACE, Role, colour
 from app.translation import marked, tr
-from app.widgets import numbers
+from app.widgets import layouts, numbers
 from app.widgets.buttons import Segments
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.keys import presses, step_of, within
@@ -61,12 +61,7 @@ class ConfusionPicture(ResultPicture):
         self.unit.choose(COUNTS)
         self.matrix = Matrix()
         self.note = Text("", "small")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.unit)
-        column.addWidget(self.matrix, 1)
-        column.addWidget(self.note)
+        layouts.column(self.unit, (self.matrix, 1), self.note, parent=self, spacing=2 * SPACE)
         self.unit.chosen.connect(self.matrix.set_unit)
         self.matrix.pressed.connect(self._on_pressed)
 

@@ -12,12 +12,11 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
 )
 
 from app.theme import SPACE, Role, colour
 from app.translation import in_language, marked, translated
-from app.widgets import numbers
+from app.widgets import layouts, numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.intervals import per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
@@ -133,11 +132,7 @@ class GroupPicture(ResultPicture):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.note = Text("", "small")
-        self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(0, 0, 0, 0)
-        self.column.setSpacing(2 * SPACE)
-        self.column.addWidget(self.table, 1)
-        self.column.addWidget(self.note)
+        self.column = layouts.column((self.table, 1), self.note, parent=self, spacing=2 * SPACE)
         self.table.chosen.connect(self._on_pressed)
 
     def show_measured(self, measured: Lines) -> None:

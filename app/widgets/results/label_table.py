@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from PySide6.QtCore import QAbstractTableModel, QObject, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QHeaderView, QTableView, QVBoxLayout
+from PySide6.QtWidgets import QHeaderView, QTableView
 
 from app.theme import SPACE, Role
 from app.translation import marked, tr
-from app.widgets import numbers
+from app.widgets import layouts, numbers
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.results.intervals import ENDS, VALUE, IntervalCells, ends_text, per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
@@ -92,11 +92,7 @@ class LabelTablePicture(ResultPicture):
             ),
             "small",
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.note)
+        layouts.column((self.table, 1), self.note, parent=self, spacing=2 * SPACE)
         self.table.chosen.connect(self._on_pressed)
 
     def show_measured(self, measured: tuple[LabelFigures, ...]) -> None:

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from PySide6.QtWidgets import QHBoxLayout
 
 from app.theme import CHART, SPACE
 from app.translation import marked
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.results.chart import Chart, Series
 from app.widgets.results.chart_picture import ChartPicture
 from engine.config.prediction import PredictionSettings
@@ -47,8 +46,7 @@ class NoAnswerPicture(ChartPicture):
         self.withheld = buttons.plain(self.tr("Rows without answer"), self._on_withheld)
         self.best = buttons.quiet(self.tr("Best F1"), self._on_best)
         self.use = buttons.plain(self.tr("Use for predictions"), self._on_use)
-        foot = QHBoxLayout()
-        foot.setSpacing(2 * SPACE)
+        foot = layouts.row(spacing=2 * SPACE)
         for button in (self.withheld, self.best, self.use):
             foot.addWidget(button)
         foot.addStretch()

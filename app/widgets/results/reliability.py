@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from PySide6.QtWidgets import QHBoxLayout
 
 from app.theme import SPACE, Role
 from app.translation import marked
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.results.chart import Chart, Series, Zone
 from app.widgets.results.chart_picture import ChartPicture
 from engine.config.prediction import PredictionSettings
@@ -71,8 +70,7 @@ class ReliabilityPicture(ChartPicture):
         self.measured: Reliability | None = None
         self.use = buttons.plain(self.tr("Use this temperature"), self._on_use)
         self.off = buttons.quiet(self.tr("Turn temperature scaling off"), self._on_off)
-        foot = QHBoxLayout()
-        foot.setSpacing(2 * SPACE)
+        foot = layouts.row(spacing=2 * SPACE)
         for button in (self.use, self.off):
             button.hide()
             foot.addWidget(button)

@@ -5,11 +5,10 @@ from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout
 
 from app.theme import SPACE
 from app.translation import marked, translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.dialogs import Choice, ask_for_name
 from app.widgets.results.group_table import GroupPicture, Line, Lines
 from engine.results.conditions import sentence
@@ -66,8 +65,7 @@ class SlicesPicture(GroupPicture):
         super().__init__()
         self.rename = buttons.plain(self.tr("Rename slice…"), self._ask_name, "pencil")
         self.delete = buttons.plain(self.tr("Delete slice"), self._on_delete, "trash-2")
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
+        row = layouts.row(spacing=2 * SPACE)
         for button in (self.rename, self.delete):
             row.addWidget(button)
         row.addStretch()

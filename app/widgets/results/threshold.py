@@ -6,11 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtWidgets import QHBoxLayout
 
 from app.theme import CHART, SPACE, Role
 from app.translation import marked
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.buttons import Segments
 from app.widgets.combo_box import ComboBox
 from app.widgets.results.chart import Chart, Series
@@ -65,10 +64,7 @@ class ThresholdPicture(ChartPicture):
             [self.tr("Threshold"), self.tr("PR"), self.tr("ROC")], self.tr("Curve")
         )
         self.form.choose(THRESHOLD)
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(self.label, 1)
-        head.addWidget(self.form)
+        head = layouts.row((self.label, 1), self.form, spacing=2 * SPACE)
         self.column.insertLayout(0, head)
         self.above = buttons.plain(self.tr("Rows above"), self._on_above)
         self.below = buttons.plain(self.tr("Rows below"), self._on_below)
@@ -77,8 +73,7 @@ class ThresholdPicture(ChartPicture):
         self.use_best = buttons.quiet(self.tr("Best F1 for all labels"), self._on_use_best)
         self.reset = buttons.quiet(self.tr("Back to 50 %"), self._on_reset)
         for row in ((self.above, self.below, self.best), (self.use, self.use_best, self.reset)):
-            foot = QHBoxLayout()
-            foot.setSpacing(2 * SPACE)
+            foot = layouts.row(spacing=2 * SPACE)
             for button in row:
                 foot.addWidget(button)
             foot.addStretch()

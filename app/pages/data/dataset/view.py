@@ -8,13 +8,11 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
     QSplitter,
     QStackedLayout,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,8 +26,9 @@ from app.pages.data.dataset.table import OWN_COLUMNS, RowsModel
 from app.pages.data.texts import line_of
 from app.studio import Studio
 from app.theme import SPACE
+from app.timers import debounced
 from app.translation import in_language, translated
-from app.widgets import buttons, dialogs, numbers
+from app.widgets import buttons, dialogs, layouts, numbers
 from app.widgets.buttons import Segments
 from app.widgets.data_texts import split_title
 from app.widgets.dialogs import Choice
@@ -125,11 +124,8 @@ class DatasetView(Page):
     def _add_rows(self) -> None:
         made = QWidget()
         self.splitter.addWidget(made)
-        column = QVBoxLayout(made)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        above = QHBoxLayout()
-        above.setSpacing(3 * SPACE)
+        column = layouts.column(parent=made, spacing=3 * SPACE)
+        above = layouts.row(spacing=3 * SPACE)
         column.addLayout(above)
         column.addWidget(self._made_finding_line(made))
         self._stack = QStackedLayout()
@@ -173,10 +169,7 @@ class DatasetView(Page):
         self.row_text.setFixedHeight(26 * SPACE)
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
         self.editing.add_around(column, self._stack, self.row_text)
-        pause = QTimer(self)
-        pause.setSingleShot(True)
-        pause.setInterval(SEARCH_PAUSE_MS)
-        pause.timeout.connect(self._seek)
+        pause = debounced(self, SEARCH_PAUSE_MS, self._seek)
         self.search.textChanged.connect(pause.start)
         self.search.returnPressed.connect(self._seek)
         self.splits.chosen.connect(lambda _: self._seek())
@@ -201,8 +194,7 @@ class DatasetView(Page):
     def _made_finding_line(self, parent: QWidget) -> QWidget:
         """Whose rows are shown, where it is those of a finding."""
         self.finding_line = QWidget(parent)
-        row = QHBoxLayout(self.finding_line)
-        row.setContentsMargins(0, 0, 0, 0)
+        row = layouts.row(parent=self.finding_line)
         self.finding_text = Text("", "strong")
         self.deleted_rows = buttons.quiet(self.tr("Show &deleted rows"), self._show_deleted)
         row.addWidget(self.finding_text, 1)
@@ -218,9 +210,7 @@ class DatasetView(Page):
         area.setMinimumWidth(SIDE_WIDTH)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.splitter.addWidget(area)
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 3 * SPACE, 0)
-        column.setSpacing(4 * SPACE)
+        column = layouts.column(parent=inner, spacing=4 * SPACE, margins=(0, 0, 3 * SPACE, 0))
         self.checks = ChecksCard(self.checks_state, inner)
         self.checks.rows_asked.connect(self._show_finding)
         self.checks.cure_asked.connect(self._ask_to_cure)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.pages.data.importing.checks import Problem, problems_of_rows
+from app.timers import debounced
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Split, SplitName
 from engine.data.datasets.collecting import NO_CLEANING, Sources
 from engine.data.datasets.importing import split_rows
@@ -55,10 +56,7 @@ class CountState(QObject):
         self.bytes_read = (0, 0)  # so far, and in all
         self._counting: background.Job | None = None
         self._splitting: background.Job | None = None
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(CHOICE_PAUSE_MS)
-        self._pause.timeout.connect(self._count)
+        self._pause = debounced(self, CHOICE_PAUSE_MS, self._count)
 
     @property
     def is_counting(self) -> bool:

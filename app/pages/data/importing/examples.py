@@ -1,11 +1,12 @@
 """The first examples as the model will see them."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.pages.data.cells import one_line
 from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.page import scrolling
 from app.widgets.text import Text
 from app.widgets.token_row import TokenRow
@@ -24,14 +25,8 @@ class Examples(QWidget):
         self._grid.setHorizontalSpacing(4 * SPACE)
         self._grid.setVerticalSpacing(3 * SPACE)
         self._grid.setColumnStretch(1, 1)
-        inside = QVBoxLayout(inner)
-        inside.setContentsMargins(0, 0, 0, 0)
-        inside.addWidget(self.problem)
-        inside.addLayout(self._grid)
-        inside.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(scrolling(inner))
+        layouts.column(self.problem, self._grid, layouts.STRETCH, parent=inner)
+        layouts.column(scrolling(inner), parent=self)
 
     def show_examples(self, examples: list[Example], unknown: int, problem: str) -> None:
         """Show these; or `problem` where there are none."""

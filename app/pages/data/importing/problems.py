@@ -5,12 +5,12 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.pages.data.importing.checks import Problem
 from app.theme import SPACE, Role
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import Picture, clear, scrolling
 from app.widgets.text import Text, TextStyle, plain_menu_text, tooltip
 from engine.phrases import joined
@@ -36,16 +36,14 @@ class Problems(QWidget):
         self._shown: tuple[list[Problem], tuple[str, ...]] = ([], ())
         self._named: list[tuple[QPushButton, str]] = []  # and the text of its problem
         self._inner = QWidget()
-        self._list = QVBoxLayout(self._inner)
-        self._list.setContentsMargins(0, 0, 2 * SPACE, 0)
-        self._list.setSpacing(2 * SPACE)
+        self._list = layouts.column(
+            parent=self._inner, spacing=2 * SPACE, margins=(0, 0, 2 * SPACE, 0)
+        )
         self._area = scrolling(self._inner)
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._area.setAccessibleName(self.tr("Problems and notes"))
         self._area.setMaximumHeight(TALLEST)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._area)
+        layouts.column(self._area, parent=self)
         self._area.hide()
 
     def show_problems(self, problems: Sequence[Problem], notes: tuple[str, ...]) -> None:
@@ -111,18 +109,18 @@ class Problems(QWidget):
     def _add(
         self, picture: str, role: Role, strong: str, plain: str, problem: Problem | None = None
     ) -> None:
-        texts = QVBoxLayout()
-        texts.setSpacing(0)
+        texts = layouts.column(spacing=0)
         looks: tuple[tuple[str, TextStyle], ...] = ((strong, "strong"), (plain, "muted"))
         for text, style in looks:
             if text:
                 label = Text(text, style, selectable=True)
                 label.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
                 texts.addWidget(label)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(texts, 1)
+        row = layouts.row(
+            (Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop),
+            (texts, 1),
+            spacing=2 * SPACE,
+        )
         for button in [] if problem is None else self._buttons(problem):
             self._named.append((button, strong))
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)

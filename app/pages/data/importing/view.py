@@ -24,7 +24,7 @@ from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.table import PreviewModel
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.combo_box import ComboBox
 from app.widgets.page import EmptyState, Page, scrolling
@@ -56,8 +56,7 @@ class ImportView(Page):
             self.tr("Choose other &files…"), self.files_asked.emit, "folder-open"
         )
         self.action_row.addWidget(self.others)
-        middle = QHBoxLayout()
-        middle.setSpacing(5 * SPACE)
+        middle = layouts.row(spacing=5 * SPACE)
         self.body.addLayout(middle, 1)
         self._add_rows_and_examples(middle)
         self._add_side(middle)
@@ -88,8 +87,7 @@ class ImportView(Page):
         self._fill_examples(_column(self.seen))
 
     def _fill_rows(self, column: QVBoxLayout) -> None:
-        above = QHBoxLayout()
-        above.setSpacing(3 * SPACE)
+        above = layouts.row(spacing=3 * SPACE)
         column.addLayout(above)
         self.shown_file = ComboBox()
         self.shown_file.setAccessibleName(self.tr("File shown"))
@@ -125,8 +123,7 @@ class ImportView(Page):
         self.table_or_not.addWidget(self.unread)
 
     def _fill_examples(self, column: QVBoxLayout) -> None:
-        above = QHBoxLayout()
-        above.setSpacing(3 * SPACE)
+        above = layouts.row(spacing=3 * SPACE)
         column.addLayout(above)
         above.addWidget(Text(self.tr("As the model sees them"), "heading", wraps=False))
         above.addStretch()
@@ -144,9 +141,7 @@ class ImportView(Page):
         self.side.setFixedWidth(SIDE_WIDTH)
         self.side.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         middle.addWidget(self.side)
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 3 * SPACE, 0)
-        column.setSpacing(6 * SPACE)
+        column = layouts.column(parent=inner, spacing=6 * SPACE, margins=(0, 0, 3 * SPACE, 0))
         self.files = FilesSection(self.state, inner)
         self.format = FormatSection(self.state, inner)
         self.columns = ColumnsSection(self.state, inner)
@@ -159,9 +154,7 @@ class ImportView(Page):
     def _add_foot(self) -> None:
         self.choices = QWidget()
         self.body.addWidget(self.choices)
-        row = QHBoxLayout(self.choices)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4 * SPACE)
+        row = layouts.row(parent=self.choices, spacing=4 * SPACE)
         self.problems = Problems(self.choices)
         self.problems.fixed.connect(self.state.fix)
         self.problems.cured.connect(self.state.findings.choose)
@@ -319,7 +312,4 @@ class ImportView(Page):
 
 
 def _column(inside: QWidget) -> QVBoxLayout:
-    column = QVBoxLayout(inside)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(2 * SPACE)
-    return column
+    return layouts.column(parent=inside, spacing=2 * SPACE)

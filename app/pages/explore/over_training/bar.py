@@ -1,7 +1,7 @@
 """The bar below the panels: where in its training the model is looked into."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from app.notices import Notices
 from app.pages.explore.over_training.series import PictureSeries
@@ -10,7 +10,7 @@ from app.pages.explore.over_training.state import OverTraining
 from app.pages.explore.study import Study
 from app.resources import icon
 from app.theme import SPACE, Role
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.help import HelpButton
 from app.widgets.screen import set_shown
 from app.widgets.text import Text, tooltip
@@ -35,23 +35,14 @@ class TrainingBar(QWidget):
         self.save = buttons.plain(self.tr("Save a se&ries…"), self._on_save, "image-down")
         what = self.tr("Saves every figure that is seen, as PNG for each step, with one scale.")
         self.save.setToolTip(tooltip(what))
-        foot = QHBoxLayout()
-        foot.setSpacing(2 * SPACE)
-        foot.addWidget(self.playing, 0, Qt.AlignmentFlag.AlignTop)
-        foot.addWidget(self.slider, 1)
-        right = QVBoxLayout()
-        right.setSpacing(SPACE)
-        right.addWidget(self.said)
-        keys = QHBoxLayout()
-        keys.setSpacing(2 * SPACE)
-        keys.addWidget(self.beside)
-        keys.addWidget(self.save)
-        keys.addWidget(HelpButton("training-steps"))
+        foot = layouts.row(
+            (self.playing, 0, Qt.AlignmentFlag.AlignTop), (self.slider, 1), spacing=2 * SPACE
+        )
+        right = layouts.column(self.said, spacing=SPACE)
+        keys = layouts.row(self.beside, self.save, HelpButton("training-steps"), spacing=2 * SPACE)
         right.addLayout(keys)
         foot.addLayout(right)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(foot)
+        layouts.column(foot, parent=self)
         self.slider.valueChanged.connect(self._on_value)
         self.state.changed.connect(self._show)
         study.sides_changed.connect(self._show)

@@ -3,12 +3,13 @@
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.notices import Notices
 from app.pages.explore.over_training.state import OverTraining
+from app.timers import repeated
 from app.widgets import numbers
 from app.widgets.figure import Figure, png
 from app.widgets.figure_menu import FigureButton, write_picture
@@ -32,9 +33,7 @@ class PictureSeries(QObject):
         self._folder = Path()
         self._number = self._before = self._polls = self._written = 0
         self._saves = False  # the second time
-        self._polling = QTimer(self)
-        self._polling.setInterval(POLL_MS)
-        self._polling.timeout.connect(self._on_time)
+        self._polling = repeated(self, POLL_MS, self._on_time)
         self._writing: background.Job | None = None
 
     @property

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.library import ModelEntry
@@ -11,6 +11,7 @@ from app.notices import Notices
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.over_training.moments import Moments, moments_of
 from app.pages.explore.study import Study
+from app.timers import repeated
 from app.widgets import numbers
 
 LEAST_MS = 400  # that a moment is shown while it plays
@@ -30,9 +31,7 @@ class OverTraining(QObject):
         self._study, self._notices = study, notices
         self.moments: Moments | None = None
         self._reading: background.Job | None = None
-        self._playing = QTimer(self)
-        self._playing.setInterval(LEAST_MS)
-        self._playing.timeout.connect(self._on_time)
+        self._playing = repeated(self, LEAST_MS, self._on_time)
         study.model_changed.connect(self._on_model)
         for query in study.findChildren(LiveQuery):  # of the panels, which are there by now
             query.changed.connect(self._on_query)

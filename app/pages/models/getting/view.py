@@ -7,7 +7,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -18,7 +17,7 @@ from app.pages.models.getting.state import GettingState
 from app.resources import icon
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, dialogs
+from app.widgets import buttons, dialogs, layouts
 from app.widgets.card_list import ITEM
 from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice
@@ -62,14 +61,8 @@ class GettingPage(Page):
         self.list.opened.connect(self._choose)
         self.list.selectionModel().currentChanged.connect(lambda *_: self._on_current())
         self.nothing = Text("", "muted")
-        left = QVBoxLayout()
-        left.setSpacing(2 * SPACE)
-        left.addWidget(self.nothing)
-        left.addWidget(self.list, 1)
-        row = QHBoxLayout()
-        row.setSpacing(5 * SPACE)
-        row.addLayout(left, 4)
-        row.addWidget(self._details(), 3)
+        left = layouts.column(self.nothing, (self.list, 1), spacing=2 * SPACE)
+        row = layouts.row((left, 4), (self._details(), 3), spacing=5 * SPACE)
         self.body.addLayout(row, 1)
         state.changed.connect(self._show)
         state.planned.connect(self._ask_to_fetch)
@@ -91,12 +84,7 @@ class GettingPage(Page):
             self.group.addItem(translated(title), key)
         self.group.currentIndexChanged.connect(lambda _: self._show())
         self.search_hub = buttons.plain(self.tr("Search the &hub"), self._search, "search")
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.words, 1)
-        row.addWidget(self.group)
-        row.addWidget(self.search_hub)
-        return row
+        return layouts.row((self.words, 1), self.group, self.search_hub, spacing=2 * SPACE)
 
     def _details(self) -> QWidget:
         self.name = Text("", "heading")
@@ -111,10 +99,7 @@ class GettingPage(Page):
         card.body.addWidget(self.elsewhere)
         self.about = card
         inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card)
-        column.addStretch(1)
+        layouts.column(card, layouts.STRETCH, parent=inner)
         return scrolling(inner)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────

@@ -4,12 +4,10 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QHeaderView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTreeView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -17,6 +15,7 @@ from app.library import ModelEntry
 from app.pages.models.model.table import SHARE, PartsModel
 from app.pages.models.texts import facts_of
 from app.theme import SPACE, Role, colour
+from app.widgets import layouts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from app.widgets.tables import Index
@@ -31,16 +30,13 @@ class OverviewTab(QWidget):
 
     def __init__(self, model: ModelEntry, parent: QWidget) -> None:
         super().__init__(parent)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 4 * SPACE, 0, 0)
-        row.setSpacing(4 * SPACE)
+        row = layouts.row(parent=self, spacing=4 * SPACE, margins=(0, 4 * SPACE, 0, 0))
         inner = QWidget()
         area = scrolling(inner)
         area.setFixedWidth(SIDE + 3 * SPACE)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         row.addWidget(area)
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 3 * SPACE, 0)
+        column = layouts.column(parent=inner, margins=(0, 0, 3 * SPACE, 0))
         card = Card(self.tr("Details"), inner)
         column.addWidget(card)
         column.addStretch(1)

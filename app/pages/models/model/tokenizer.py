@@ -1,11 +1,12 @@
 """The tokenizer of a model: a text, and what becomes of it in three steps."""
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
 from app.pages.models.model.state import LONGEST_LINE, ModelState
 from app.resources import mono_font
 from app.theme import SPACE
+from app.timers import debounced
+from app.widgets import layouts
 from app.widgets.page import Card, scrolling
 from app.widgets.text import Text
 from app.widgets.token_row import TokenRow
@@ -42,15 +43,11 @@ class TokenizerTab(QWidget):
             shown.setFixedHeight(15 * SPACE)
         self.tokens = TokenRow(most=600, with_ids=True)
         self.count = Text("", "muted")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4 * SPACE, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addWidget(self.text)
-        column.addWidget(self.problem)
+        column = layouts.column(
+            self.text, self.problem, parent=self, spacing=3 * SPACE, margins=(0, 4 * SPACE, 0, 0)
+        )
         inner = QWidget()
-        steps = QVBoxLayout(inner)
-        steps.setContentsMargins(0, 0, 0, 0)
-        steps.setSpacing(3 * SPACE)
+        steps = layouts.column(parent=inner, spacing=3 * SPACE)
         for card in (
             _step(
                 self.tr("1. Normalise"),
@@ -72,10 +69,7 @@ class TokenizerTab(QWidget):
             steps.addWidget(card)
         steps.addStretch(1)
         column.addWidget(scrolling(inner), 1)
-        pause = QTimer(self)
-        pause.setSingleShot(True)
-        pause.setInterval(TYPING_DELAY_MS)
-        pause.timeout.connect(lambda: state.try_out(self.text.text()))
+        pause = debounced(self, TYPING_DELAY_MS, lambda: state.try_out(self.text.text()))
         self.text.textChanged.connect(pause.start)
         state.tried.connect(self._on_tried)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QWidget
 
 from app.library import ModelEntry
 from app.pages.models.model.overview import OverviewTab
@@ -18,7 +18,7 @@ from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
 from app.using.tab import UseTab
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.later import Later
 from app.widgets.page import Page
 from app.widgets.text import Text
@@ -67,9 +67,7 @@ class ModelView(Page):
         self.card = CardTab(places[3])
         tabs = (self.overview, self.vocabulary, self.tokenizer, self.card)
         for place, tab in zip(places, tabs, strict=True):
-            column = QVBoxLayout(place)
-            column.setContentsMargins(0, 0, 0, 0)
-            column.addWidget(tab)
+            layouts.column(tab, parent=place)
         self.results: Later[ResultsView] | None = None
         self.use: Later[UseTab] | None = None
         if model.info is not None and model.info.task is not None:
@@ -170,8 +168,7 @@ class CardTab(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4 * SPACE, 0, 0)
+        column = layouts.column(parent=self, margins=(0, 4 * SPACE, 0, 0))
         self.none = Text(self.tr("The folder of this model has no README.md."), "muted")
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)

@@ -1,18 +1,17 @@
 """The vocabulary of a model: a field to search in, and the tokens."""
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QLineEdit,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.pages.models.model.state import ModelState
 from app.pages.models.model.table import VocabularyModel
 from app.theme import SPACE
+from app.timers import debounced
+from app.widgets import layouts
 from app.widgets.tables import dress
 from app.widgets.text import Text
 
@@ -36,19 +35,11 @@ class VocabularyTab(QWidget):
         dress(self.table, self.tr("Tokens of the vocabulary"))
         self.table.verticalHeader().hide()
         self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        top = QHBoxLayout()
-        top.setSpacing(3 * SPACE)
-        top.addWidget(self.search, 1)
-        top.addWidget(self.count, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4 * SPACE, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addLayout(top)
-        column.addWidget(self.table, 1)
-        pause = QTimer(self)
-        pause.setSingleShot(True)
-        pause.setInterval(TYPING_DELAY_MS)
-        pause.timeout.connect(lambda: state.seek(self.search.text()))
+        top = layouts.row((self.search, 1), (self.count, 1), spacing=3 * SPACE)
+        layouts.column(
+            top, (self.table, 1), parent=self, spacing=3 * SPACE, margins=(0, 4 * SPACE, 0, 0)
+        )
+        pause = debounced(self, TYPING_DELAY_MS, lambda: state.seek(self.search.text()))
         self.search.textChanged.connect(pause.start)
         state.found.connect(self._on_found)
 

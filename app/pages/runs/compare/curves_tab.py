@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from app.pages.runs.columns import column_of
 from app.pages.runs.compare.state import (
@@ -19,7 +19,7 @@ from app.pages.runs.compare.state import (
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, colour
 from app.translation import tr
-from app.widgets import buttons, numbers, run_texts
+from app.widgets import buttons, layouts, numbers, run_texts
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure import Figure
 from app.widgets.figure_menu import FigureButton
@@ -110,9 +110,7 @@ class CurvesTab(QWidget):
         card.body.addWidget(self.view, 1)
         card.body.addWidget(self.readout)
         card.body.addWidget(self.legend)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
+        column = layouts.column(parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0))
         for row in (first, second):
             column.addLayout(row)
         column.addWidget(card, 1)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QToolButton, QWidget
 
 from app import resources
 from app.pages.runs.columns import Column, column_of
@@ -19,6 +19,7 @@ from app.pages.runs.compare.state import (
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
 from app.translation import tr
+from app.widgets import layouts
 from app.widgets.checkable_menu import CheckableMenu
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
@@ -55,12 +56,9 @@ class ParallelTab(QWidget):
         row.addWidget(self.keep)
         card = Card(padding=3 * SPACE)
         card.body.addWidget(self.view, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(row)
-        column.addWidget(card, 1)
-        column.addWidget(self.said)
+        layouts.column(
+            row, (card, 1), self.said, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+        )
         state.want([one.key for one in measured_here(state.rows)])
         state.runs.measured.connect(self._show)
         state.changed.connect(self._show)
@@ -140,8 +138,7 @@ class ScatterTab(QWidget):
         self.note = Text("", "muted")
         self.keep = FigureButton(self.view.figure, state.studio.notices)
         self.keep.offer_on(self.view)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
+        row = layouts.row(spacing=2 * SPACE)
         for name, box in (
             (tr("Vertical"), self.y_box),
             (tr("Horizontal"), self.x_box),
@@ -157,12 +154,9 @@ class ScatterTab(QWidget):
         card = Card(padding=3 * SPACE)
         card.body.addWidget(self.view, 1)
         card.body.addWidget(self.readout)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(row)
-        column.addWidget(card, 1)
-        column.addWidget(self.note)
+        layouts.column(
+            row, (card, 1), self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+        )
         state.want([one.key for one in measured_here(state.rows)])
         state.runs.measured.connect(self._fill)
         state.changed.connect(self._fill)

@@ -6,13 +6,13 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
 
 from app import background
 from app.pages.runs.compare.state import CompareState
 from app.theme import SPACE
 from app.translation import tr, translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.combo_box import ComboBox
 from app.widgets.data_texts import split_title
 from app.widgets.progress import ProgressLine
@@ -121,19 +121,22 @@ class ScoresTab(QWidget):
         self.progress = ProgressLine(tr("Comparing the results"))
         self.progress.cancelled.connect(self._cancel)
         self.note = Text("", "muted")
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.part)
-        row.addStretch()
-        row.addWidget(self.flips)
-        row.addWidget(buttons.plain(tr("Co&py as a table"), self.copy, "copy"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(row)
-        column.addWidget(self.progress)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.note)
+        row = layouts.row(
+            self.part,
+            layouts.STRETCH,
+            self.flips,
+            buttons.plain(tr("Co&py as a table"), self.copy, "copy"),
+            spacing=2 * SPACE,
+        )
+        layouts.column(
+            row,
+            self.progress,
+            (self.table, 1),
+            self.note,
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, 3 * SPACE, 0, 0),
+        )
         self._enable()
         runs = state.candidates()
         background.run(self, lambda: parts_of(runs), self._on_parts, state.studio.notices.show)

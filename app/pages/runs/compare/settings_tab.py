@@ -5,14 +5,14 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont, QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QTableView, QWidget
 
 from app.pages.runs.compare.state import JOINT, CompareState, differing, telling_names
 from app.pages.runs.job_fields import job_titles
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE
 from app.translation import in_language, tr
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.tables import NOWHERE, Index, dress
@@ -109,18 +109,21 @@ class SettingsTab(QWidget):
         self.alone.setChecked(True)
         self.alone.toggled.connect(self._show)
         self.same = Text("", "muted")
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.search, 1)
-        row.addWidget(self.alone)
-        row.addWidget(Text(tr("Differences only"), wraps=False))
-        row.addWidget(buttons.plain(tr("Co&py as a table"), self.copy, "copy"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(row)
-        column.addWidget(self.same)
-        column.addWidget(self.table, 1)
+        row = layouts.row(
+            (self.search, 1),
+            self.alone,
+            Text(tr("Differences only"), wraps=False),
+            buttons.plain(tr("Co&py as a table"), self.copy, "copy"),
+            spacing=2 * SPACE,
+        )
+        layouts.column(
+            row,
+            self.same,
+            (self.table, 1),
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, 3 * SPACE, 0, 0),
+        )
         state.changed.connect(self._show)
         self._show()
         self.table.setColumnWidth(0, FIRST_WIDTH)

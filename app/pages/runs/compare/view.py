@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app.pages.runs.compare.curves_tab import CurvesTab
 from app.pages.runs.compare.pictures_tab import ParallelTab, ScatterTab
@@ -14,7 +14,7 @@ from app.pages.runs.compare.state import CompareState
 from app.theme import SPACE
 from app.using.report import FORMS, gather_comparison
 from app.using.saving_report import SavingReport, dress_report_button
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.later import Later
 from app.widgets.saving import ask_where
 from app.widgets.text import OneLine, Text, visible
@@ -36,9 +36,9 @@ class CompareView(QWidget):
         self.state = state
         state.setParent(self)
         names = ", ".join(visible(row.name) for row in state.rows)
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(buttons.quiet(self.tr("All &runs"), self.left.emit, "arrow-left"))
+        head = layouts.row(
+            buttons.quiet(self.tr("All &runs"), self.left.emit, "arrow-left"), spacing=2 * SPACE
+        )
         title = self.tr("Compare %Ln run(s)", "", len(state.rows))
         head.addWidget(Text(title, "title", wraps=False))
         head.addWidget(OneLine(names, "muted"), 1)
@@ -59,11 +59,7 @@ class CompareView(QWidget):
         self.tabs.addTab(self.scores, self.tr("&Scores"))
         self.tabs.addTab(self.parallel, self.tr("&Parallel coordinates"))
         self.tabs.addTab(self.scatter, self.tr("Sc&atter plot"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(head)
-        column.addWidget(self.tabs, 1)
+        layouts.column(head, (self.tabs, 1), parent=self, spacing=2 * SPACE)
         back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
         back.activated.connect(self.left)
         self._show_saving()

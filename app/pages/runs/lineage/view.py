@@ -3,13 +3,11 @@
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QListWidget,
     QListWidgetItem,
     QPlainTextEdit,
     QScrollArea,
     QSplitter,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -18,7 +16,7 @@ from app.pages.runs.lineage.state import MOST_SHOWN, LineageState, kind_text
 from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr, translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.figure_menu import FigureButton
 from app.widgets.text import OneLine, Text, visible
 from engine.runs.lineage import Edge
@@ -45,11 +43,12 @@ class LineageView(QWidget):
         self.picture.opened.connect(state.open)
         self.keep = FigureButton(self.picture.figure, state.studio.notices)
         self.keep.offer_on(self.picture)
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(buttons.quiet(tr("All &runs"), self.left.emit, "arrow-left"))
-        head.addWidget(self.title, 1)
-        head.addWidget(self.keep)
+        head = layouts.row(
+            buttons.quiet(tr("All &runs"), self.left.emit, "arrow-left"),
+            (self.title, 1),
+            self.keep,
+            spacing=2 * SPACE,
+        )
         self.counted = Text("", "muted")
         self.area = QScrollArea()
         self.area.setWidget(self.picture)
@@ -62,12 +61,7 @@ class LineageView(QWidget):
         split.setStretchFactor(0, 1)
         split.setSizes([2 * SIDE_WIDTH, SIDE_WIDTH])
         split.setChildrenCollapsible(False)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(head)
-        column.addWidget(self.counted)
-        column.addWidget(split, 1)
+        layouts.column(head, self.counted, (split, 1), parent=self, spacing=2 * SPACE)
         back = QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self)
         back.activated.connect(self.left)
         state.changed.connect(self._show)
@@ -81,11 +75,7 @@ class LineageView(QWidget):
         self.centre = buttons.plain(
             tr("Its &lineage"), lambda: self.state.centre(self.state.current), "git-branch"
         )
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.open)
-        row.addWidget(self.centre)
-        row.addStretch()
+        row = layouts.row(self.open, self.centre, layouts.STRETCH, spacing=2 * SPACE)
         self.made_title = Text("", "strong")
         self.made = QListWidget()
         self.made.setAccessibleName(tr("Made from it"))
@@ -97,20 +87,20 @@ class LineageView(QWidget):
         self.needed.setAccessibleName(tr("Needed to reproduce it"))
         self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
         self.copy.setAccessibleName(tr("Copy what is needed"))
-        needed_head = QHBoxLayout()
-        needed_head.addWidget(Text(tr("Needed to reproduce it"), "strong"), 1)
-        needed_head.addWidget(self.copy)
+        needed_head = layouts.row((Text(tr("Needed to reproduce it"), "strong"), 1), self.copy)
         side = QWidget()
-        column = QVBoxLayout(side)
-        column.setContentsMargins(2 * SPACE, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.name)
-        column.addWidget(self.kind)
-        column.addLayout(row)
-        column.addWidget(self.made_title)
-        column.addWidget(self.made, 1)
-        column.addLayout(needed_head)
-        column.addWidget(self.needed, 2)
+        layouts.column(
+            self.name,
+            self.kind,
+            row,
+            self.made_title,
+            (self.made, 1),
+            needed_head,
+            (self.needed, 2),
+            parent=side,
+            spacing=2 * SPACE,
+            margins=(2 * SPACE, 0, 0, 0),
+        )
         side.setMinimumWidth(SIDE_WIDTH - 20 * SPACE)
         return side
 

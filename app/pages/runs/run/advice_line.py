@@ -1,11 +1,11 @@
 """One calm line on what a run has learned, and a button that prepares what to try."""
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.runs.run.advice_state import AdviceState
 from app.theme import SPACE, Role
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import Picture
 from app.widgets.screen import set_shown
 from app.widgets.text import OneLine
@@ -22,13 +22,14 @@ class AdviceLine(QWidget):
         self.next = buttons.quiet("", self._on_next)
         self.next.setAccessibleName(self.tr("Next advice"))
         self.try_it = buttons.plain(self.tr("Prepare this &run…"), self._on_try, "graduation-cap")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(2 * SPACE)
-        row.addWidget(Picture("info", 18, Role.WARN))
-        row.addWidget(self.text, 1)
-        row.addWidget(self.next)
-        row.addWidget(self.try_it)
+        layouts.row(
+            Picture("info", 18, Role.WARN),
+            (self.text, 1),
+            self.next,
+            self.try_it,
+            parent=self,
+            spacing=2 * SPACE,
+        )
         state.changed.connect(self._show)
         self._show()
 

@@ -1,10 +1,11 @@
 """What a run should be told of itself, found out off the window's thread. No widgets."""
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
+from app.timers import debounced
 from engine.messages.events import Prepared
 from engine.record.metrics import points_of
 from engine.record.opening import Record
@@ -28,10 +29,7 @@ class AdviceState(QObject):
         self._seen = ""  # the state of the run at the last reading
         self._reading: background.Job | None = None
         self.found: list[Advice] = []
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(PAUSE_MS)
-        self._pause.timeout.connect(self._read)
+        self._pause = debounced(self, PAUSE_MS, self._read)
         run.changed.connect(self._on_row)
         run.measured.connect(self._on_measured)
         self._on_row()

@@ -1,9 +1,10 @@
 """The batch of a step of the run, asked of the explorer while somebody looks. No widgets."""
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.runs.run.state import RunState
+from app.timers import debounced
 from engine.messages.batch import BatchShown, ShowBatch
 from engine.messages.question import Answer, Refused, Working
 
@@ -28,10 +29,7 @@ class BatchState(QObject):
         self._is_seen = False
         self._asked = 0  # the number of the newest question
         self._step = 0  # that was asked for last
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(FOLLOW_MS)
-        self._pause.timeout.connect(self._follow)
+        self._pause = debounced(self, FOLLOW_MS, self._follow)
         run.changed.connect(self._on_run)
         explorer.answered.connect(self._on_answer)
 

@@ -4,13 +4,13 @@ from collections import Counter
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from app.pages.runs.run.batch_state import BatchState
 from app.pages.runs.run.batch_tokens import LOOKS, BatchTokens, shown_text
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.page import Card, EmptyState, scrolling
 from app.widgets.switch import Switch
 from app.widgets.text import OneLine, Text
@@ -34,12 +34,14 @@ class BatchTab(QWidget):
         self.stack = QStackedWidget()
         self.stack.addWidget(self._inputs())
         self.stack.addWidget(self.empty)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(self._head())
-        column.addWidget(self.legend)
-        column.addWidget(self.stack, 1)
+        layouts.column(
+            self._head(),
+            self.legend,
+            (self.stack, 1),
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, 3 * SPACE, 0, 0),
+        )
         state.changed.connect(self._show)
         self._show()
 
@@ -71,24 +73,23 @@ class BatchTab(QWidget):
         self.on = buttons.icon_button(
             "arrow-right", self.tr("Next inputs"), lambda: self._turn(ON_A_PAGE)
         )
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(Text(self.tr("Step"), "strong", wraps=False))
-        row.addWidget(self.step)
-        row.addWidget(self.of)
-        row.addSpacing(4 * SPACE)
-        row.addWidget(self.follow)
-        row.addWidget(Text(self.tr("Follow the run"), "body", wraps=False))
-        row.addStretch()
+        row = layouts.row(
+            Text(self.tr("Step"), "strong", wraps=False),
+            self.step,
+            self.of,
+            4 * SPACE,
+            self.follow,
+            Text(self.tr("Follow the run"), "body", wraps=False),
+            layouts.STRETCH,
+            spacing=2 * SPACE,
+        )
         for part in (self.page, self.back, self.on):
             row.addWidget(part)
         return row
 
     def _inputs(self) -> QWidget:
         inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 2 * SPACE, 0)
-        column.setSpacing(3 * SPACE)
+        column = layouts.column(parent=inner, spacing=3 * SPACE, margins=(0, 0, 2 * SPACE, 0))
         for card in self.cards:
             column.addWidget(card)
         column.addStretch()
@@ -181,10 +182,7 @@ class InputCard(Card):
         self.head = OneLine("", "strong")
         self.about = Text("", "muted", wraps=False)
         self.tokens = BatchTokens()
-        row = QHBoxLayout()
-        row.setSpacing(3 * SPACE)
-        row.addWidget(self.head, 1)
-        row.addWidget(self.about)
+        row = layouts.row((self.head, 1), self.about, spacing=3 * SPACE)
         self.body.addLayout(row)
         self.body.addWidget(self.tokens)
 

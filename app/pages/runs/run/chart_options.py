@@ -1,11 +1,10 @@
 """How the curves of a run are drawn: smoothing, the steps that are shown, scale and outliers."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout
 
 from app.settings import Settings
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.page import Card
 from app.widgets.switch import Switch
 from app.widgets.text import Text
@@ -35,8 +34,7 @@ class ChartOptions(Card):
         )
         self.log = Switch(self.tr("Log scale"))
         self.clip = Switch(self.tr("Ignore outliers"))
-        row = QHBoxLayout()
-        row.setSpacing(3 * SPACE)
+        row = layouts.row(spacing=3 * SPACE)
         for name, control in (
             (self.tr("Smoothing (steps)"), self.smoothing),
             (self.tr("Last steps"), self.window_),

@@ -4,7 +4,7 @@ import numpy as np
 import pyqtgraph
 from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QPen
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
 
 from app import background, theme
 from app.notices import Notices
@@ -13,8 +13,9 @@ from app.pages.runs.run.machine_line import MachineLine
 from app.pages.runs.run.state import RunState
 from app.settings import Settings
 from app.theme import SPACE, Role
+from app.timers import debounced
 from app.translation import translated
-from app.widgets import buttons, numbers, run_texts
+from app.widgets import buttons, layouts, numbers, run_texts
 from app.widgets.curves import Curve
 from app.widgets.help import set_help
 from app.widgets.page import Card, LateArea
@@ -48,10 +49,7 @@ class Charts(QWidget):
         self.alert_marks: list[tuple[Curve, pyqtgraph.InfiniteLine]] = []
         self._found: list[Alert] = []
         self._searching: background.Job | None = None
-        self._alert_pause = QTimer(self)
-        self._alert_pause.setSingleShot(True)
-        self._alert_pause.setInterval(ALERT_DELAY_MS)
-        self._alert_pause.timeout.connect(self._find_alerts)
+        self._alert_pause = debounced(self, ALERT_DELAY_MS, self._find_alerts)
         self._marked = list[tuple[int, str]]()
         self._queue: list[tuple[str, Points]] = []
         self._is_read = False
@@ -62,13 +60,15 @@ class Charts(QWidget):
         self.not_finite.hide()
         self.alerts = Text("", "muted")
         self.alerts.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addLayout(self._options_row())
-        column.addWidget(self.options)
-        column.addWidget(self.not_finite)
-        column.addWidget(self.alerts)
+        column = layouts.column(
+            self._options_row(),
+            self.options,
+            self.not_finite,
+            self.alerts,
+            parent=self,
+            spacing=3 * SPACE,
+            margins=(0, 3 * SPACE, 0, 0),
+        )
         self.machine = MachineLine(state, notices)
         column.addWidget(self.machine)
         column.addWidget(self._grid(), 1)
@@ -83,10 +83,7 @@ class Charts(QWidget):
         self.open_options.setCheckable(True)
         self.open_options.toggled.connect(self.options.setVisible)
         hint = self.tr("Drag to zoom, double-click to reset, ← → to read the values.")
-        row = QHBoxLayout()
-        row.addWidget(Text(hint, "muted"), 1)
-        row.addWidget(self.open_options)
-        return row
+        return layouts.row((Text(hint, "muted"), 1), self.open_options)
 
     def _grid(self) -> QWidget:
         """The curves as high as there is room for; where that is too little, they scroll."""

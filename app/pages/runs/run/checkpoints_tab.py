@@ -5,14 +5,14 @@ from typing import Any
 
 from PySide6.QtCore import QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableView, QWidget
 
 from app.exporting import view as exporting
 from app.pages.runs.run.branch_question import ask_to_branch
 from app.pages.runs.run.checkpoint_table import CheckpointTable, Column
 from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.dialogs import Choice, ask
 from app.widgets.tables import dress
 from app.widgets.text import Text
@@ -41,13 +41,15 @@ class CheckpointsTab(QWidget):
             "muted",
         )
         self.sum = Text("", "muted")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addLayout(self._buttons_row())
-        column.addWidget(self.none)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.sum)
+        layouts.column(
+            self._buttons_row(),
+            self.none,
+            (self.table, 1),
+            self.sum,
+            parent=self,
+            spacing=3 * SPACE,
+            margins=(0, 3 * SPACE, 0, 0),
+        )
         state.run.changed.connect(self._on_row)
         state.deletion_asked.connect(self._on_deletion_asked)
         state.checkpoints_read.connect(self.show_saved)
@@ -86,8 +88,7 @@ class CheckpointsTab(QWidget):
             self.folder,
             self.delete,
         )
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
+        row = layouts.row(spacing=2 * SPACE)
         for button in self._buttons:
             row.addWidget(button)
         row.addStretch()

@@ -1,14 +1,14 @@
 """All that is known of a run, its settings as a file, and the user's own notes."""
 
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets import buttons, moments, numbers, run_texts
+from app.timers import debounced
+from app.widgets import buttons, layouts, moments, numbers, run_texts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from app.widgets.spec_texts import value_text
@@ -26,20 +26,14 @@ class DetailsTab(QWidget):
         self.facts = Facts(self.tr("Details"))
         left = Card(self.tr("Details"))
         inner = QWidget()
-        lines = QVBoxLayout(inner)
-        lines.setContentsMargins(0, 0, 2 * SPACE, 0)
-        lines.addWidget(self.facts)
-        lines.addStretch()
+        layouts.column(self.facts, layouts.STRETCH, parent=inner, margins=(0, 0, 2 * SPACE, 0))
         left.body.addWidget(scrolling(inner))
         self.notes = QPlainTextEdit()
         self.notes.setAccessibleName(self.tr("Notes"))
         self.notes.setPlaceholderText(self.tr("Your own notes about this run"))
         self.notes.setTabChangesFocus(True)
         self.notes.setFixedHeight(96)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(SAVE_NOTES_MS)
-        self._pause.timeout.connect(self.save_notes)
+        self._pause = debounced(self, SAVE_NOTES_MS, self.save_notes)
         self.notes.textChanged.connect(self._pause.start)
         self.job = QPlainTextEdit()
         self.job.setReadOnly(True)
@@ -51,19 +45,14 @@ class DetailsTab(QWidget):
         own.body.addWidget(self.notes)
         asked = Card(self.tr("Settings (JSON)"), padding=4 * SPACE)
         asked.body.addWidget(self.job, 1)
-        row = QHBoxLayout()
-        row.addWidget(buttons.plain(self.tr("&Copy settings"), self._on_copy, "copy"))
-        row.addStretch()
+        row = layouts.row(
+            buttons.plain(self.tr("&Copy settings"), self._on_copy, "copy"), layouts.STRETCH
+        )
         asked.body.addLayout(row)
-        right = QVBoxLayout()
-        right.setSpacing(3 * SPACE)
-        right.addWidget(own)
-        right.addWidget(asked, 1)
-        whole = QHBoxLayout(self)
-        whole.setContentsMargins(0, 3 * SPACE, 0, 0)
-        whole.setSpacing(3 * SPACE)
-        whole.addWidget(left, 1)
-        whole.addLayout(right, 1)
+        right = layouts.column(own, (asked, 1), spacing=3 * SPACE)
+        layouts.row(
+            (left, 1), (right, 1), parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+        )
         self._saved: str | None = None
 
     def show_run(self, row: RunRow) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from app import resources
 from app.pages.runs.actions import ON_HOLD, newer_text, resume_text, run_actions, stop_text, why_not
@@ -12,7 +12,8 @@ from app.pages.runs.run.state import RunState
 from app.pages.runs.state_badge import StateBadge
 from app.running_texts import stage_text, step_text
 from app.theme import SPACE
-from app.widgets import buttons, numbers, run_texts
+from app.timers import repeated
+from app.widgets import buttons, layouts, numbers, run_texts
 from app.widgets.spec_texts import value_text
 from app.widgets.text import OneLine, tooltip
 
@@ -34,14 +35,8 @@ class RunHeader(QWidget):
         """`speed` gives the last tokens per second, None before the first."""
         super().__init__()
         self.state, self._speed = state, speed
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addLayout(self._name_and_buttons())
-        column.addLayout(self._progress())
-        self._clock = QTimer(self)
-        self._clock.setInterval(CLOCK_MS)
-        self._clock.timeout.connect(self._show_progress)
+        layouts.column(self._name_and_buttons(), self._progress(), parent=self, spacing=3 * SPACE)
+        self._clock = repeated(self, CLOCK_MS, self._show_progress)
         self._clock.start()
         state.changed.connect(self._show)
         self._show()
@@ -53,23 +48,14 @@ class RunHeader(QWidget):
         self.name = OneLine("", "title")
         self.about, self.branched = OneLine("", "muted"), OneLine("", "muted")
         self.branched.hide()
-        names = QVBoxLayout()
-        names.setSpacing(0)
+        names = layouts.column(spacing=0)
         for line in (self.name, self.about, self.branched):
             names.addWidget(line)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addLayout(names, 1)
+        row = layouts.row((names, 1), spacing=2 * SPACE)
         for button in self._buttons():
             row.addWidget(button)
-        top = QHBoxLayout()
-        top.addWidget(back)
-        top.addStretch()
-        whole = QVBoxLayout()
-        whole.setSpacing(SPACE)
-        whole.addLayout(top)
-        whole.addLayout(row)
-        return whole
+        top = layouts.row(back, layouts.STRETCH)
+        return layouts.column(top, row, spacing=SPACE)
 
     def _buttons(self) -> tuple[QWidget, ...]:
         self.stop = buttons.primary("", lambda: self._do("stop"), "circle-stop")
@@ -98,15 +84,8 @@ class RunHeader(QWidget):
         self.bar.setTextVisible(False)
         self.bar.setAccessibleName(self.tr("Progress"))
         self.pace = OneLine()
-        row = QHBoxLayout()
-        row.setSpacing(4 * SPACE)
-        row.addWidget(self.badge)
-        row.addWidget(self.pace, 1)
-        column = QVBoxLayout()
-        column.setSpacing(2 * SPACE)
-        column.addLayout(row)
-        column.addWidget(self.bar)
-        return column
+        row = layouts.row(self.badge, (self.pace, 1), spacing=4 * SPACE)
+        return layouts.column(row, self.bar, spacing=2 * SPACE)
 
     # ── how it stands ────────────────────────────────────────────────────────────────────────
 

@@ -1,12 +1,12 @@
 """The training log as plain text, which follows while the user is at its end."""
 
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
 
 from app.pages.runs.run.state import RunState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.text import Text, visible
 
 
@@ -28,11 +28,9 @@ class LogTab(QWidget):
         hint = self.tr("Training log (• = events) and the last lines of console output.")
         row.addWidget(Text(hint, "muted"), 1)
         row.addWidget(buttons.plain(self.tr("&Copy"), self._on_copy, "copy"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(row)
-        column.addWidget(self.text, 1)
+        layouts.column(
+            row, (self.text, 1), parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+        )
         state.log_read.connect(self._on_log)
         self._on_log(state.log)
 

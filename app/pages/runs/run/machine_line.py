@@ -3,15 +3,15 @@
 import socket
 import time
 
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.notices import Notices
 from app.pages.runs.run.state import RunState
+from app.timers import repeated
 from app.translation import tr
-from app.widgets import numbers
+from app.widgets import layouts, numbers
 from app.widgets.text import Text
 from engine.desktop.load import GpuLoad, MachineLoad, MachineWatch
 from engine.runs.folder import RunFolder
@@ -30,12 +30,8 @@ class MachineLine(QWidget):
         self._looking: background.Job | None = None
         self.said = Text("", "muted")
         self.said.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.said)
-        self._timer = QTimer(self)
-        self._timer.setInterval(LOAD_POLL_MS)
-        self._timer.timeout.connect(self.look)
+        layouts.column(self.said, parent=self)
+        self._timer = repeated(self, LOAD_POLL_MS, self.look)
         state.changed.connect(self._on_changed)
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -1,14 +1,15 @@
 """What the machine did while the run trained, as curves over the steps."""
 
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app import background
 from app.notices import Notices
 from app.pages.runs.run.state import RunState
 from app.theme import SPACE
+from app.timers import repeated
 from app.translation import tr
+from app.widgets import layouts
 from app.widgets.curves import Curve
 from app.widgets.help import set_help
 from app.widgets.page import Card
@@ -45,18 +46,14 @@ class MachineTab(QWidget):
             "power": (self.power, 1.0),
         }
         self._cards: dict[Figure, Card] = {}
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(3 * SPACE)
+        column = layouts.column(parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0))
         hint = self.tr(
             "What the whole machine, this run alone and each GPU did. Temperature and power are"
             " shown where the system tells them."
         )
         column.addWidget(Text(hint, "muted"))
         column.addLayout(self._grid(notices), 1)
-        self._timer = QTimer(self)
-        self._timer.setInterval(MACHINE_POLL_MS)
-        self._timer.timeout.connect(self.read)
+        self._timer = repeated(self, MACHINE_POLL_MS, self.read)
         state.changed.connect(self._on_changed)
         self._on_changed()
 

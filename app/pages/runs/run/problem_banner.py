@@ -2,14 +2,14 @@
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout
+from PySide6.QtWidgets import QPlainTextEdit
 
 from app.pages.runs.actions import resume_text
 from app.pages.runs.rows import RunRow
 from app.resources import mono_font
 from app.theme import SPACE, Role
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture
 from app.widgets.text import Text, visible
 
@@ -42,14 +42,8 @@ class ProblemBanner(Card):
         self.open.setCheckable(True)
         self.open.toggled.connect(self.details.setVisible)
         self.copy = buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
-        texts = QVBoxLayout()
-        texts.setSpacing(SPACE)
-        texts.addWidget(self.problem)
-        texts.addWidget(self.advice)
-        row = QHBoxLayout()
-        row.setSpacing(3 * SPACE)
-        row.addWidget(Picture("triangle-alert", 22, Role.BAD))
-        row.addLayout(texts, 1)
+        texts = layouts.column(self.problem, self.advice, spacing=SPACE)
+        row = layouts.row(Picture("triangle-alert", 22, Role.BAD), (texts, 1), spacing=3 * SPACE)
         for button in (self.copy, self.open, self.resume):
             row.addWidget(button)
         self.body.addLayout(row)

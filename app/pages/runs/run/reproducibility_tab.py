@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.theme import SPACE, Role
 from app.translation import tr, translated
-from app.widgets import buttons, moments, numbers
+from app.widgets import buttons, layouts, moments, numbers
 from app.widgets.facts import Facts
 from app.widgets.page import Card, Picture, clear, scrolling
 from app.widgets.progress import ProgressLine
@@ -34,10 +34,8 @@ class ReproducibilityTab(QWidget):
         self.doubtful = Picture("triangle-alert", 22, Role.WARN)
         self.obstacles = Text("", "muted", selectable=True)
         self.branched = Text("", "body", selectable=True)
-        self._sessions = QVBoxLayout()
-        self._sessions.setSpacing(SPACE)
-        self._repetitions = QVBoxLayout()
-        self._repetitions.setSpacing(SPACE)
+        self._sessions = layouts.column(spacing=SPACE)
+        self._repetitions = layouts.column(spacing=SPACE)
         self.again = buttons.plain(self.tr("&Run again"), state.run_again, "copy")
         self.again.setToolTip(tooltip(self.tr("Train the same job once more and compare weights.")))
         self.files = Text("", "muted")
@@ -46,10 +44,9 @@ class ReproducibilityTab(QWidget):
         self.progress = ProgressLine(self.tr("Verification of the files"))
         self.progress.cancelled.connect(state.cancel_check)
         self.facts = Facts(self.tr("Environment and checksums"))
-        whole = QHBoxLayout(self)
-        whole.setContentsMargins(0, 3 * SPACE, 0, 0)
-        whole.setSpacing(3 * SPACE)
-        whole.addWidget(self._story(), 4)
+        whole = layouts.row(
+            (self._story(), 4), parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+        )
         whole.addWidget(self._environment(), 5)  # wide enough for half a SHA-256 at 1100 px
         state.read_anew.connect(self.show_found)
         state.compared.connect(self.show_repetitions)
@@ -59,27 +56,24 @@ class ReproducibilityTab(QWidget):
 
     def _story(self) -> Card:
         card = Card(self.tr("Is this run reproducible?"))
-        top = QHBoxLayout()
-        top.setSpacing(2 * SPACE)
+        top = layouts.row(spacing=2 * SPACE)
         for picture in (self.good, self.doubtful):
             picture.hide()
             top.addWidget(picture, 0, Qt.AlignmentFlag.AlignTop)
         top.addWidget(self.verdict, 1)
         inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 2 * SPACE, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(top)
-        column.addWidget(self.obstacles)
-        column.addWidget(self.branched)
-        column.addLayout(self._sessions)
-        column.addLayout(self._repetitions)
-        column.addStretch()
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(self.again)
-        row.addWidget(self.check)
-        row.addWidget(self.files, 1)
+        layouts.column(
+            top,
+            self.obstacles,
+            self.branched,
+            self._sessions,
+            self._repetitions,
+            layouts.STRETCH,
+            parent=inner,
+            spacing=2 * SPACE,
+            margins=(0, 0, 2 * SPACE, 0),
+        )
+        row = layouts.row(self.again, self.check, (self.files, 1), spacing=2 * SPACE)
         card.body.addWidget(scrolling(inner), 1)
         card.body.addWidget(self.progress)
         card.body.addLayout(row)
@@ -88,13 +82,8 @@ class ReproducibilityTab(QWidget):
     def _environment(self) -> Card:
         card = Card(self.tr("Environment and checksums"))
         inner = QWidget()
-        column = QVBoxLayout(inner)
-        column.setContentsMargins(0, 0, 2 * SPACE, 0)
-        column.addWidget(self.facts)
-        column.addStretch()
-        row = QHBoxLayout()
-        row.addWidget(self.copy)
-        row.addStretch()
+        layouts.column(self.facts, layouts.STRETCH, parent=inner, margins=(0, 0, 2 * SPACE, 0))
+        row = layouts.row(self.copy, layouts.STRETCH)
         card.body.addWidget(scrolling(inner), 1)
         card.body.addLayout(row)
         return card

@@ -6,15 +6,15 @@ What is read is the file of predictions that the worker writes whenever an evalu
 from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTableWidget, QTableWidgetItem, QWidget
 
 from app import background
 from app.pages.runs.run.state import RunState
 from app.results.rows_model import columns_of, shown
 from app.theme import SPACE
-from app.widgets import numbers
+from app.timers import repeated
+from app.widgets import layouts, numbers
 from app.widgets.tables import dress
 from app.widgets.text import Text, tooltip
 from engine.errors import StudioError
@@ -55,10 +55,9 @@ class RowsTab(QWidget):
         self._best_title = Text(self.tr("Best rows"), "strong")
         dress(self.worst, self.tr("Worst rows"))
         dress(self.best, self.tr("Best rows"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.said)
+        column = layouts.column(
+            self.said, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+        )
         for title, table in ((self._worst_title, self.worst), (self._best_title, self.best)):
             table.setEditTriggers(table.EditTrigger.NoEditTriggers)
             table.verticalHeader().hide()
@@ -66,9 +65,7 @@ class RowsTab(QWidget):
             column.addWidget(table, 1)
         column.addStretch()
         self._show_tables(False)
-        self._timer = QTimer(self)
-        self._timer.setInterval(POLL_MS)
-        self._timer.timeout.connect(self.read)
+        self._timer = repeated(self, POLL_MS, self.read)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
 
 from app import resources
 from app.pages.runs.groups import (
@@ -26,7 +26,7 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.theme import SPACE, Role
 from app.translation import tr, translated
-from app.widgets import buttons, numbers, run_texts
+from app.widgets import buttons, layouts, numbers, run_texts
 from app.widgets.spec_texts import value_text
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip
@@ -130,12 +130,8 @@ class SeedsTab(QWidget):
         for section in (FEATURES, MEAN):
             header.setSectionResizeMode(section, QHeaderView.ResizeMode.ResizeToContents)
         self.table.activated.connect(self._on_activated)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 3 * SPACE, 0, 0)
-        column.setSpacing(3 * SPACE)
-        head = QHBoxLayout()
-        head.addWidget(self.together, 1)
-        head.addWidget(self.measure)
+        column = layouts.column(parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0))
+        head = layouts.row((self.together, 1), self.measure)
         column.addLayout(head)
         column.addWidget(self.importance)
         column.addWidget(self.table, 1)

@@ -1,12 +1,13 @@
 """One run: its row, its curves and its log, kept up to date. No widgets."""
 
-from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
+from PySide6.QtCore import QElapsedTimer, QObject, Signal
 
 from app import background
 from app.pages.runs.rows import RunRow, read_row
 from app.pages.runs.run.reading import log_of, points_of, read_curves
 from app.pages.runs.state import RunsState
 from app.studio import Studio
+from app.timers import repeated
 from engine.messages.events import Measured
 from engine.record.metrics import Points
 from engine.runs.folder import RunFolder
@@ -40,9 +41,7 @@ class RunState(QObject):
         self._unread: list[Measured] | None = []  # None once the curves were read
         self._heard = QElapsedTimer()
         self._heard.start()
-        self._log_timer = QTimer(self)
-        self._log_timer.setInterval(LOG_POLL_MS)
-        self._log_timer.timeout.connect(self._read_log)
+        self._log_timer = repeated(self, LOG_POLL_MS, self._read_log)
         dispatcher = studio.dispatcher
         dispatcher.measured.connect(self._on_measured)
         runs.changed.connect(self._on_row)

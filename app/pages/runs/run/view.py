@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app.exporting import view as exporting
 from app.pages.runs.groups import group_of, search_of, sweep_row_of
@@ -35,6 +35,7 @@ from app.results.view import ResultsView
 from app.studio import Studio
 from app.theme import SPACE
 from app.using.tab import UseTab
+from app.widgets import layouts
 from app.widgets.later import Later
 from engine.data.formats.sources import is_data_file
 
@@ -61,13 +62,9 @@ class RunView(QWidget):
         self.advice = AdviceLine(AdviceState(studio.record, state))
         self.tabs = self._tabs(studio)
         self._has_chosen_tab = False
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(3 * SPACE)
-        column.addWidget(self.header)
-        column.addWidget(self.banner)
-        column.addWidget(self.advice)
-        column.addWidget(self.tabs, 1)
+        layouts.column(
+            self.header, self.banner, self.advice, (self.tabs, 1), parent=self, spacing=3 * SPACE
+        )
         state.changed.connect(self._show)
         QShortcut(QKeySequence(QKeySequence.StandardKey.Back), self).activated.connect(self.left)
         self._show()

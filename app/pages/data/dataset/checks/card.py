@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from app.pages.data.dataset.checks.state import ChecksState
 from app.theme import SPACE, Role
 from app.translation import in_language, translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture, clear, rule
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text, plain_menu_text
@@ -46,9 +46,7 @@ class ChecksCard(Card):
         for widget in (self.title, self.summary, self.progress, self.start):
             self.body.addWidget(widget)
         self._inner = QWidget()
-        self._list = QVBoxLayout(self._inner)
-        self._list.setContentsMargins(0, 0, 0, 0)
-        self._list.setSpacing(3 * SPACE)
+        self._list = layouts.column(parent=self._inner, spacing=3 * SPACE)
         self.body.addWidget(self._inner)
         state.changed.connect(self._show)
         self._show()
@@ -117,8 +115,7 @@ class ChecksCard(Card):
 
     def _entry(self, finding: Finding) -> QHBoxLayout:
         picture, role = PICTURES[finding.severity]
-        texts = QVBoxLayout()
-        texts.setSpacing(0)
+        texts = layouts.column(spacing=0)
         title = in_language(CHECKS[finding.check].title)
         texts.addWidget(Text(title, "strong"))
         texts.addWidget(Text(finding.sentence, "muted", selectable=True))
@@ -127,11 +124,11 @@ class ChecksCard(Card):
             self._add(texts, rows, title, partial(self.rows_asked.emit, finding))
         for cure in finding.cures:
             self._add_cure(texts, cure, title)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(texts, 1)
-        return row
+        return layouts.row(
+            (Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop),
+            (texts, 1),
+            spacing=2 * SPACE,
+        )
 
     def _add_cure(self, texts: QVBoxLayout, cure: Cure, title: str) -> None:
         text = plain_menu_text(translated(cure.title))

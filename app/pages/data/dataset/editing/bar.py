@@ -1,11 +1,11 @@
 """What is edited and not saved yet, and what can be done with it."""
 
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from app.pages.data.dataset.editing.state import EditsState
 from app.theme import SPACE, Role
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.page import Picture
 from app.widgets.text import Text
 
@@ -25,12 +25,14 @@ class EditBar(QFrame):
         self.discard = buttons.plain(self.tr("Dis&card"), state.discard)
         self.discard.setAccessibleName(self.tr("Discard all edits"))
         self.save = buttons.primary(self.tr("Sa&ve as a new version"), state.save)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE)
-        row.setSpacing(2 * SPACE)
-        row.addWidget(Picture("pencil", 18, Role.ACCENT))
-        row.addWidget(self.count)
-        row.addStretch(1)
+        row = layouts.row(
+            Picture("pencil", 18, Role.ACCENT),
+            self.count,
+            layouts.STRETCH,
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE),
+        )
         for widget in (self.undo, self.redo, self.discard, self.save):
             row.addWidget(widget)
         state.changed.connect(self._show)

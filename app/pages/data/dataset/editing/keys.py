@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.pages.data.dataset.editing.state import KEYS
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.key_icon import key_icon
 from app.widgets.text import plain_menu_text, tooltip
 from app.widgets.wrapping import Wrapping
@@ -33,8 +33,7 @@ class LabelKeys(QWidget):
         super().__init__(parent)
         self.labels: tuple[str, ...] = ()
         self._keys: dict[str, str] = {}  # the label of each key, "" for none
-        self._rows = QVBoxLayout(self)
-        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows = layouts.column(parent=self)
         self.hide()
 
     def show_labels(self, labels: Sequence[str], none: str) -> None:

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
+from app.timers import debounced
 from engine.config.dataset import SPLITS, DatasetSpec, SplitName
 from engine.data.columns.label_sets import counted, is_yes, joined, sets_in
 from engine.data.columns.numbers import is_scale
@@ -46,10 +47,7 @@ class EditsState(QObject):
         self.is_saving = False
         self.last_saved: PendingEdits | None = None  # what the last version was made of
         self._can_keep = False  # whether the file of the edits is known
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(WRITE_PAUSE_MS)
-        self._pause.timeout.connect(self.keep)
+        self._pause = debounced(self, WRITE_PAUSE_MS, self.keep)
         program = QCoreApplication.instance()
         if program is not None:
             program.aboutToQuit.connect(self.keep)

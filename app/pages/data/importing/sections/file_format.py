@@ -1,11 +1,11 @@
 """How the files are read: what was recognised, and can be changed."""
 
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
+from app.timers import debounced
 from app.translation import in_language
 from app.widgets.combo_box import ComboBox
 from app.widgets.spec_texts import help_of, title_of
@@ -54,10 +54,7 @@ class FormatSection(Section):
             self.add(title_of(field, fields[field]), control, help_of(fields[field]))
         for field, box in (("quoted", self.quoted), ("header", self.header)):
             self.add_box(title_of(field, fields[field]), box, help_of(fields[field]))
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._on_changed)
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._on_changed)
         for combo in (self.format, self.encoding, self.delimiter):
             combo.activated.connect(lambda _: self._on_changed())
         for box in (self.quoted, self.header):

@@ -1,8 +1,9 @@
 """A heading with rows of a name and a control, and a remark below."""
 
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QWidget
 
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.text import Text, tooltip
 
 
@@ -21,12 +22,7 @@ class Section(QWidget):
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, 28 * SPACE)
         self._labels: dict[QWidget, Text | None] = {}
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.heading)
-        column.addLayout(self._grid)
-        column.addWidget(self.note)
+        layouts.column(self.heading, self._grid, self.note, parent=self, spacing=2 * SPACE)
 
     def add(self, name: str, control: QWidget, help_text: str = "") -> None:
         """Add a row; `name` may come from outside and is shown as it is."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QLineEdit, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QTableView, QWidget
 
 from app import background
 from app.pages.explore.head_columns import MEASURES
@@ -21,6 +21,7 @@ from app.pages.explore.panels.attention.tensor import read_through
 from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import in_language
+from app.widgets import layouts
 from app.widgets.chips import painted
 from app.widgets.numbers import percent
 from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, dress
@@ -401,12 +402,7 @@ class HeadsTable(QWidget):
         self.pairs.setPlaceholderText(self.tr("Pairs to add up: it → cat, sat → cat (or it > cat)"))
         self.pairs.setClearButtonEnabled(True)
         self.pairs.textChanged.connect(self._on_pairs)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.pairs)
-        column.addWidget(self.table, 1)
-        column.addWidget(self.note)
+        layouts.column(self.pairs, (self.table, 1), self.note, parent=self, spacing=SPACE)
         self._is_following = False
         self._widths: dict[str, int] = {}  # px of each column of numbers that was shown
         self.rows.modelAboutToBeReset.connect(self._keep_widths)

@@ -7,7 +7,7 @@ Shapes: S tokens that are shown.
 """
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt, QTimer
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -39,6 +39,7 @@ from app.pages.explore.panels.attention.links import Links, are_drawn_alike
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, is_dark, repaints
+from app.timers import debounced
 from app.widgets.chips import AS_STORED
 from app.widgets.keys import presses, sideways, up_or_down, within
 from app.widgets.text import font
@@ -58,10 +59,7 @@ class Lines(QWidget):
         self._place = QPoint()  # of the base picture
         self._top = self._bottom = 0  # px of the widget that the base picture covers
         self._drawing: background.Job | None = None
-        self._smoothing = QTimer(self)
-        self._smoothing.setSingleShot(True)
-        self._smoothing.setInterval(REST)
-        self._smoothing.timeout.connect(self._draw_base)
+        self._smoothing = debounced(self, REST, self._draw_base)
         self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
         self._aligned = 0.0  # px of a row of the matrix beside it
         self._widest: float | None = None  # px of a token, kept until they or the font change

@@ -4,11 +4,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
-    QHBoxLayout,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -18,7 +16,7 @@ from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.wall import Wall
 from app.theme import SPACE
 from app.translation import in_language
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.help import HelpButton
 from app.widgets.screen import set_shown
@@ -43,13 +41,10 @@ class Overview(QWidget):
         self.measure, self.help = self._measures()
         self.area = scroll_area(self.wall)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 2 * SPACE, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.area, 1)
-        self.foot = QHBoxLayout()
-        self.foot.setSpacing(SPACE)
-        self.foot.addWidget(self.said, 1)
+        column = layouts.column(
+            (self.area, 1), parent=self, spacing=SPACE, margins=(0, 0, 2 * SPACE, 0)
+        )
+        self.foot = layouts.row((self.said, 1), spacing=SPACE)
         self.switch = buttons.icon_button(
             "eye-off", self.tr("Switch the current head off or on (Alt+click)"), self._on_switch
         )

@@ -6,10 +6,11 @@ Shapes: K width of a head.
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, SPACE, Role, colour
+from app.widgets import layouts
 from app.widgets.chips import painted
 from app.widgets.keys import sideways, within
 from app.widgets.numbers import decimal
@@ -143,9 +144,7 @@ class PairView(QWidget):
         self.said = OneLine("", "small")
         self.elements = Elements(self.said)
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
+        column = layouts.column(parent=page, spacing=SPACE)
         for part in (self.title, self.said, self.elements, self.sum):
             column.addWidget(part)
         column.addStretch()
@@ -153,9 +152,7 @@ class PairView(QWidget):
         self.stack.addWidget(page)
         self.nothing = EmptyState("scan-search", self.tr("Select a pair of tokens"), "")
         self.stack.addWidget(self.nothing)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self.stack)
+        layouts.column(self.stack, parent=self)
         state.pair_changed.connect(self.show_state)
         state.head_changed.connect(self.show_state)
         self.show_state()

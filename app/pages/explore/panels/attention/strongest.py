@@ -4,10 +4,11 @@ Shapes: S tokens that are shown.
 """
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.pages.explore.panels.attention.links import MAX_LINKS, Links, Ranking, ranked
+from app.timers import debounced
 
 # Of the attention, that is shown at first, for texts of up to so many tokens: the largest share of
 # which the median head has about 70 links or fewer (docs/EXPLORE.md says how it was measured).
@@ -33,10 +34,7 @@ class StrongestLinks(QObject):
         self._maps: tuple[np.ndarray, ...] = ()
         self._rankings: tuple[Ranking, ...] = ()  # of each map, once they are there
         self._ranking: background.Job | None = None
-        self._soon = QTimer(self)  # first the map is painted
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(0)
-        self._soon.timeout.connect(self._rank)
+        self._soon = debounced(self, 0, self._rank)  # first the map is painted
 
     def of(self, maps: tuple[np.ndarray, ...]) -> None:
         """Those of float32 [S, S] each; they come in a moment."""

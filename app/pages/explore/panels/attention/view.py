@@ -5,7 +5,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QSizePolicy,
     QSplitter,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -21,7 +20,7 @@ from app.pages.explore.panels.attention.pair import PairView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.table import LinkTable
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons, layouts, numbers
 from app.widgets.figure import Figure
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
@@ -68,9 +67,7 @@ class AttentionView(Panel):
         self.stack = Stack()
         for page in (self._all(), self.problem, self.waiting):
             self.stack.addWidget(page)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.addWidget(self.stack)
+        layouts.column(self.stack, parent=self, margins=(0, SPACE, 0, 0))
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._say)
         state.pointed_changed.connect(self._say)
@@ -88,15 +85,10 @@ class AttentionView(Panel):
     def _all(self) -> QWidget:
         """The controls, what is pointed at, and below them the pictures."""
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addLayout(self._controls())
-        said = QHBoxLayout()
-        said.setSpacing(4 * SPACE)
-        said.addWidget(self.readout, 1)
-        said.addWidget(self.filters.left_out, 1)
-        said.addWidget(self.note, 0)
+        column = layouts.column(self._controls(), parent=page, spacing=SPACE)
+        said = layouts.row(
+            (self.readout, 1), (self.filters.left_out, 1), (self.note, 0), spacing=4 * SPACE
+        )
         column.addLayout(said)
         column.addWidget(self.halves, 1)
         return page
@@ -108,11 +100,7 @@ class AttentionView(Panel):
         bar = self.lines_area.verticalScrollBar().sizeHint().width()
         self.lines_area.setMinimumWidth(self.lines.minimumSizeHint().width() + bar)
         left = QWidget()
-        column = QVBoxLayout(left)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.titles)
-        column.addWidget(self.lines_area, 1)
+        layouts.column(self.titles, (self.lines_area, 1), parent=left, spacing=0)
         pictures.addWidget(left)
         self.matrix.moved.connect(self._align)
         self.lines_area.verticalScrollBar().valueChanged.connect(self._on_scrolled)
@@ -154,13 +142,8 @@ class AttentionView(Panel):
         controls.add(filters.block)
         controls.add(overview.legend)
         controls.add(overview.models)
-        self.corner = QHBoxLayout()
-        self.corner.setSpacing(0)
-        self.corner.addWidget(self.keep)
-        row = QHBoxLayout()
-        row.setSpacing(2 * SPACE)
-        row.addWidget(controls, 1)
-        row.addLayout(self.corner)
+        self.corner = layouts.row(self.keep, spacing=0)
+        row = layouts.row((controls, 1), self.corner, spacing=2 * SPACE)
         row.setAlignment(self.corner, Qt.AlignmentFlag.AlignTop)
         return row
 

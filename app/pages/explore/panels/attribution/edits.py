@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QObject, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
 from app.explorer import Explorer
@@ -13,7 +13,7 @@ from app.pages.explore.panels.attribution.state import AttributionState
 from app.pages.explore.side import Input, Side, cleaned
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.chips import painted
 from app.widgets.numbers import decimal
 from app.widgets.numbers_table import NumbersTable
@@ -263,20 +263,20 @@ class EditsView(QWidget):
         self.clear = buttons.icon_button("trash-2", self.tr("Remove all edits"), state.clear)
         self.table = NumbersTable(self.tr("Edits"), 1)
         self.note = Text("", "small")
-        head = QHBoxLayout()
-        head.setSpacing(SPACE)
+        head = layouts.row(spacing=SPACE)
         for part in (self.drop, self.swap, self.suggest):
             head.addWidget(part)
         head.addWidget(self.typed, 1)
         head.addWidget(self.clear)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.title)
-        column.addLayout(head)
-        column.addWidget(self.table, 100)
-        column.addWidget(self.note)
-        column.addStretch()
+        layouts.column(
+            self.title,
+            head,
+            (self.table, 100),
+            self.note,
+            layouts.STRETCH,
+            parent=self,
+            spacing=SPACE,
+        )
         self.table.activated.connect(self._on_activated)
         state.changed.connect(self.show_state)
         self.show_state()

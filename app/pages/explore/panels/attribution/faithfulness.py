@@ -3,14 +3,14 @@
 from statistics import mean, stdev
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.panels.attribution.state import AttributionState
 from app.pages.explore.side import Side
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.numbers import decimal
 from app.widgets.text import Text
 from engine.messages.explore.attribution import (
@@ -112,18 +112,12 @@ class FaithfulnessView(QWidget):
         self.go = buttons.plain(self.tr("Check &faithfulness"), self._on_go, "gauge")
         self.without, self.alone = (Text("", selectable=True) for _ in range(2))
         self.note = Text("", "small")
-        head = QHBoxLayout()
-        head.addWidget(Text(self.tr("Do these words matter?"), "strong", wraps=False))
-        head.addStretch()
-        head.addWidget(self.go)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addLayout(head)
-        column.addWidget(self.without)
-        column.addWidget(self.alone)
-        column.addWidget(self.note)
-        column.addStretch(1)
+        head = layouts.row(
+            Text(self.tr("Do these words matter?"), "strong", wraps=False), layouts.STRETCH, self.go
+        )
+        layouts.column(
+            head, self.without, self.alone, self.note, layouts.STRETCH, parent=self, spacing=SPACE
+        )
         state.changed.connect(self.show_state)
         self.show_state()
 

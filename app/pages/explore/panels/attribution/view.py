@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QSignalBlocker, QTimer
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
@@ -17,7 +17,9 @@ from app.pages.explore.panels.attribution.state import AttributionState
 from app.pages.explore.panels.attribution.texts import BASELINES, METHODS, explained_text, note
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
+from app.timers import debounced
 from app.translation import in_language
+from app.widgets import layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count
@@ -52,14 +54,10 @@ class AttributionView(Panel):
         self.sides = tuple(OneSide(state, notices) for state in states)
         self.faithfulness = FaithfulnessView(faithfulness)
         self.edits = EditsView(edits)
-        lower = QHBoxLayout()
-        lower.setSpacing(6 * SPACE)
-        lower.addWidget(self.edits, 3)
-        lower.addWidget(self.faithfulness, 2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.controls)
+        lower = layouts.row((self.edits, 3), (self.faithfulness, 2), spacing=6 * SPACE)
+        column = layouts.column(
+            self.controls, parent=self, spacing=2 * SPACE, margins=(0, SPACE, 0, 0)
+        )
         for side in self.sides:
             column.addWidget(side)
         column.addLayout(lower, 1)
@@ -105,10 +103,7 @@ class Controls(Wrapping):
             self.method.addItem(in_language(title), method)
         for baseline, title in BASELINES.items():
             self.baseline.addItem(in_language(title), baseline)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(2 * TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._on_typed)
+        self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.target.activated.connect(lambda _: self._on_target(self.target.currentData()))
         self.against.activated.connect(lambda _: choice.set(against=self.against.currentData()))
         self.method.activated.connect(lambda _: choice.set(method=self.method.currentData()))
@@ -216,15 +211,8 @@ class OneSide(QWidget):
         self.note = Text("", "small")
         self.keep.offer_on(self.words)
         self.area = scrolling(self.words)
-        head = QHBoxLayout()
-        head.addWidget(self.title, 1)
-        head.addWidget(self.keep)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addLayout(head)
-        column.addWidget(self.area, 1)
-        column.addWidget(self.note)
+        head = layouts.row((self.title, 1), self.keep)
+        layouts.column(head, (self.area, 1), self.note, parent=self, spacing=SPACE)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.words.word_picked.connect(self._on_word)
         state.changed.connect(self.show_state)

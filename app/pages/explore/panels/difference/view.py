@@ -22,6 +22,7 @@ from app.pages.explore.panels.difference.state import (
 )
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal
@@ -79,22 +80,16 @@ class DifferenceView(Panel):
         self.show_state()
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(self.column, 1)
-        head.addWidget(self.keep)
+        head = layouts.row((self.column, 1), self.keep, spacing=2 * SPACE)
         left, right = QVBoxLayout(), QVBoxLayout()
         for side in (left, right):
             side.setSpacing(SPACE)
         left.addLayout(head)
         left.addWidget(self.grid, 1)
-        alike = QHBoxLayout()
-        alike.addWidget(Text(self.tr("How alike, by layer"), "strong", wraps=False), 1)
-        alike.addWidget(self.keep_cka)
-        middle = QVBoxLayout()
-        middle.setSpacing(SPACE)
-        middle.addLayout(alike)
-        middle.addWidget(self.layers, 1)
+        alike = layouts.row(
+            (Text(self.tr("How alike, by layer"), "strong", wraps=False), 1), self.keep_cka
+        )
+        middle = layouts.column(alike, (self.layers, 1), spacing=SPACE)
         self.layers.setMinimumWidth(46 * SPACE)  # for “Embeddings” in full
         changed = QHBoxLayout()
         title = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
@@ -104,17 +99,11 @@ class DifferenceView(Panel):
         right.addWidget(self.no_predictions)
         right.addWidget(self.texts, 1)
         right.addStretch()
-        below = QHBoxLayout()
-        below.setSpacing(4 * SPACE)
-        below.addLayout(left, 6)
-        below.addLayout(middle, 3)
+        below = layouts.row((left, 6), (middle, 3), spacing=4 * SPACE)
         below.addLayout(right, 9)  # whose texts need the room
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.bar)
-        column.addLayout(below, 1)
-        column.addWidget(self.note)
+        layouts.column(
+            self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
+        )
 
     def _on_activated(self, index: QModelIndex) -> None:
         self._state.show_input(self.order[index.row()])

@@ -7,10 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QHeaderView,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,7 +21,7 @@ from app.pages.explore.panels.heads.state import MAX_FALL, HeadsState
 from app.pages.explore.panels.heads.table import HeadRows
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal
@@ -92,20 +90,11 @@ class HeadsView(Panel):
         header.setMinimumSectionSize(14 * SPACE)
         self.table.setSortingEnabled(True)
         self.note = Text("", "small")
-        left = QVBoxLayout()
-        left.setSpacing(SPACE)
-        left.addWidget(self.title)
-        left.addWidget(self.grid, 1)
-        below = QHBoxLayout()
-        below.setSpacing(4 * SPACE)
-        below.addLayout(left, 2)
-        below.addWidget(self.table, 3)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.bar)
-        column.addLayout(below, 1)
-        column.addWidget(self.note)
+        left = layouts.column(self.title, (self.grid, 1), spacing=SPACE)
+        below = layouts.row((left, 2), (self.table, 3), spacing=4 * SPACE)
+        layouts.column(
+            self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
+        )
         self._is_following = False
         self._keys: tuple[str, ...] = ()
         self.grid.picked.connect(self._study.pick_head)

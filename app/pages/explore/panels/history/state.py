@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
-from PySide6.QtCore import QCoreApplication, QDateTime, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QDateTime, QObject, Qt, Signal
 
 from app import background
 from app.notices import Notices
 from app.pages.explore.side import Input, cleaned
 from app.pages.explore.study import Study
+from app.timers import debounced
 from engine.atomic_write import write_file
 from engine.errors import StudioError
 from engine.phrases import phrase
@@ -71,14 +72,8 @@ class History(QObject):
         self._rested: Input | None = None  # what became an entry last, by resting
         self._is_due = False  # whether the file lacks something
         self._writing: background.Job | None = None
-        self._resting = QTimer(self)
-        self._resting.setSingleShot(True)
-        self._resting.setInterval(REST_MS)
-        self._resting.timeout.connect(self.keep_input)
-        self._saving = QTimer(self)
-        self._saving.setSingleShot(True)
-        self._saving.setInterval(SAVE_DELAY_MS)
-        self._saving.timeout.connect(self._save)
+        self._resting = debounced(self, REST_MS, self.keep_input)
+        self._saving = debounced(self, SAVE_DELAY_MS, self._save)
         study.both[0].input_changed.connect(self._resting.start)
         study.left.connect(self.keep_input)
         app = QCoreApplication.instance()

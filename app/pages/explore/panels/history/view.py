@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QGridLayout, QLineEdit, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QLineEdit, QListView, QWidget
 
 from app.pages.explore.panel import Panel
 from app.pages.explore.panels.history.state import Entry, History
 from app.pages.explore.panels.history.table import ENTRY, Entries, Rows
 from app.pages.explore.side import Input
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.text import Text
 
 MANY = 8  # entries from which there is a line to search them
@@ -43,13 +43,15 @@ class HistoryView(Panel):
         for number, button in enumerate((self.look, self.pin, self.beside, self.remove)):
             button.setMinimumWidth(0)
             grid.addWidget(button, number // 2, number % 2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(2 * SPACE, 2 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.search)
-        column.addWidget(self.list, 1)
-        column.addWidget(self.nothing)
-        column.addLayout(grid)
+        layouts.column(
+            self.search,
+            (self.list, 1),
+            self.nothing,
+            grid,
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(2 * SPACE, 2 * SPACE, 0, 0),
+        )
         self.search.textChanged.connect(self.entries.search)
         self.entries.modelReset.connect(self._on_entries)
         self.list.selectionModel().currentChanged.connect(self._on_chosen)

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
@@ -13,6 +13,7 @@ from app.pages.explore.panels.map.state import MapState
 from app.pages.explore.panels.map.texts import axis_names
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, percent
@@ -72,26 +73,25 @@ class MapView(Panel):
         return box
 
     def _lay_out(self) -> None:
-        boxes = QHBoxLayout()
-        boxes.setSpacing(2 * SPACE)
+        boxes = layouts.row(spacing=2 * SPACE)
         for box in (self.height_box, self.pooling, self.method, self.colouring):
             boxes.addWidget(box)
         boxes.addStretch()
-        right = QVBoxLayout()
-        right.setSpacing(SPACE)
-        right.addWidget(Text(self.tr("Are the labels apart?"), "strong", wraps=False))
-        right.addWidget(self.heights, 1)
-        below = QHBoxLayout()
-        below.setSpacing(4 * SPACE)
-        below.addWidget(self.points, 5)
-        below.addLayout(right, 4)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.bar)
-        column.addLayout(boxes)
-        column.addLayout(below, 1)
-        column.addWidget(self.note)
+        right = layouts.column(
+            Text(self.tr("Are the labels apart?"), "strong", wraps=False),
+            (self.heights, 1),
+            spacing=SPACE,
+        )
+        below = layouts.row((self.points, 5), (right, 4), spacing=4 * SPACE)
+        layouts.column(
+            self.bar,
+            boxes,
+            (below, 1),
+            self.note,
+            parent=self,
+            spacing=SPACE,
+            margins=(0, SPACE, 0, 0),
+        )
 
     def show_state(self) -> None:
         """Bring boxes, points and table in line with the state."""

@@ -1,7 +1,7 @@
 """The words that speak for a class, or against it, in the text under study."""
 
 from PySide6.QtCore import QObject, QSignalBlocker, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
@@ -9,6 +9,7 @@ from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from app.tasks import view_of
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.text import Text, visible
 from app.widgets.word_effects import Words
@@ -105,17 +106,20 @@ class DecidingView(QWidget):
         self.choice.activated.connect(lambda _: state.study.choose_label(self.choice.currentData()))
         self.words = Words(self.tr("Words and their effects"))
         self.note = Text("", "muted")
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(Text(self.tr("Words that decided for"), "strong", wraps=False))
-        head.addWidget(self.choice)
-        head.addStretch()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 2 * SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(head)
-        column.addWidget(self.words)
-        column.addWidget(self.note)
+        head = layouts.row(
+            Text(self.tr("Words that decided for"), "strong", wraps=False),
+            self.choice,
+            layouts.STRETCH,
+            spacing=2 * SPACE,
+        )
+        layouts.column(
+            head,
+            self.words,
+            self.note,
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, 2 * SPACE, 0, 0),
+        )
         state.changed.connect(self.show_state)
         state.study.label_changed.connect(self.show_state)
         self.show_state()

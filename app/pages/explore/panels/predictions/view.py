@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
@@ -16,6 +16,7 @@ from app.pages.explore.panels.predictions.state import PredictionsState
 from app.tasks import view_of
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.figure_menu import FigureButton
 from app.widgets.page import EmptyState, Stack, scrolling
 from app.widgets.text import OneLine, Text
@@ -37,26 +38,16 @@ class PredictionsView(Panel):
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))
         self.difference = Text("", "muted")
         self.keep: list[FigureButton] = []
-        columns = QHBoxLayout()
-        columns.setSpacing(4 * SPACE)
+        columns = layouts.row(spacing=4 * SPACE)
         for state, side, title in zip(states, self.sides, self.titles, strict=True):
             keep = FigureButton(partial(figure_of, state), notices)
             keep.offer_on(side)
-            head = QHBoxLayout()
-            head.addWidget(title, 1)
-            head.addStretch()
-            head.addWidget(keep)
-            part = QVBoxLayout()
-            part.setSpacing(SPACE)
-            part.addLayout(head)
-            part.addWidget(side, 1)
+            head = layouts.row((title, 1), layouts.STRETCH, keep)
+            part = layouts.column(head, (side, 1), spacing=SPACE)
             columns.addLayout(part, 1)
             self.keep.append(keep)
             state.changed.connect(self.show_state)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.addLayout(columns, 1)
-        column.addWidget(self.difference)
+        layouts.column((columns, 1), self.difference, parent=self, margins=(0, SPACE, 0, 0))
         states[0].study.sides_changed.connect(self.show_state)
         states[0].study.model_changed.connect(self.show_state)
         self.show_state()
@@ -108,9 +99,7 @@ class OneSide(QWidget):
         self.stack = Stack()
         self.stack.addWidget(self.waiting)
         self.stack.addWidget(self.problem)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.stack)
+        layouts.column(self.stack, parent=self)
         state.changed.connect(self.show_state)
         state.study.choices_changed.connect(self._show_choices)
         self.show_state()
@@ -148,9 +137,7 @@ class OneSide(QWidget):
             view.show_choices(self._state.endings)
             view.choices_typed.connect(self._state.set_endings)
             content = QWidget()
-            column = QVBoxLayout(content)
-            column.setContentsMargins(0, 0, 0, 0)
-            column.addWidget(view)
+            column = layouts.column(view, parent=content)
             if is_explained(task):
                 self.deciding[task] = DecidingView(self._deciding)
                 column.addWidget(self.deciding[task])

@@ -3,10 +3,8 @@
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
     QVBoxLayout,
@@ -19,7 +17,9 @@ from app.pages.explore.panels.templates.figure import figure_of, measure_names
 from app.pages.explore.panels.templates.state import TemplatesState, joined
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
+from app.timers import debounced
 from app.translation import translated
+from app.widgets import layouts
 from app.widgets.chips import painted
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
@@ -60,10 +60,7 @@ class TemplatesView(Panel):
         self.grid = NumbersTable(self.tr("Fillers and targets"), 1)
         self.keep.offer_on(self.grid)
         self.note = Text("", "small")
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(2 * TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._on_typed)
+        self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self._lay_out()
         self.templates.textChanged.connect(self._pause.start)
         for edit in (self.fillers, self.targets):
@@ -90,19 +87,11 @@ class TemplatesView(Panel):
             field.setAccessibleName(text.replace("&", ""))
             left.addWidget(label)
             left.addWidget(field, stretch)
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(self.template, 1)
-        head.addWidget(self.measure)
-        head.addWidget(self.keep)
+        head = layouts.row((self.template, 1), self.measure, self.keep, spacing=2 * SPACE)
         right.addLayout(head)
         right.addWidget(self.grid, 1)
         right.addWidget(self.note)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, SPACE, 0, 0)
-        row.setSpacing(6 * SPACE)
-        row.addLayout(left, 4)
-        row.addLayout(right, 5)
+        layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
 
     def _on_typed(self) -> None:
         self._pause.stop()

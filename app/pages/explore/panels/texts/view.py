@@ -3,15 +3,13 @@
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, QTimer
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
-    QHBoxLayout,
     QHeaderView,
     QPlainTextEdit,
     QTableView,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -31,6 +29,8 @@ from app.pages.explore.panels.texts.table import (
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
+from app.timers import debounced
+from app.widgets import layouts
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
 from app.widgets.numbers import count, decimal, percent
@@ -82,10 +82,7 @@ class TextsView(Panel):
         self._known = 0  # scores that were sorted by already
         self._rows: list[tuple[str, str | None]] | None = None  # that are shown
         self._is_sorting = False
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(2 * TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._on_typed)
+        self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.typed.textChanged.connect(self._pause.start)
         self.source.activated.connect(lambda _: self._on_source())
         self.part.activated.connect(lambda _: self._on_part())
@@ -103,16 +100,10 @@ class TextsView(Panel):
         for place, widget in enumerate((label, self.source, self.part)):
             line.insertWidget(place, widget)
         line.addWidget(self.keep)
-        below = QHBoxLayout()
-        below.setSpacing(4 * SPACE)
-        below.addWidget(self.typed, 2)
-        below.addWidget(self.table, 5)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.bar)
-        column.addLayout(below, 1)
-        column.addWidget(self.note)
+        below = layouts.row((self.typed, 2), (self.table, 5), spacing=4 * SPACE)
+        layouts.column(
+            self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
+        )
 
     def set_seen(self, seen: bool) -> None:
         super().set_seen(seen)

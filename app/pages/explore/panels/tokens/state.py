@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
+from app.timers import debounced
 from engine.messages.explore.embeddings import Embed, Embedded, Table
 from engine.messages.explore.text import Token
 from engine.tokenizers.steps import Steps, steps
@@ -50,14 +51,8 @@ class TokensState(QObject):
         )
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False
-        self._telling = QTimer(self)
-        self._telling.setSingleShot(True)
-        self._telling.setInterval(0)
-        self._telling.timeout.connect(self._tell)
-        self._telling_steps = QTimer(self)
-        self._telling_steps.setSingleShot(True)
-        self._telling_steps.setInterval(0)
-        self._telling_steps.timeout.connect(self.steps_changed)
+        self._telling = debounced(self, 0, self._tell)
+        self._telling_steps = debounced(self, 0, self.steps_changed)
         for query in self.queries:
             query.changed.connect(self._on_changed)
             query.asked.connect(partial(self._take_steps, query.side))

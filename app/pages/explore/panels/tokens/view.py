@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import quoted
@@ -12,7 +12,7 @@ from app.pages.explore.panels.tokens.flow import Flow
 from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, named
 from app.pages.explore.panels.tokens.table import TokenTable
 from app.theme import SPACE
-from app.widgets import numbers
+from app.widgets import layouts, numbers
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import scrolling
@@ -52,9 +52,7 @@ class TokensView(Panel):
             tables.addWidget(side)
         self.halves.addWidget(tables)
         self._turn(Qt.Orientation.Horizontal)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.setSpacing(2 * SPACE)
+        column = layouts.column(parent=self, spacing=2 * SPACE, margins=(0, SPACE, 0, 0))
         for part in (self.notes, self.difference):
             column.addWidget(part)
         column.addWidget(self.halves, 1)
@@ -151,18 +149,17 @@ class TokensView(Panel):
 
     def _side(self, number: int) -> QWidget:
         part = QWidget()
-        head = QHBoxLayout()
-        head.setSpacing(SPACE)
-        head.addWidget(self.titles[number], 1)
-        head.addStretch()
-        head.addWidget(HelpButton("embeddings"))
-        head.addWidget(self.keep[number])
+        head = layouts.row(
+            (self.titles[number], 1),
+            layouts.STRETCH,
+            HelpButton("embeddings"),
+            self.keep[number],
+            spacing=SPACE,
+        )
         self.keep[number].offer_on(self.tables[number])
-        column = QVBoxLayout(part)
-        column.setContentsMargins(2 * SPACE, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addLayout(head)
-        column.addWidget(self.tables[number], 1)
+        layouts.column(
+            head, (self.tables[number], 1), parent=part, spacing=SPACE, margins=(2 * SPACE, 0, 0, 0)
+        )
         part.setMinimumWidth(60 * SPACE)
         part.setMinimumHeight(LOWEST)
         return part

@@ -2,10 +2,9 @@
 
 from functools import partial
 
-from PySide6.QtCore import QModelIndex, QTimer
+from PySide6.QtCore import QModelIndex
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
     QStackedWidget,
@@ -21,6 +20,8 @@ from app.pages.explore.panels.vectors.state import Shown, VectorsState, around
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
+from app.timers import debounced
+from app.widgets import layouts
 from app.widgets.chips import painted
 from app.widgets.combo_box import ComboBox
 from app.widgets.figure_menu import FigureButton
@@ -67,46 +68,28 @@ class VectorsView(Panel):
         for table in (self.near_tokens, self.near_words):
             self.keep.offer_on(table)
         among = QWidget()
-        column = QVBoxLayout(among)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addWidget(self.bar)
-        column.addWidget(self.near_words, 1)
+        layouts.column(self.bar, (self.near_words, 1), parent=among, spacing=SPACE)
         self.pages = QStackedWidget()
         for page in (self.matrix, self.near_tokens, among):
             self.pages.addWidget(page)
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(2 * TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._on_typed)
+        self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.word.textEdited.connect(lambda _: self._pause.start())
         self.word.returnPressed.connect(self._on_typed)
         self.texts.textChanged.connect(self._pause.start)
         label = Text(self.tr("Compa&re"), "strong", wraps=False)
         label.setBuddy(self.word)
-        line = QHBoxLayout()
-        line.setSpacing(SPACE)
-        line.addWidget(label)
-        line.addWidget(self.word, 1)
+        line = layouts.row(label, (self.word, 1), spacing=SPACE)
         left, right = QVBoxLayout(), QVBoxLayout()
         left.setSpacing(SPACE)
         right.setSpacing(SPACE)
         left.addLayout(line)
         left.addWidget(self.texts, 2)
         left.addWidget(self.heights, 3)
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(self.title, 1)
-        head.addWidget(self.what)
-        head.addWidget(self.keep)
+        head = layouts.row((self.title, 1), self.what, self.keep, spacing=2 * SPACE)
         right.addLayout(head)
         right.addWidget(self.pages, 1)
         right.addWidget(self.note)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, SPACE, 0, 0)
-        row.setSpacing(6 * SPACE)
-        row.addLayout(left, 4)
-        row.addLayout(right, 5)
+        layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
         self.heights.row_picked.connect(state.set_height)
         self.what.activated.connect(lambda _: state.show(self.what.currentData()))
         self.matrix.row_picked.connect(state.set_place)

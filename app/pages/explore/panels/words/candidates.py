@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, QTimer
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import (
     QCheckBox,
-    QHBoxLayout,
     QLineEdit,
     QVBoxLayout,
     QWidget,
@@ -18,8 +17,9 @@ from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
+from app.timers import debounced
 from app.translation import translated
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.bars import chance
 from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
@@ -46,10 +46,7 @@ class Candidates(Part):
         self.automatic = QCheckBox(self.tr("Search automatically"))
         self.go = buttons.plain(self.tr("S&earch"), state.search, "search")
         self.said_own, self.said_found = Text("", "small"), Text("", "small")
-        self._pause = QTimer(self)
-        self._pause.setSingleShot(True)
-        self._pause.setInterval(TYPING_PAUSE_MS)
-        self._pause.timeout.connect(self._on_typed)
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._on_typed)
         self.typed.textEdited.connect(lambda _: self._pause.start())
         self.typed.returnPressed.connect(self._on_typed)
         self.automatic.toggled.connect(state.set_searches_automatically)
@@ -61,33 +58,25 @@ class Candidates(Part):
             self.tr("Double-click a word above. Words of several tokens are scored as a whole."),
         )
         self.stack.addWidget(self.nothing)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.stack)
+        layouts.column(self.stack, parent=self)
 
     def _tables(self) -> QWidget:
         left, right = QVBoxLayout(), QVBoxLayout()
         left.addWidget(self.typed)
         left.addWidget(self.own, 1)
         left.addWidget(self.said_own)
-        row = QHBoxLayout()
-        row.addWidget(Text(self.tr("Most likely words"), "strong", wraps=False))
-        row.addStretch()
-        row.addWidget(self.automatic)
-        row.addWidget(self.go)
+        row = layouts.row(
+            Text(self.tr("Most likely words"), "strong", wraps=False),
+            layouts.STRETCH,
+            self.automatic,
+            self.go,
+        )
         right.addLayout(row)
         right.addWidget(self.found, 1)
         right.addWidget(self.said_found)
-        both = QHBoxLayout()
-        both.setSpacing(6 * SPACE)
-        both.addLayout(left, 1)
-        both.addLayout(right, 1)
+        both = layouts.row((left, 1), (right, 1), spacing=6 * SPACE)
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addWidget(self.place)
-        column.addLayout(both, 1)
+        layouts.column(self.place, (both, 1), parent=page, spacing=2 * SPACE)
         return page
 
     def _on_typed(self) -> None:

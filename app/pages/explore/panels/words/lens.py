@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.words import painting
@@ -10,6 +10,7 @@ from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
+from app.widgets import layouts
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table
@@ -171,13 +172,9 @@ class Lens(Part):
         self.grids = (LayerGrid(), LayerGrid())
         self.names = (Text("", "strong", wraps=False), Text("", "strong", wraps=False))
         self.said = OneLine("", "body")
-        both = QHBoxLayout()
-        both.setSpacing(8 * SPACE)
+        both = layouts.row(spacing=8 * SPACE, margins=None)
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
-            one = QVBoxLayout()
-            one.addWidget(name)
-            one.addWidget(grid)
-            one.addStretch()
+            one = layouts.column(name, grid, layouts.STRETCH)
             both.addLayout(one)
             grid.pointed.connect(lambda row, column, side=side: self._say(side, row, column))
             grid.picked.connect(lambda column, side=side: self._pick(side, column))
@@ -185,19 +182,18 @@ class Lens(Part):
         inner = QWidget()
         inner.setLayout(both)
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(
+        layouts.column(
             Text(
                 self.tr(
                     "The MLM head applied after each layer. Below each prediction: its "
                     "probability and the rank of the typed token."
                 ),
                 "small",
-            )
+            ),
+            self.said,
+            (scrolling(inner), 1),
+            parent=page,
         )
-        column.addWidget(self.said)
-        column.addWidget(scrolling(inner), 1)
         self.stack = Stack()
         self.stack.addWidget(page)
         self.nothing = EmptyState(
@@ -208,9 +204,7 @@ class Lens(Part):
         self.stack.addWidget(self.nothing)
         self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         self.stack.addWidget(self.problem)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self.stack)
+        layouts.column(self.stack, parent=self)
 
     def show_state(self) -> None:
         query = self.state.lens_queries[0]

@@ -1,7 +1,7 @@
 """A card for each masked position: its predictions as bars; of two models as pairs of bars."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.words import painting
@@ -10,7 +10,7 @@ from app.pages.explore.panels.words.pair_bars import PairBar, PairBars
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, Place, WordsState
 from app.theme import SPACE
-from app.widgets import numbers
+from app.widgets import layouts, numbers
 from app.widgets.bars import Bar, Bars, chance, top_of_scale
 from app.widgets.chips import painted
 from app.widgets.figure import Figure, Table
@@ -29,10 +29,7 @@ class Predictions(Part):
         self.note = OneLine("", "muted")
         self.models = Text("", "small")
         self.cards: list[PositionCard] = []
-        self._row = QHBoxLayout()
-        self._row.setContentsMargins(0, 0, 0, 2 * SPACE)
-        self._row.setSpacing(3 * SPACE)
-        self._row.addStretch(1)
+        self._row = layouts.row(layouts.STRETCH, spacing=3 * SPACE, margins=(0, 0, 0, 2 * SPACE))
         self.stack = Stack()
         self.stack.addWidget(self._places())
         self.nothing = EmptyState(
@@ -43,9 +40,7 @@ class Predictions(Part):
         self.stack.addWidget(self.problem)
         self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
         self.stack.addWidget(self.waiting)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.stack, 1)
+        layouts.column((self.stack, 1), parent=self)
         state.study.picked_changed.connect(self._on_picked)
 
     def show_state(self) -> None:
@@ -145,11 +140,7 @@ class Predictions(Part):
         self.area.setAccessibleName(self.tr("Predictions"))
         self.area.setWidget(inner)
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self.models)
-        column.addWidget(self.area, 1)
-        column.addWidget(self.note)
+        layouts.column(self.models, (self.area, 1), self.note, parent=page)
         return page
 
     def _how_to_hide(self) -> str:

@@ -13,7 +13,7 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QSizePolicy, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.words.part import Part
@@ -21,7 +21,7 @@ from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.panels.words.state import WordsState, same_token
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
-from app.widgets import buttons, chips, numbers
+from app.widgets import buttons, chips, layouts, numbers
 from app.widgets.bars import chance
 from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
@@ -174,16 +174,8 @@ class PseudoPerplexity(Part):
         self.automatic.toggled.connect(self._on_automatic)
         self.strip.picked.connect(state.study.pick)
         self.table.row_picked.connect(self._on_row)
-        head = QHBoxLayout()
-        head.addWidget(self.said)
-        head.addStretch()
-        head.addWidget(self.automatic)
-        head.addWidget(self.go)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(2 * SPACE)
-        column.addLayout(head)
-        column.addWidget(self.more)
+        head = layouts.row(self.said, layouts.STRETCH, self.automatic, self.go)
+        column = layouts.column(head, self.more, parent=self, spacing=2 * SPACE)
         self.area = scrolling(self.strip)
         self.strip.resized.connect(self._fit)
         column.addWidget(self.area)

@@ -1,7 +1,7 @@
 """What the model predicts: masked tokens, candidates, after each layer, every token; NSP."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import Panel
@@ -13,7 +13,7 @@ from app.pages.explore.panels.words.predictions import Predictions
 from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
 from app.pages.explore.panels.words.state import WordsState
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.figure import Figure
 from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
@@ -64,9 +64,7 @@ class WordsView(Panel):
         self.stack = Stack()
         self.stack.addWidget(self._all())
         self.stack.addWidget(self._no_head())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SPACE, 0, 0)
-        column.addWidget(self.stack, 1)
+        layouts.column((self.stack, 1), parent=self, margins=(0, SPACE, 0, 0))
         state.changed.connect(self.show_state)
         state.study.tokens_changed.connect(self.show_state)
         state.study.sides_changed.connect(self.show_state)
@@ -109,21 +107,11 @@ class WordsView(Panel):
         controls = Wrapping()
         controls.add(self.choice, self.help)
         controls.add(self.unmask)
-        self.corner = QHBoxLayout()
-        self.corner.setSpacing(0)
-        self.corner.addWidget(self.keep)
-        head = QHBoxLayout()
-        head.setSpacing(2 * SPACE)
-        head.addWidget(controls, 1)
-        head.addLayout(self.corner)
+        self.corner = layouts.row(self.keep, spacing=0)
+        head = layouts.row((controls, 1), self.corner, spacing=2 * SPACE)
         head.setAlignment(self.corner, Qt.AlignmentFlag.AlignTop)
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SPACE)
-        column.addLayout(head)
-        column.addWidget(self.next_sentences)
-        column.addWidget(self.shown, 1)
+        layouts.column(head, self.next_sentences, (self.shown, 1), parent=page, spacing=SPACE)
         return page
 
     def _no_head(self) -> QWidget:

@@ -1,0 +1,70 @@
+"""Box layouts as one expression: `layouts.column(title, layouts.row(cancel, start), parent=self)`.
+
+Each item is a widget, a layout, a space in pixels, `STRETCH`, or a tuple of a widget or layout with
+its stretch factor and, if wanted, its alignment. Margins default to 0; None takes the style's.
+"""
+
+from typing import Final, TypeVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+
+
+class _Stretch:
+    pass
+
+
+STRETCH: Final = _Stretch()
+
+Part = QWidget | QLayout
+Item = Part | int | _Stretch | tuple[Part, int] | tuple[Part, int, Qt.AlignmentFlag]
+Margins = int | tuple[int, int, int, int] | None
+Box = TypeVar("Box", bound=QBoxLayout)
+
+
+def column(
+    *items: Item,
+    parent: QWidget | None = None,
+    spacing: int | None = None,
+    margins: Margins = 0,
+) -> QVBoxLayout:
+    """Items from top to bottom; `spacing` in pixels defaults to the style's."""
+    return _fill(QVBoxLayout(), items, parent, spacing, margins)
+
+
+def row(
+    *items: Item,
+    parent: QWidget | None = None,
+    spacing: int | None = None,
+    margins: Margins = 0,
+) -> QHBoxLayout:
+    """Items in reading direction; `spacing` in pixels defaults to the style's."""
+    return _fill(QHBoxLayout(), items, parent, spacing, margins)
+
+
+def _fill(
+    box: Box, items: tuple[Item, ...], parent: QWidget | None, spacing: int | None, margins: Margins
+) -> Box:
+    if parent is not None:
+        parent.setLayout(box)
+    if margins is not None:
+        sides = margins if isinstance(margins, tuple) else (margins,) * 4
+        box.setContentsMargins(*sides)
+    if spacing is not None:
+        box.setSpacing(spacing)
+    for item in items:
+        if isinstance(item, _Stretch):
+            box.addStretch(1)
+        elif isinstance(item, int):
+            box.addSpacing(item)
+        elif isinstance(item, tuple):
+            part, stretch, *alignment = item
+            if isinstance(part, QLayout):
+                box.addLayout(part, stretch)
+            else:
+                box.addWidget(part, stretch, *alignment)
+        elif isinstance(item, QLayout):
+            box.addLayout(item)
+        else:
+            box.addWidget(item)
+    return box

@@ -1,0 +1,35 @@
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.widgets import layouts
+
+
+def test_items_keep_their_order_stretch_and_spacing(qtbot: QtBot) -> None:
+    outer, first, second = QWidget(), QLabel("1"), QLabel("2")
+    qtbot.addWidget(outer)
+    inner = layouts.row(second, layouts.STRETCH)
+    right = Qt.AlignmentFlag.AlignRight
+    box = layouts.column((first, 3, right), 7, (inner, 2), parent=outer, spacing=5, margins=1)
+    assert outer.layout() is box
+    assert (box.spacing(), box.contentsMargins().left(), box.contentsMargins().bottom()) == (
+        5,
+        1,
+        1,
+    )
+    assert [box.stretch(n) for n in range(box.count())] == [3, 0, 2]
+    assert box.itemAt(0).widget() is first
+    assert box.itemAt(0).alignment() == right
+    spacer = box.itemAt(1).spacerItem()
+    assert spacer is not None
+    assert spacer.sizeHint().height() == 7
+    assert box.itemAt(2).layout() is inner
+    assert inner.stretch(1) == 1
+
+
+def test_margins_are_zero_a_tuple_or_those_of_the_style(qtbot: QtBot) -> None:
+    outer = QWidget()
+    qtbot.addWidget(outer)
+    assert layouts.row(parent=outer, margins=None).contentsMargins().left() > 0
+    assert layouts.row().contentsMargins().left() == 0
+    assert layouts.row(margins=(1, 2, 3, 4)).contentsMargins().right() == 3
