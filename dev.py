@@ -361,7 +361,7 @@ def call_quietly(name: str, command: Sequence[str | Path]) -> int:
 
 REPORT = """
 import PySide6, platform, shutil, torch
-from engine.home import Home
+from engine.files.home import Home
 print("Python     ", platform.python_version(), "on", platform.platform())
 print("torch      ", torch.__version__, "with", torch.get_num_threads(), "threads")
 print("GPU        ", torch.cuda.get_device_name() if torch.cuda.is_available() else

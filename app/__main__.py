@@ -9,7 +9,7 @@ import os
 import sys
 from importlib import import_module
 
-from engine.terminal import remark
+from engine.system.terminal import remark
 
 NO_SCREEN = (
     "bert-studio: there is no display for the window. Use the headless commands instead: "

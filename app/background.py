@@ -21,7 +21,7 @@ from typing import Any, TypeVar, overload
 import shiboken6
 from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
 
-from engine.system_errors import explained
+from engine.system.errors import explained
 
 T = TypeVar("T")
 

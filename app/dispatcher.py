@@ -14,13 +14,13 @@ from app.timers import repeated
 from app.trash import bring_back, move_to_trash
 from engine.config.job import JobSpec
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import Record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate, Trashed
 from engine.record.workers import QueueRunner
 from engine.runs.folder import RunFolder
-from engine.system_errors import explained
+from engine.system.errors import explained
 
 BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 4_000  # while a run is not finished, and else
 

@@ -3,8 +3,8 @@
 from app.notices import Notices
 from app.settings import Settings
 from app.translation import tr
-from engine.drives import Drive, conflict_copies, drive_of
-from engine.home import Home
+from engine.files.home import Home
+from engine.system.drives import Drive, conflict_copies, drive_of
 
 TOLD = "drive"  # the key of what was told last
 

@@ -7,7 +7,7 @@ from engine.checkpoints.archives import folder_of_model, is_model_archive
 from engine.data.formats.archives import ARCHIVE_SUFFIX, is_archive, members
 from engine.data.formats.sources import data_suffixes, holds_texts
 from engine.errors import BadFile
-from engine.regular_file import read_json
+from engine.files.regular_file import read_json
 from engine.runs.bundle import is_bundle
 
 MODEL_FILES = {

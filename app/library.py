@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from engine.atomic_write import clear_leftovers
 from engine.checkpoints.elsewhere import hub_cache, models_elsewhere
 from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import DatasetSpec
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.atomic_write import clear_leftovers
+from engine.files.home import Home
+from engine.files.regular_file import read_regular
+from engine.files.shipped import included_models
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
-from engine.regular_file import read_regular
-from engine.shipped import included_models
-from engine.system_errors import explained, may_be_there
+from engine.system.errors import explained, may_be_there
 
 Origin = Literal["included", "imported", "elsewhere", "run"]
 

@@ -23,7 +23,7 @@ from PySide6.QtCore import (
 )
 
 from app.translation import translated
-from engine.system_errors import explained
+from engine.system.errors import explained
 
 log = logging.getLogger("studio")
 

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from engine.config.job import JobSpec
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.phrases import phrase
 from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
@@ -22,7 +22,7 @@ from engine.record.workers import QueueRunner
 from engine.runs.job_file import given_job
 from engine.runs.lock import is_held
 from engine.runs.searching import is_by_search
-from engine.terminal import say
+from engine.system.terminal import say
 from engine.visible import visible
 
 LOOK = 0.5  # s between two looks at how runs stand

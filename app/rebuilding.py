@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from engine.home import Home
-from engine.terminal import say
+from engine.files.home import Home
+from engine.system.terminal import say
 
 
 def rebuild(

@@ -11,7 +11,7 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
-from engine.terminal import say
+from engine.system.terminal import say
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication
 
 from app import theme
 from app.theme import Role
-from engine.shipped import resources
+from engine.files.shipped import resources
 
 FAMILY = "Inter"
 MONO = "JetBrains Mono"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.phrases import phrase
 from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
@@ -16,7 +16,7 @@ from engine.record.runs import all_runs, said_of, say_again
 from engine.runs.bundle import Checkpoints, pack, unpack
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
-from engine.terminal import say
+from engine.system.terminal import say
 
 
 def export_runs(

@@ -7,9 +7,9 @@ from engine.config.dataset import Split
 from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
-from engine.home import Home, folder_name
+from engine.files.home import Home, folder_name
+from engine.files.shipped import SAMPLE_TEST, sample_data
 from engine.phrases import phrase
-from engine.shipped import SAMPLE_TEST, sample_data
 
 NAME = "topics"
 _importing = threading.Lock()  # two pages may ask for it at the same time

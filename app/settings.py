@@ -18,9 +18,9 @@ from PySide6.QtWidgets import QHeaderView, QMainWindow, QSplitter, QWidget
 
 from app import background
 from app.timers import debounced
-from engine.atomic_write import write_file
-from engine.preferences import LARGEST, RunPreferences
-from engine.regular_file import read_json
+from engine.desktop.preferences import LARGEST, RunPreferences
+from engine.files.atomic_write import write_file
+from engine.files.regular_file import read_json
 
 log = logging.getLogger("studio")
 

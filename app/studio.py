@@ -18,7 +18,7 @@ from app.library import DataEntry, ModelEntry
 from app.notices import Notices
 from app.running import Running
 from app.settings import Settings
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.checkpoints import Checkpoint, all_checkpoints
 from engine.record.metrics import value_at

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLocale, QObject, QTranslator
 
+from engine.files.shipped import resources
 from engine.phrases import Phrase, in_english, rendered
-from engine.shipped import resources
 
 
 def one_or_more(number: int) -> int:

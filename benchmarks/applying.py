@@ -22,7 +22,7 @@ import psutil
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from engine.shipped import sample_data, starter_model
+from engine.files.shipped import sample_data, starter_model
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LONGEST = 30  # words of a text

@@ -30,7 +30,7 @@ from app.shell.opening import make_application
 from app.studio import Studio
 from app.using.applying_state import ApplyingState
 from app.window import MainWindow
-from engine.home import Home
+from engine.files.home import Home
 
 EVERY = 5  # ms between two rings of the timer
 BETWEEN = 150  # ms between two things that the user does

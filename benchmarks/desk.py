@@ -89,7 +89,7 @@ def main() -> None:
 
 def make_home(root: Path, runs: int, points: int) -> None:
     """A home with so many runs in its record, each with `points` points and a folder."""
-    from engine.home import Home
+    from engine.files.home import Home
     from engine.record.metrics import Metric
     from engine.record.opening import open_record
     from engine.record.runs import Run
@@ -259,7 +259,7 @@ def _page(root: Path) -> Iterator[tuple[Any, Any]]:
     from app.pages.runs.view import RunsPage
     from app.shell.opening import make_application
     from app.studio import Studio
-    from engine.home import Home
+    from engine.files.home import Home
 
     application = make_application([])
     studio = Studio.open(Home(root), Notices())

@@ -67,10 +67,10 @@ def make_base(folder: Path) -> None:
     import torch
 
     from engine.config.families.bert import BertSpec
+    from engine.files.shipped import starter_model
     from engine.models.checkpoint import write
     from engine.models.heads import Heads
     from engine.models.network import Network
-    from engine.shipped import starter_model
     from engine.tokenizers.tokenizer import Tokenizer
 
     spec = BertSpec()
@@ -126,7 +126,7 @@ class Bench:
         from app.shell.opening import make_application
         from app.studio import Studio
         from app.window import MainWindow
-        from engine.home import Home
+        from engine.files.home import Home
 
         self.app = make_application(sys.argv[:1])
         made = Home(home)

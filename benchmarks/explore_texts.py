@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.shipped import sample_data
+from engine.files.shipped import sample_data
 
 ROWS, IMPORTANT, PLACED, TSNE = 872, 128, 2_000, 1_000
 EARLY = 100  # texts after which means should be close to those of all

@@ -34,8 +34,8 @@ from app.shell.opening import make_application
 from app.studio import Studio
 from app.window import MainWindow
 from engine.config.families import FAMILIES
-from engine.home import Home
-from engine.shipped import minilm
+from engine.files.home import Home
+from engine.files.shipped import minilm
 
 SETTLING = 8_000  # ms after the start, in which pages are made early
 LONGEST = 120.0  # s that a round may take

@@ -33,7 +33,7 @@ from app.pages.data.view import DataPage
 from app.shell.opening import make_application
 from app.studio import Studio
 from app.window import MainWindow
-from engine.home import Home
+from engine.files.home import Home
 
 SETTLING = 8_000  # ms after the start, in which pages are made early
 BETWEEN = 30  # ms between two things that the user does

@@ -37,13 +37,13 @@ from engine.config.search import SearchField, SearchSpec
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.shipped import starter_model
 from engine.record.opening import open_record
 from engine.record.run_manager import RunManager
 from engine.record.runs import all_runs
 from engine.record.searches import runs_of
 from engine.runs.searching import best_trial, trials_of
-from engine.shipped import starter_model
 
 WORDS = ("film", "play", "actor", "story", "scene", "music", "end", "plot")
 LOOK = 0.5  # s

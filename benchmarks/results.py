@@ -30,7 +30,7 @@ from app.results.view import ResultsView
 from app.shell.opening import make_application
 from app.studio import Studio
 from engine.config.dataset import Mapping
-from engine.home import Home
+from engine.files.home import Home
 from engine.results.predictions import PredictionFacts, Predictions
 from engine.results.store import file_of
 

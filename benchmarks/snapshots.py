@@ -21,8 +21,9 @@ sys.path.insert(0, str(PROJECT))
 
 import torch  # noqa: E402
 
-from engine.atomic_write import whole_folder  # noqa: E402
 from engine.config.model import EncoderSpec  # noqa: E402
+from engine.files.atomic_write import whole_folder  # noqa: E402
+from engine.files.shipped import starter_model, tiny_model  # noqa: E402
 from engine.messages.explore.attention import Attend  # noqa: E402
 from engine.messages.explore.fill_mask import FillMask  # noqa: E402
 from engine.messages.question import Question  # noqa: E402
@@ -31,7 +32,6 @@ from engine.models.heads import Heads  # noqa: E402
 from engine.models.network import Network  # noqa: E402
 from engine.runs.folder import RunFolder  # noqa: E402
 from engine.runs.snapshots import run_of, snapshot, snapshot_folders  # noqa: E402
-from engine.shipped import starter_model, tiny_model  # noqa: E402
 from engine.tokenizers.tokenizer import Tokenizer  # noqa: E402
 from engine.worker.desk import Desk  # noqa: E402
 from engine.worker.explore import answer  # noqa: E402

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
 
     from engine.config.job import JobSpec
-    from engine.home import Home
+    from engine.files.home import Home
 
 PROJECT = Path(__file__).parents[1]
 sys.path.insert(0, str(PROJECT))
@@ -380,7 +380,7 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
     from app.notices import Notices
     from app.studio import Studio
     from app.window import MainWindow
-    from engine.home import Home
+    from engine.files.home import Home
     from engine.messages import now
     from engine.messages.events import Measured, Prepared
     from engine.record.runs import run as find

@@ -29,7 +29,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bert-studio-taking-in-") as folder:
         os.environ["BERT_STUDIO_HOME"] = folder
-        from engine.home import Home
+        from engine.files.home import Home
         from engine.record.opening import open_record
         from engine.record.rebuild import refill
 
@@ -52,14 +52,14 @@ def main() -> None:
 
 def write_run(path: Path, points: int) -> None:
     """A finished run as its worker leaves it."""
-    from engine.atomic_write import MANIFEST
     from engine.config.dataset import StoredData
     from engine.config.job import FromCheckpoint, JobSpec
     from engine.config.tasks.text_classification import TextClassification
     from engine.config.training import TrainingSpec
+    from engine.files.atomic_write import MANIFEST
+    from engine.files.shipped import starter_model
     from engine.messages.events import Ended, Event, Measured, Prepared, Saved, Started
     from engine.runs.folder import RunFolder
-    from engine.shipped import starter_model
 
     job = JobSpec(
         name=path.name,

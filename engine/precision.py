@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from engine.atomic_write import write_file
-from engine.home import Home
-from engine.regular_file import read_json
+from engine.files.atomic_write import write_file
+from engine.files.home import Home
+from engine.files.regular_file import read_json
 
 Precision = Literal["fp32", "bf16", "fp16"]
 MEASUREMENTS = "precision.json"  # in the cache of a home

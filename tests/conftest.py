@@ -28,9 +28,9 @@ os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
 import psutil
 import pytest
 
-from engine.atomic_write import UMASK, write_file
 from engine.cores import threads_worth_trying
-from engine.home import Home
+from engine.files.atomic_write import UMASK, write_file
+from engine.files.home import Home
 from engine.precision import MEASUREMENTS
 from engine.torch_import import load_torch_without_gc
 

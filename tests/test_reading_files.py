@@ -1,10 +1,10 @@
-"""Files that this process did not just write are opened in one way: `engine.regular_file`."""
+"""Files that this process did not just write are opened in one way: `engine.files.regular_file`."""
 
 import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HOME = "engine/regular_file.py"
+HOME = "engine/files/regular_file.py"
 OWN = {  # files in which a read is of what the system or the program itself holds
     "app/machine.py": "/proc and /sys",
     "app/pages/explore/panels/attention/tensor.py": "what the explorer worker just wrote",
@@ -55,7 +55,7 @@ def test_no_other_way_reads_a_file() -> None:
         name = file.relative_to(ROOT).as_posix()
         if name != HOME and name not in OWN:
             wrong += [f"{name}:{line}" for line in reads_in(file)]
-    assert not wrong, "read these with engine.regular_file"
+    assert not wrong, "read these with engine.files.regular_file"
 
 
 def test_every_exception_is_still_needed() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.shipped import sample_data
+from engine.files.shipped import sample_data
 
 SCRIPT = Path(__file__).resolve().parents[1] / "packaging" / "sample" / "make.py"
 FUGUE = [

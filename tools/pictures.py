@@ -41,11 +41,11 @@ from engine.config.model import EncoderSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.shipped import FIRST_TRAINING, minilm, sample_data, starter_model
 from engine.record.runs import Run, all_runs
 from engine.runs import launch
 from engine.runs.folder import RunFolder
-from engine.shipped import FIRST_TRAINING, minilm, sample_data, starter_model
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIZE = "1280x800"

@@ -8,9 +8,9 @@ from PySide6.QtCore import QCoreApplication, QObject, QStandardPaths, Signal
 from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
-from engine.atomic_write import clear_leftovers_of
 from engine.config.export import PRECISIONS, Form, Precision
-from engine.home import folder_name, free_folder
+from engine.files.atomic_write import clear_leftovers_of
+from engine.files.home import folder_name, free_folder
 from engine.messages import now
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Answer, Refused, Working

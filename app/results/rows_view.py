@@ -24,8 +24,8 @@ from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.saving import ask_where
 from app.widgets.tables import dress
+from engine.files.table_files import TABLE_WRITERS
 from engine.results.predictions import CELL
-from engine.table_files import TABLE_WRITERS
 
 SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
 DETAIL_CHARACTERS = 20_000  # of a row that are shown in full

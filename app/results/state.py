@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.notices import Notices
+from engine.files.table_files import write_table
 from engine.results import conditions as meant
 from engine.results.conditions import Condition, Conditions
 from engine.results.ordering import Places, mistakes_first, sorted_by
@@ -18,7 +19,6 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
 from engine.results.scores import score_of
 from engine.results.searching import rows_with
-from engine.table_files import write_table
 
 DETAILED = ("token_classification", "question_answering")
 

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.phrases import phrase
 from engine.runs.lock import hold
 

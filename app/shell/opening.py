@@ -17,15 +17,15 @@ from app.studio import Studio
 from app.translation import Translator, language_of, translated
 from app.widgets.dialogs import Choice, Question
 from app.window import MainWindow
-from engine.atomic_write import keep_files_private
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.atomic_write import keep_files_private
+from engine.files.home import Home
 from engine.phrases import joined
 from engine.record.checking import NewerRecord
 from engine.record.opening import set_aside
 from engine.record.workers import QueueRunner
-from engine.system_errors import explained
-from engine.terminal import remark, say
+from engine.system.errors import explained
+from engine.system.terminal import remark, say
 
 log = logging.getLogger("studio")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
-from engine.home import Home
+from engine.files.home import Home
 
 ANSWER_SECONDS = 5.0  # s for the first window to begin to listen
 

@@ -12,7 +12,7 @@ from engine.config.tasks import TASKS
 from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import Recognised, recognise
 from engine.errors import StudioError
-from engine.home import folder_name, free_folder
+from engine.files.home import folder_name, free_folder
 from engine.messages.applying import Applied, Apply, FileInput, FirstPredicted, PredictFirst
 from engine.messages.question import Answer, Refused, Working
 

@@ -26,15 +26,15 @@ from app.widgets.results.chart_picture import figure_of
 from app.widgets.results.picture import ResultPicture
 from app.widgets.run_texts import VALIDATION, metric_heading
 from app.widgets.series import Series
-from engine.atomic_write import write_file
 from engine.config.dataset import SplitName
 from engine.documents.comparison import CURVES, comparison_report
 from engine.documents.report import TRAINED, Picture, Report, html, report_of
+from engine.files.atomic_write import write_file
+from engine.files.table_files import known_suffix
 from engine.messages.events import Measured
 from engine.progress import ProgressCallback, no_progress
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
-from engine.table_files import known_suffix
 
 POINTS = 1_000  # of a curve that are drawn
 SMOOTHED = 25  # points around each of the training loss

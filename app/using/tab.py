@@ -26,7 +26,7 @@ from app.widgets.text import Text
 from engine.checkpoints.info import checkpoint_info
 from engine.documents.card import run_of
 from engine.errors import StudioError
-from engine.home import folder_name
+from engine.files.home import folder_name
 from engine.messages.reports import CheckpointInfo
 from engine.runs.folder import RunFolder
 

@@ -35,7 +35,7 @@ from app.widgets.plot import Plot
 from app.widgets.series import Floats, Series, Steps, Values
 from app.widgets.sparkline import Sparkline, paint_sparkline
 from app.widgets.text import OneLine, Text
-from engine.spreadsheet import table_text
+from engine.files.spreadsheet import table_text
 
 __all__ = ["Curve", "Sparkline", "paint_sparkline"]
 

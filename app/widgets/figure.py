@@ -28,8 +28,8 @@ from app.resources import FAMILY
 from app.theme import LIGHT, Role
 from app.widgets.text import visible
 from engine.errors import StudioError
+from engine.files.spreadsheet import table_text
 from engine.phrases import phrase
-from engine.spreadsheet import table_text
 
 MARGIN = 24  # px around the drawing
 NARROWEST = 480  # px of a sheet, so that its caption can be read

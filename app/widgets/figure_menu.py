@@ -17,8 +17,8 @@ from app import background
 from app.notices import Notices
 from app.widgets import buttons, figure
 from app.widgets.figure import Figure
-from engine.atomic_write import write_file
 from engine.errors import StudioError
+from engine.files.atomic_write import write_file
 from engine.phrases import phrase
 
 Content = Callable[[Figure], bytes]

@@ -24,7 +24,7 @@ from app.widgets.several import SeveralValues, can_vary, ends_of
 from app.widgets.spec_texts import help_of, problem_text, title_of, value_text
 from app.widgets.text import Text, TextStyle, tooltip
 from engine.config.problems import Problem
-from engine.validation import problems_in
+from engine.config.validation import problems_in
 
 NEVER_VARIED = ("seeds",)  # the seed itself may have several values
 LABEL_WIDTH = 45 * SPACE  # px, of the titles: the same in all forms, so that they are in line

@@ -25,7 +25,7 @@ from engine.config.search import SearchSpec
 from engine.config.task import Metric
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.shipped import resources
+from engine.files.shipped import resources
 
 FIRST = "start"  # the page that comes before all others
 SETTING, METRIC = "setting-", "metric-"  # how the keys of their pages begin

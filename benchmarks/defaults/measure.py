@@ -32,9 +32,9 @@ from engine.config.job import FromCheckpoint, FromScratch, JobSpec  # noqa: E402
 from engine.config.tasks import TASKS  # noqa: E402
 from engine.config.training import HardwareSpec, TrainingSpec  # noqa: E402
 from engine.data.formats.reading import recognise  # noqa: E402
+from engine.files.shipped import starter_model  # noqa: E402
 from engine.messages.events import Event, Measured, Noted, Prepared  # noqa: E402
 from engine.runs.folder import RunFolder  # noqa: E402
-from engine.shipped import starter_model  # noqa: E402
 from settings import data_folder  # noqa: E402
 
 SHUFFLE = 0  # seed of the order from which rows are taken

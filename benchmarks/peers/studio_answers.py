@@ -17,13 +17,13 @@ from engine.config.families.bert import BertSpec
 from engine.data.datasets.store import Rows
 from engine.explore.attention import weights
 from engine.explore.fill_mask import fill_mask
+from engine.files.shipped import starter_model
 from engine.messages.explore.fill_mask import FillMask
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.serving.network import packed_network
 from engine.serving.serving import Serving
-from engine.shipped import starter_model
 from engine.tasks import evaluating, learner_of
 from engine.tasks.inputs import typed
 from engine.tokenizers.tokenizer import Tokenizer

@@ -22,11 +22,11 @@ from engine.applying.conll import WRITERS, write
 from engine.data.datasets.store import Rows
 from engine.data.formats.reading import TableReader, read
 from engine.errors import BadFile, StudioError
-from engine.heap import give_back_memory
+from engine.files.table_files import cell_of, known_suffix, records
 from engine.messages.applying import Applied, Apply, FirstPredicted, PredictFirst
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.table_files import cell_of, known_suffix, records
+from engine.system.memory import give_back_memory
 from engine.tasks.predicting import Predictor
 
 CHUNK_ROWS = 4_096  # rows that are predicted at once, and then kept

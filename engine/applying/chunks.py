@@ -14,11 +14,17 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.atomic_write import beside, clear_leftovers, disk_errors_for, whole_file, write_file
 from engine.errors import StudioError
+from engine.files.atomic_write import (
+    beside,
+    clear_leftovers,
+    disk_errors_for,
+    whole_file,
+    write_file,
+)
+from engine.files.regular_file import read_json, regular
 from engine.messages.applying import Apply
 from engine.phrases import phrase
-from engine.regular_file import read_json, regular
 
 ASKED = "asked.json"
 CHUNK = re.compile(r"chunk-(\d{8})\.parquet")

@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from engine.applying.vectors import write_vectors
-from engine.atomic_write import whole_file
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.errors import StudioError
+from engine.files.atomic_write import whole_file
+from engine.files.table_files import TABLE_WRITERS, Tables, records, write_table
 from engine.phrases import phrase
-from engine.table_files import TABLE_WRITERS, Tables, records, write_table
 
 SUFFIX = ".conll"
 VECTORS = ".npy"

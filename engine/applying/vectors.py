@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.lib import format as npy
 
-from engine.atomic_write import whole_file
 from engine.errors import StudioError
+from engine.files.atomic_write import whole_file
 from engine.phrases import phrase
 
 VECTOR = "vector"

@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from engine.atomic_write import check_room
 from engine.checkpoints.needed import CONFIGS, needed
 from engine.errors import BadCheckpoint
+from engine.files.atomic_write import check_room
+from engine.files.untrusted import shown
 from engine.phrases import phrase
-from engine.untrusted import shown
 
 TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 SUFFIXES = (".zip", *TAR_SUFFIXES)

@@ -10,10 +10,10 @@ from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
 from engine.config.families.family import Family
 from engine.config.model import Activation, EncoderSpec
+from engine.config.validation import problem_of
 from engine.errors import BadCheckpoint
+from engine.files.untrusted import shown
 from engine.phrases import joined, phrase
-from engine.untrusted import shown
-from engine.validation import problem_of
 
 CONFIG = "config.json"
 CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right, and nothing else

@@ -18,10 +18,10 @@ from engine.config.sentence import KIND
 from engine.config.task import TaskSpec
 from engine.config.tasks import head_of
 from engine.errors import BadCheckpoint
+from engine.files.regular_file import open_regular, read_json
+from engine.files.snapshot_folder import shared_folder
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
-from engine.regular_file import open_regular, read_json
-from engine.snapshot_folder import shared_folder
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
 LARGEST_CONFIG = 4_000_000  # bytes; labels may be many

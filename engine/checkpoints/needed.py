@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 
 from engine.checkpoints.source import LICENCES
 from engine.errors import BadCheckpoint
+from engine.files.untrusted import shown
 from engine.phrases import phrase
-from engine.untrusted import shown
 
 CONFIGS = ("config.json", "bert_config.json")
 TOKENIZERS = (

@@ -9,12 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.atomic_write import disk_errors_for, write_file
 from engine.checkpoints.config import CONFIG
 from engine.config.prediction import PredictionSettings
 from engine.errors import BadCheckpoint
+from engine.files.atomic_write import disk_errors_for, write_file
+from engine.files.untrusted import json_object
 from engine.phrases import phrase
-from engine.untrusted import json_object
 
 FILE = "prediction_settings.json"
 PREDICTION = "bert_studio_prediction"  # in config.json

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from engine.config.sentence import POOLING_MODES, DenseActivation, DenseSpec, SentenceSpec
 from engine.errors import BadCheckpoint
+from engine.files.untrusted import AGAIN, json_list, json_object, shown
 from engine.phrases import phrase
-from engine.untrusted import AGAIN, json_list, json_object, shown
 
 MODULES = "modules.json"
 CONFIG = "config.json"

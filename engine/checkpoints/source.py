@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 
 from engine.errors import BadCheckpoint
+from engine.files.regular_file import read_regular
+from engine.files.untrusted import plain_file
 from engine.messages.hub import Source
-from engine.regular_file import read_regular
-from engine.untrusted import plain_file
 
 SOURCE = "source.json"
 LICENCES = ("LICENSE", "LICENSE.txt", "LICENSE.md", "license.txt", "NOTICE")

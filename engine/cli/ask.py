@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from engine.cli.loading import remark_loading
+from engine.files.shipped import starter_model
 from engine.phrases import phrase
-from engine.shipped import starter_model
-from engine.terminal import remark, say, say_json
+from engine.system.terminal import remark, say, say_json
 
 Model = Annotated[
     Path | None, typer.Option(help="A checkpoint folder; without it: the starter model.")
@@ -98,8 +98,8 @@ def attention(
 
     import numpy as np
 
-    from engine.atomic_write import write_file
     from engine.explore.attention import weights
+    from engine.files.atomic_write import write_file
     from engine.models import checkpoint
     from engine.tasks.inputs import typed
 

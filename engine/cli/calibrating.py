@@ -11,13 +11,13 @@ from engine.cli.results import Part, kept
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks import head_of
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.phrases import phrase
 from engine.results.fitting import with_best_f1, with_temperature
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, file_of, results_of
 from engine.runs.folder import RunFolder
-from engine.terminal import say, say_json
+from engine.system.terminal import say, say_json
 
 
 def calibrate(

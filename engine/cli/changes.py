@@ -12,10 +12,10 @@ from engine.cli.stored import needed_dataset
 from engine.data.datasets.differences import RowDifference, counts_of, differences
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
-from engine.home import versions_in
+from engine.files.home import versions_in
+from engine.files.table_files import TABLE_WRITERS, known_suffix, write_table
 from engine.phrases import phrase
-from engine.table_files import TABLE_WRITERS, known_suffix, write_table
-from engine.terminal import say, say_json
+from engine.system.terminal import say, say_json
 
 SHOWN = 20  # rows that are printed
 SHOWN_CHARACTERS = 60  # of a cell

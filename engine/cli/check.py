@@ -31,7 +31,7 @@ from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.datasets.surveying import problems_of_survey
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
-from engine.terminal import say, say_json
+from engine.system.terminal import say, say_json
 
 
 def check(

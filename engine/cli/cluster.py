@@ -17,7 +17,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.job_file import given_job
 from engine.runs.launch import CODE
-from engine.terminal import say
+from engine.system.terminal import say
 
 PORT = 29500  # torch's own choice
 NOTICE = 300  # s before its time is over, in which Slurm lets the run save

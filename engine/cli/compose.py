@@ -35,15 +35,15 @@ from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobS
 from engine.config.search import METHODS
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.config.validation import describe_validation
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
 from engine.data.datasets.surveying import problems_of_survey, survey
 from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
+from engine.files.shipped import usual_base_model
 from engine.phrases import phrase
-from engine.shipped import usual_base_model
-from engine.terminal import remark, say_json_text
-from engine.validation import describe_validation
+from engine.system.terminal import remark, say_json_text
 
 SCRATCH = "From scratch, with --size"
 SCRATCH_OPTIONS = (

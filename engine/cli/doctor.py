@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from engine.phrases import phrase
-from engine.terminal import remark, say, say_json_text
+from engine.system.terminal import remark, say, say_json_text
 
 FAILED = 1  # exit code
 

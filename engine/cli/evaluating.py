@@ -15,7 +15,8 @@ from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, read_table
 from engine.cli.stored import needed_dataset
 from engine.config.dataset import SplitName, StoredData
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.table_files import TABLE_WRITERS, known_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.phrases import phrase
 from engine.results.beside import beside, what_follows
@@ -33,8 +34,7 @@ from engine.results.store import (
     root_of,
 )
 from engine.runs.folder import RunFolder
-from engine.table_files import TABLE_WRITERS, known_suffix, write_table
-from engine.terminal import remark, say, say_json
+from engine.system.terminal import remark, say, say_json
 
 if TYPE_CHECKING:
     from engine.tasks.scoring import Scored

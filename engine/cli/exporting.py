@@ -7,12 +7,12 @@ import typer
 
 from engine.cli.options import choice_option, with_options
 from engine.config.export import Form, Precision
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages import now
 from engine.messages.exporting import Export
 from engine.phrases import phrase
 from engine.runs.exports import ExportNote, note_export
-from engine.terminal import remark, say
+from engine.system.terminal import remark, say
 
 
 def export(

@@ -16,7 +16,9 @@ from engine.cli.rows import COLUMNS, needed_mapping, recognised
 from engine.cli.stored import needed_dataset
 from engine.config.dataset import FileData, Split, SplitName, StoredData
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.regular_file import regular
+from engine.files.table_files import TABLE_WRITERS, known_suffix, write_table
 from engine.messages.explore.text_set import (
     MAX_TEXTS,
     CountHeads,
@@ -32,9 +34,7 @@ from engine.messages.explore.text_set import (
 )
 from engine.messages.question import Answer, Working
 from engine.phrases import phrase
-from engine.regular_file import regular
-from engine.table_files import TABLE_WRITERS, known_suffix, write_table
-from engine.terminal import remark, say, say_json
+from engine.system.terminal import remark, say, say_json
 
 if TYPE_CHECKING:
     import numpy as np

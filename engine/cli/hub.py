@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from engine.errors import StudioError
-from engine.home import Home, free_folder
+from engine.files.home import Home, free_folder
 from engine.hub import cost, shelf
 from engine.messages.hub import Cost, HubFile, Planned
 from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.precision import Pace, Speeds, last
-from engine.terminal import remark, say
+from engine.system.terminal import remark, say
 
 MB = 1e6  # bytes
 

@@ -15,17 +15,17 @@ from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping, n
 from engine.cli.stored import stored_version, version_facts
 from engine.config.dataset import Split
 from engine.config.tasks import TASKS
+from engine.config.validation import describe_validation
 from engine.data.datasets.collecting import Sources
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.sources import format_titles
 from engine.errors import StudioError
-from engine.home import Home, folder_name, free_folder, next_version
+from engine.files.home import Home, folder_name, free_folder, next_version
 from engine.hub.fetched import PREFIX, Fetched
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.terminal import remark, say, say_json
-from engine.validation import describe_validation
+from engine.system.terminal import remark, say, say_json
 
 SPLIT = Split.model_fields
 MB = 1e6  # bytes

@@ -9,11 +9,11 @@ import typer
 from engine.cli import several
 from engine.cli.progress import ProgressLine
 from engine.desktop.awake import awake_while_training
-from engine.home import Home
+from engine.files.home import Home
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.job_file import given_job
-from engine.terminal import say
+from engine.system.terminal import say
 
 
 def train(

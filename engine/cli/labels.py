@@ -17,11 +17,11 @@ from engine.data.datasets.deriving import derive
 from engine.data.datasets.differences import RowDifference, differences
 from engine.data.datasets.relabelling import NEW_LABEL, ROW, read_corrections
 from engine.data.datasets.store import Dataset
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.shipped import minilm
+from engine.files.table_files import TABLE_WRITERS, known_suffix, write_table
 from engine.messages.labelling import LabelErrorsFound
-from engine.shipped import minilm
-from engine.table_files import TABLE_WRITERS, known_suffix, write_table
-from engine.terminal import remark, say, say_json
+from engine.system.terminal import remark, say, say_json
 
 SHOWN = 20  # changed rows that are printed
 SHOWN_CHARACTERS = 80  # of their texts

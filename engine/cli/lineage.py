@@ -7,7 +7,7 @@ import typer
 
 from engine.cli.stored import stored_version
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.phrases import phrase
 from engine.runs.lineage import (
     Lineage,
@@ -20,7 +20,7 @@ from engine.runs.lineage import (
     runs_of,
 )
 from engine.runs.needed import as_text, needed_for
-from engine.terminal import say, say_json
+from engine.system.terminal import say, say_json
 
 MOST_LISTED = 200  # things that were made from it
 

@@ -1,7 +1,7 @@
 """What is to be said of a checkpoint that a command has loaded."""
 
 from engine.messages.reports import LoadReport
-from engine.terminal import remark
+from engine.system.terminal import remark
 
 
 def remark_loading(report: LoadReport) -> None:

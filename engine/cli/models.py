@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from engine.terminal import remark
+from engine.system.terminal import remark
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 MaxLength = Annotated[

@@ -13,7 +13,7 @@ from engine.cli.progress import ProgressLine
 from engine.cli.rows import INPUT_COLUMNS, needed_mapping, recognised
 from engine.messages.applying import Apply, FileInput
 from engine.messages.question import Working
-from engine.terminal import remark, say
+from engine.system.terminal import remark, say
 
 
 def predict(

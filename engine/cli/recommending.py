@@ -21,7 +21,7 @@ from engine.config.training import TrainingSpec
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read
 from engine.data.lengths import lengths_in_dataset, lengths_in_file
-from engine.terminal import remark
+from engine.system.terminal import remark
 from engine.tokenizers.tokenizer import Tokenizer
 
 COUNTED = 20_000  # rows of a file; more make no difference

@@ -7,10 +7,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from engine.atomic_write import sha256
 from engine.config.changes import changes
+from engine.files.atomic_write import sha256
+from engine.files.regular_file import regular
 from engine.messages.events import Measured
-from engine.regular_file import regular
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.reproducibility import (
     WEIGHTS,
@@ -18,7 +18,7 @@ from engine.runs.reproducibility import (
     damaged_checkpoints,
     reproducibility_of,
 )
-from engine.terminal import say
+from engine.system.terminal import say
 
 DIFFERENT = 1  # exit code
 

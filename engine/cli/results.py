@@ -19,7 +19,7 @@ from engine.results.seeds import compare_runs
 from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
-from engine.terminal import say, say_json
+from engine.system.terminal import say, say_json
 
 SHOWN_ROWS = 10  # of each kind of flip
 SHOWN_TEXT = 80  # characters of a row

@@ -11,6 +11,7 @@ from engine.config.dataset import Cleaning, Mapping
 from engine.config.fields import settings_of
 from engine.config.task import TARGETS
 from engine.config.tasks import TASKS
+from engine.config.validation import describe_validation
 from engine.data.columns.mapping import guess_note
 from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.store import Rows
@@ -18,8 +19,7 @@ from engine.data.formats.reading import Recognised, read, recognise
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
-from engine.terminal import remark
-from engine.validation import describe_validation
+from engine.system.terminal import remark
 
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(settings_of(Mapping)))
 CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from engine.cli.compose import Assignments, assign
 from engine.config.changes import changes
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
+from engine.config.validation import describe_validation
 from engine.errors import StudioError
 from engine.messages.batch import Target
 from engine.messages.events import Measured
@@ -18,8 +19,7 @@ from engine.runs.branching import branch as make_branch
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.retention import check_removal, retained_checkpoints
 from engine.runs.snapshots import snapshot_folders, snapshots_size
-from engine.terminal import say, say_json_text
-from engine.validation import describe_validation
+from engine.system.terminal import say, say_json_text
 
 Folder = Annotated[Path, typer.Argument(help="The run folder.")]
 

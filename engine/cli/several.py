@@ -8,16 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
 from engine.config.changes import shown
 from engine.config.job import JobSpec
 from engine.desktop.awake import awake_while_training
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.atomic_write import write_file
+from engine.files.home import Home
+from engine.files.regular_file import read_json
 from engine.messages.events import Event
 from engine.phrases import phrase
-from engine.regular_file import read_json
 from engine.results.significance import seeds_interval
 from engine.runs.folder import RunFolder
 from engine.runs.groups import (
@@ -38,7 +38,7 @@ from engine.runs.searching import (
     trials_of,
     values_of,
 )
-from engine.terminal import remark, say
+from engine.system.terminal import remark, say
 from engine.worker import FAILED
 
 VECTORS = "vectors"  # the folder in which a layer sweep keeps its vectors until it is done

@@ -15,10 +15,10 @@ from engine.cli.rows import COLUMNS, read_table
 from engine.cli.stored import needed_dataset
 from engine.config.dataset import SplitName
 from engine.errors import StudioError
+from engine.files.shipped import minilm
+from engine.files.table_files import known_suffix, write_table
 from engine.phrases import phrase
-from engine.shipped import minilm
-from engine.table_files import known_suffix, write_table
-from engine.terminal import remark, say, say_json
+from engine.system.terminal import remark, say, say_json
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,9 +7,9 @@ from engine.config.dataset import DatasetSpec
 from engine.data.datasets.importing import SPEC
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
-from engine.home import Home, folder_name, free_folder, newest_version, next_version
+from engine.files.home import Home, folder_name, free_folder, newest_version, next_version
 from engine.phrases import phrase
-from engine.terminal import say, say_json
+from engine.system.terminal import say, say_json
 
 
 def stored_version(given: Path) -> Path | None:

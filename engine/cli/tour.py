@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from engine.atomic_write import write_file
 from engine.cli.progress import ProgressLine
 from engine.cli.recommending import take_recommended
 from engine.config.dataset import FileData, Split
@@ -16,13 +15,20 @@ from engine.config.training import TrainingSpec
 from engine.data.datasets.store import Rows
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
-from engine.home import Home, free_folder
+from engine.files.atomic_write import write_file
+from engine.files.home import Home, free_folder
+from engine.files.shipped import (
+    FIRST_TRAINING,
+    SAMPLE_TEST,
+    sample_data,
+    starter_model,
+    usual_base_model,
+)
 from engine.messages.events import Ended, Event, Measured, Saved
 from engine.messages.explore.fill_mask import FillMask
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.shipped import FIRST_TRAINING, SAMPLE_TEST, sample_data, starter_model, usual_base_model
-from engine.terminal import remark, say
+from engine.system.terminal import remark, say
 
 SENTENCE = "The president of the United [MASK] lives in Washington."
 PASSAGES = (

@@ -228,7 +228,7 @@ def _problems_of_range(search: SearchSpec, field: SearchField) -> Iterator[Probl
 
 def _wrong_alone(job: "JobSpec", path: str, value: JsonValue) -> str | None:
     """What is wrong with a value by itself; rules over several fields are about a combination."""
-    from engine.validation import problem_of
+    from engine.config.validation import problem_of
 
     try:
         with_values(job, {path: value})

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.desktop.bus import NoAnswer, call, connect
-from engine.preferences import run_preferences
+from engine.desktop.preferences import run_preferences
 
 WHY = "A model is being trained"
 WHO = "BERT Studio"

@@ -18,8 +18,8 @@ from pydantic import Field, ValidationError
 
 from engine.desktop.load import MachineLoad, MachineWatch
 from engine.errors import StudioError
+from engine.files.regular_file import open_regular
 from engine.messages import Count, Message, Moment, now
-from engine.regular_file import open_regular
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 

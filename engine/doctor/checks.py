@@ -34,7 +34,7 @@ from engine.models.network import Network
 from engine.precision import Precision
 from engine.runs.folder import RunFolder
 from engine.serving.serving import Serving
-from engine.system_errors import explained
+from engine.system.errors import explained
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
 from engine.tasks.sending import sent_together

@@ -11,7 +11,7 @@ from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks import task_of
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.datasets.store import Rows
-from engine.spreadsheet import table_text
+from engine.files.spreadsheet import table_text
 
 SIZE: dict[str, Any] = {
     "vocab_size": 120,

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from engine.doctor.material import OTHER, TEXT
+from engine.files.regular_file import regular
 from engine.messages.explore.attention import Attend, Measure, ShowQueryKey
 from engine.messages.explore.attribution import (
     Attribute,
@@ -43,7 +44,6 @@ from engine.messages.explore.text_set import (
 from engine.messages.explore.word_neighbours import FindTokens, FindWords
 from engine.messages.explore.word_vectors import CompareWord
 from engine.messages.question import Answer, Question
-from engine.regular_file import regular
 from engine.worker.answerers import ANSWERERS
 from engine.worker.desk import Desk
 

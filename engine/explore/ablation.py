@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import StudioError
+from engine.files.regular_file import regular
 from engine.messages.explore.heads_off import AblationQuestion
 from engine.models.attention import Attention
 from engine.models.encoder import Layer
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.regular_file import regular
 
 Head = tuple[int, int]  # layer and head, from 0
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.atomic_write import disk_errors_for
 from engine.explore.layers import steps
 from engine.explore.measures import measured
+from engine.files.atomic_write import disk_errors_for
 from engine.messages.explore.attention import ArrayFile, Attend, Attended, Measure
 from engine.messages.explore.text import Token
 from engine.messages.question import Answer

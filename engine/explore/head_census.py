@@ -18,7 +18,7 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
 from engine.explore.layers import passes
 from engine.explore.over_texts import Arrays, Kept, batches, over_texts, together
-from engine.head_measures import KEYS, SUMMED, TokenKinds, head_sums
+from engine.messages.explore.head_measures import KEYS, SUMMED, TokenKinds, head_sums
 from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint

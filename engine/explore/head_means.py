@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.atomic_write import write_file
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.explore.ablation import gathered_by
 from engine.explore.over_texts import Arrays, Kept, over_texts, question_key
+from engine.files.atomic_write import write_file
 from engine.messages.explore.text_set import AverageHeads, HeadsAveraged
 from engine.messages.question import Answer
 from engine.models.attention import Attention

@@ -11,7 +11,6 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from engine.atomic_write import whole_folder
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of
 from engine.errors import StudioError
@@ -19,6 +18,7 @@ from engine.explore.ablation import Head, heads_off
 from engine.explore.head_importance import check_loss, prepared, weighed
 from engine.explore.over_texts import TELL_SECONDS, Kept
 from engine.explore.text_scores import BATCH, MAX_LENGTH, learner_of_rows
+from engine.files.atomic_write import whole_folder
 from engine.messages.explore.text_set import (
     HeadsPruned,
     HeadsRemoved,

@@ -9,11 +9,11 @@ import torch
 
 from engine.errors import StudioError
 from engine.explore.snapshot_cache import SnapshotCache
+from engine.files.snapshot_folder import SNAPSHOTS, is_snapshot
 from engine.models.checkpoint import Checkpoint, load
 from engine.phrases import phrase
 from engine.serving.serving import Serving
-from engine.snapshot_folder import SNAPSHOTS, is_snapshot
-from engine.terminal import remark
+from engine.system.terminal import remark
 from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_MODELS = 3

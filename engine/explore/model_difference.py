@@ -20,7 +20,7 @@ from engine.explore.head_census import histograms
 from engine.explore.layers import steps
 from engine.explore.over_texts import Arrays, Kept, over_texts, together
 from engine.explore.text_scores import learner_of_rows, outcomes_of
-from engine.head_measures import TokenKinds, head_sums
+from engine.messages.explore.head_measures import TokenKinds, head_sums
 from engine.messages.explore.text_set import CompareModels, ModelsDiffered
 from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.data.datasets.store import Rows, open_dataset
 from engine.errors import StudioError
+from engine.files.regular_file import regular
 from engine.messages.explore.nearest import (
     EncodeRows,
     FindNearest,
@@ -16,7 +17,6 @@ from engine.messages.explore.nearest import (
 from engine.messages.question import Working
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.regular_file import regular
 from engine.tasks.similarity import nearest, sentence_vectors
 from engine.tasks.vector_files import save_vectors
 

@@ -14,9 +14,9 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from engine.atomic_write import disk_errors_for, whole_file
+from engine.files.atomic_write import disk_errors_for, whole_file
+from engine.files.regular_file import regular
 from engine.messages.explore.text_set import SetQuestion
-from engine.regular_file import regular
 
 Arrays = dict[str, np.ndarray]  # by name, with a row for each text
 

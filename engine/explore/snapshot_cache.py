@@ -15,7 +15,7 @@ from engine.errors import StudioError
 from engine.models.checkpoint import Checkpoint
 from engine.runs.snapshots import run_of, snapshot_folders
 from engine.serving.serving import Serving
-from engine.terminal import remark
+from engine.system.terminal import remark
 from engine.tokenizers.tokenizer import Tokenizer
 
 QUICK = 0.5  # s to load one: those that take longer are loaded only when they are asked about

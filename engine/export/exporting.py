@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from engine.atomic_write import give_usual_rights, verify, whole_folder
 from engine.checkpoints.prediction_settings import entries_of, settings_in
 from engine.config.export import PRECISIONS, Form
 from engine.documents.card import model_card
@@ -21,6 +20,8 @@ from engine.export.onnx_graph import quantise, write_graph
 from engine.export.reloading import Reloaded, Request, fingerprint, reload
 from engine.export.report import write_report
 from engine.export.running import predict, torch_run
+from engine.files.atomic_write import give_usual_rights, verify, whole_folder
+from engine.files.untrusted import plain_file
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Working
 from engine.messages.reports import ExportReport
@@ -30,7 +31,6 @@ from engine.models.narrower import narrower, pruned_heads
 from engine.models.outputs import outputs_of
 from engine.models.tf1 import write_tf1
 from engine.phrases import phrase
-from engine.untrusted import plain_file
 
 STAGES = (
     phrase("Loading the model"),

@@ -26,10 +26,10 @@ from huggingface_hub.errors import (
 
 from engine.config.families import FAMILIES
 from engine.errors import StudioError
+from engine.files.untrusted import shown
 from engine.hub import token
 from engine.messages.hub import HubKind, HubModel
 from engine.phrases import phrase
-from engine.untrusted import shown
 
 utils.disable_progress_bars()
 

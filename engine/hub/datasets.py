@@ -15,12 +15,12 @@ from engine.data.columns.names import split_named
 from engine.data.formats.archives import name_of
 from engine.data.formats.sources import format_titles, is_data_file
 from engine.errors import StudioError
+from engine.files.untrusted import shown
 from engine.hub import client
 from engine.hub.download import plan_of
 from engine.hub.fetched import PREFIX
 from engine.messages.hub import Planned
 from engine.phrases import joined, phrase
-from engine.untrusted import shown
 
 WHOLE = "default"  # what the hub calls the only subset
 MAX_PARTS = 8  # of the name of a file

@@ -19,19 +19,19 @@ from huggingface_hub import get_session, hf_hub_url
 from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoSibling
 from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
 
-from engine.atomic_write import check_room
 from engine.checkpoints.config import family_of, spec_of
 from engine.checkpoints.needed import CONFIGS, is_pickled, needed
 from engine.checkpoints.source import write_source
 from engine.errors import BadCheckpoint, StudioError
-from engine.home import folder_name
+from engine.files.atomic_write import check_room
+from engine.files.home import folder_name
+from engine.files.regular_file import open_regular
+from engine.files.untrusted import AGAIN, LARGEST_JSON, json_object, shown
 from engine.hub import client, token
 from engine.hub.cost import cost_of
 from engine.messages.hub import HubFile, HubKind, Planned, Source
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.regular_file import open_regular
-from engine.untrusted import AGAIN, LARGEST_JSON, json_object, shown
 
 PART = ".part"  # the end of the name of what is not whole yet
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # s before each try that follows one without a new byte

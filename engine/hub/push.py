@@ -12,12 +12,12 @@ from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.needed import PAPERS, needed
 from engine.documents.card import model_card
 from engine.errors import StudioError
+from engine.files.untrusted import plain_file, shown
 from engine.hub import client
 from engine.hub.counted import CountedFile, Sent
 from engine.messages.hub import HubFile, Pushed, PushPlanned
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.untrusted import plain_file, shown
 
 CARD = "README.md"
 MESSAGE = "Upload from BERT Studio"

@@ -13,7 +13,6 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from engine.atomic_write import whole_folder
 from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.heads import TASK
 from engine.checkpoints.prediction_settings import (
@@ -26,6 +25,16 @@ from engine.checkpoints.source import copy_source
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
 from engine.errors import BadCheckpoint, StudioError
+from engine.files.atomic_write import whole_folder
+from engine.files.snapshot_folder import shared_folder
+from engine.files.untrusted import (
+    check_content,
+    check_folder,
+    json_object,
+    plain_file,
+    shown,
+    unchanged_meanwhile,
+)
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.fused import joined, split
 from engine.models.heads import Heads
@@ -40,18 +49,9 @@ from engine.models.state_dict_mapping import (
 )
 from engine.models.weight_files import SAFE, WeightFiles, check_memory, open_weight_files
 from engine.phrases import phrase
-from engine.snapshot_folder import shared_folder
 from engine.tokenizers import sentencepiece
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.untrusted import (
-    check_content,
-    check_folder,
-    json_object,
-    plain_file,
-    shown,
-    unchanged_meanwhile,
-)
 
 TOKENIZER = (
     *("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"),

@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from engine.errors import BadCheckpoint
+from engine.files.regular_file import open_regular
+from engine.files.untrusted import AGAIN, shown
 from engine.phrases import phrase
-from engine.regular_file import open_regular
-from engine.untrusted import AGAIN, shown
 
 LARGEST_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
 STORAGES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")

@@ -19,6 +19,7 @@ from engine.config.model import EncoderSpec
 from engine.config.sentence import KIND, SentenceSpec
 from engine.config.tasks import added_layers, head_of
 from engine.errors import BadCheckpoint
+from engine.files.untrusted import AGAIN, shown
 from engine.models.heads import Heads
 from engine.models.network import names_of_mlm_head, shell
 from engine.models.published import (
@@ -31,7 +32,6 @@ from engine.models.published import (
 )
 from engine.models.weight_files import WeightFiles
 from engine.phrases import phrase
-from engine.untrusted import AGAIN, shown
 
 NSP_HEAD = ["nsp.dense.weight", "nsp.dense.bias"]
 

@@ -18,10 +18,10 @@ from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import is_turned, published_name
 from engine.errors import BadCheckpoint
+from engine.files.regular_file import open_regular, regular
+from engine.files.untrusted import AGAIN, check_content, json_object, plain_file, shown
 from engine.models.pickled import read_pickled
 from engine.phrases import phrase
-from engine.regular_file import open_regular, regular
-from engine.untrusted import AGAIN, check_content, json_object, plain_file, shown
 
 LARGEST_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
 MOST_TENSORS = 50_000  # a thousand layers have 16,000

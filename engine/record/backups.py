@@ -10,8 +10,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.atomic_write import disk_errors_for, is_full, unfinished
 from engine.errors import StudioError
+from engine.files.atomic_write import disk_errors_for, is_full, unfinished
 from engine.phrases import phrase
 from engine.record.checking import Damaged, is_sound, version_of
 

@@ -12,7 +12,7 @@ from engine.messages.events import Saved
 from engine.record.runs import Run
 from engine.record.tables import Moment, Place, Table
 from engine.runs.folder import RunFolder, changed, step_of
-from engine.system_errors import may_be_there
+from engine.system.errors import may_be_there
 from engine.visible import is_text
 
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 from engine.desktop import on_end
 from engine.desktop.notifications import notify
+from engine.desktop.preferences import RunPreferences
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.phrases import phrase
-from engine.preferences import RunPreferences
 from engine.record.run_watch import RunEnd, RunUpdate
 from engine.runs.searching import is_by_search
 

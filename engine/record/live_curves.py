@@ -3,16 +3,16 @@
 import time
 from collections.abc import Iterable, Sequence
 
+from engine.desktop.preferences import LiveCurves
 from engine.errors import StudioError
-from engine.home import Home
-from engine.preferences import LiveCurves
+from engine.files.home import Home
 from engine.record.run_watch import RunEnd, RunUpdate
 from engine.record.runs import Run
 from engine.runs.curve_files import CurveFiles
 from engine.runs.folder import RunFolder
 from engine.runs.mlflow import MLflowFiles
 from engine.runs.tensorboard import TensorBoardFiles
-from engine.system_errors import explained
+from engine.system.errors import explained
 
 FORMS: dict[LiveCurves, tuple[type[CurveFiles], ...]] = {
     "off": (),

@@ -35,9 +35,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from engine.atomic_write import disk_errors_for
-from engine.drives import drive_of
 from engine.errors import DiskFull, StudioError
+from engine.files.atomic_write import disk_errors_for
 from engine.messages import now
 from engine.phrases import phrase
 from engine.record.about import fact, set_fact
@@ -53,6 +52,7 @@ from engine.record.checkpoints import Checkpoint
 from engine.record.metrics import Metric
 from engine.record.runs import Run
 from engine.record.tables import Place
+from engine.system.drives import drive_of
 
 VERSION = 1  # of the tables: the number of the last migration
 MIGRATIONS = Path(__file__).with_name("migrations")

@@ -15,7 +15,7 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.phrases import Phrase, phrase
 from engine.record.about import forget_fact
 from engine.record.backups import all_backups, back_up
@@ -25,7 +25,7 @@ from engine.record.follow import take_in
 from engine.record.opening import Record, open_record, set_aside
 from engine.record.runs import Run, add_unreadable, all_runs, remove_run
 from engine.runs.folder import RunFolder
-from engine.system_errors import explained, may_be_there
+from engine.system.errors import explained, may_be_there
 from engine.visible import is_text
 
 SAID = "SELECT id, name, notes, star, state, tags, archived FROM runs"

@@ -16,14 +16,14 @@ from pathlib import Path
 from pydantic_core import from_json
 from sqlalchemy.orm import Session
 
-from engine.atomic_write import clear_leftovers
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.desktop.awake import Awake
+from engine.desktop.preferences import RunPreferencesFile
 from engine.errors import StudioError
-from engine.home import Home, free_folder
+from engine.files.atomic_write import clear_leftovers
+from engine.files.home import Home, free_folder
 from engine.messages import now
 from engine.phrases import Phrase, phrase
-from engine.preferences import RunPreferencesFile
 from engine.record import rebuild
 from engine.record.backups import back_up_daily, date_of
 from engine.record.end_news import tell_ends

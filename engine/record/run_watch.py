@@ -18,7 +18,7 @@ from engine.record.runs import WORKING, Run, runs_in
 from engine.record.runs import run as find
 from engine.record.workers import Workers
 from engine.runs.folder import RunFolder
-from engine.system_errors import explained
+from engine.system.errors import explained
 
 START_TIMEOUT = 60.0  # s that a started process may take to take the lock
 RESPONDING = ("running", "stopping")  # states in which a worker has something to do

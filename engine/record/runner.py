@@ -16,9 +16,9 @@ import sys
 import time
 from collections.abc import Iterable
 
-from engine.atomic_write import keep_files_private
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.atomic_write import keep_files_private
+from engine.files.home import Home
 from engine.messages import now
 from engine.phrases import phrase
 from engine.record.opening import Record, open_record
@@ -27,8 +27,8 @@ from engine.record.run_watch import RunEnd, RunUpdate
 from engine.record.runs import WORKING, runs_in
 from engine.record.searches import has_open
 from engine.runs.lock import hold, is_held
-from engine.system_errors import explained
-from engine.terminal import remark, say
+from engine.system.errors import explained
+from engine.system.terminal import remark, say
 
 INTERVAL = 0.25  # s between two looks while it starts runs
 WAITING_INTERVAL = 0.5  # s while a window does

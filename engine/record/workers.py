@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Callable
 
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.runs import Run
 from engine.runs import launch
 from engine.runs.lock import is_held, open_here

@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
-from engine.atomic_write import disk_errors_for, write_file
 from engine.config import Spec
 from engine.config.dataset import Mapping as ColumnMapping
 from engine.config.dataset import SplitName
 from engine.errors import StudioError
+from engine.files.atomic_write import disk_errors_for, write_file
+from engine.files.regular_file import regular
 from engine.phrases import phrase
-from engine.regular_file import regular
 
 FACTS = b"bert-studio"  # the key of the facts in the metadata of the file
 CELL = "cell:"  # begins the name of a column of the rows themselves

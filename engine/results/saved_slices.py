@@ -5,10 +5,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from engine.atomic_write import disk_errors_for, write_file
 from engine.errors import StudioError
+from engine.files.atomic_write import disk_errors_for, write_file
+from engine.files.regular_file import read_regular
 from engine.phrases import phrase
-from engine.regular_file import read_regular
 from engine.results.slices import Slice
 
 SLICES: TypeAdapter[tuple[Slice, ...]] = TypeAdapter(tuple[Slice, ...])

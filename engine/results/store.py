@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import AwareDatetime, Field, ValidationError
 
-from engine.atomic_write import disk_errors_for
 from engine.config import Spec
 from engine.config.dataset import SPLITS, SplitName, StoredData
 from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
-from engine.home import Home, folder_name
+from engine.files.atomic_write import disk_errors_for
+from engine.files.home import Home, folder_name
+from engine.files.regular_file import lines_of, open_regular, regular
 from engine.messages.evaluating import Evaluate, FitBaselines, Part
 from engine.phrases import phrase
-from engine.regular_file import lines_of, open_regular, regular
 from engine.results.predictions import FACTS, PredictionFacts
 from engine.runs.folder import STEP, RunFolder
 from engine.runs.lock import open_here

@@ -4,13 +4,13 @@ import os
 import shutil
 from pathlib import Path
 
-from engine.atomic_write import MANIFEST, disk_errors_for, unfinished, verify, whole_folder
 from engine.config.changes import Change, changes
 from engine.config.job import JobSpec
 from engine.errors import StudioError
+from engine.files.atomic_write import MANIFEST, disk_errors_for, unfinished, verify, whole_folder
+from engine.files.regular_file import read_json
 from engine.messages.events import Branched, Measured, Prepared, Saved
 from engine.phrases import phrase
-from engine.regular_file import read_json
 from engine.runs.folder import RunFolder, step_of
 
 

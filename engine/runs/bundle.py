@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
-from engine.atomic_write import check_room, disk_errors_for, unfinished
 from engine.errors import StudioError
+from engine.files.atomic_write import check_room, disk_errors_for, unfinished
+from engine.files.regular_file import open_regular
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.regular_file import open_regular
 from engine.runs.copying import CopyCancelled, copied_files
 from engine.runs.folder import RunFolder
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from engine.atomic_write import check_room, disk_errors_for, unfinished
 from engine.errors import StudioError
-from engine.home import free_folder
+from engine.files.atomic_write import check_room, disk_errors_for, unfinished
+from engine.files.home import free_folder
+from engine.files.regular_file import open_regular
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.regular_file import open_regular
 from engine.runs.folder import RunFolder
 
 NOT_COPIED = {"run.lock", "stop", "changed-data", "cache", "reserve"}  # a copy makes its own

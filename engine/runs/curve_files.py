@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Self
 
-from engine.atomic_write import disk_errors_for, write_file
+from engine.files.atomic_write import disk_errors_for, write_file
+from engine.files.regular_file import read_json
 from engine.messages.events import AnyEvent, Ended, Measured, Started
 from engine.progress import ProgressCallback
-from engine.regular_file import read_json
 from engine.runs.copying import CopyCancelled
 from engine.runs.folder import RunFolder
 

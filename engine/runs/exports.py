@@ -6,11 +6,11 @@ became of a checkpoint.
 
 from pathlib import Path
 
-from engine.atomic_write import disk_errors_for
 from engine.config.export import Form, Precision
-from engine.home import Home
+from engine.files.atomic_write import disk_errors_for
+from engine.files.home import Home
+from engine.files.regular_file import LONGEST_LINE, lines_of, open_regular
 from engine.messages import Message, Moment
-from engine.regular_file import LONGEST_LINE, lines_of, open_regular
 
 LARGEST = 64 << 20  # bytes, of some 200,000 exports
 

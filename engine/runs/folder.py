@@ -16,17 +16,17 @@ from typing import Self
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from engine.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
 from engine.config.job import JobSpec
 from engine.config.phrases import PhraseField
+from engine.config.validation import describe_validation
 from engine.errors import StudioError
+from engine.files.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
+from engine.files.regular_file import LONGEST_LINE, lines_of, open_regular, read_regular
+from engine.files.snapshot_folder import SNAPSHOTS
 from engine.messages import CALENDAR
 from engine.messages.events import EVENT, EVENTS, AnyEvent, Ended, Event, Noted, Saved, Started
 from engine.phrases import phrase
-from engine.regular_file import LONGEST_LINE, lines_of, open_regular, read_regular
 from engine.runs.lock import hold, is_held, open_here
-from engine.snapshot_folder import SNAPSHOTS
-from engine.validation import describe_validation
 
 CHUNK = 4 << 20  # bytes of events read at once
 TAIL = 64 << 10  # bytes in which the last events are looked for

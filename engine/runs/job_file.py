@@ -6,10 +6,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine.config.job import JobSpec
+from engine.config.validation import describe_validation
 from engine.errors import StudioError
+from engine.files.regular_file import read_regular
 from engine.phrases import phrase
-from engine.regular_file import read_regular
-from engine.validation import describe_validation
 
 
 def given_job(file: Path) -> JobSpec:

@@ -15,13 +15,13 @@ from pydantic_core import from_json, to_json
 
 from engine.config.dataset import DatasetSpec, DataSource, FileData, StoredData
 from engine.config.job import BaseModelSource, FromScratch
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.regular_file import read_regular
+from engine.files.shipped import included_models
 from engine.messages.events import Branched
 from engine.phrases import phrase
-from engine.regular_file import read_regular
 from engine.runs.exports import ExportNote, noted_exports
 from engine.runs.folder import RunFolder, step_of
-from engine.shipped import included_models
 
 Kind = Literal["files", "data", "model", "run", "export"]
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)

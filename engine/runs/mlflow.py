@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from engine.atomic_write import write_file
+from engine.files.atomic_write import write_file
 from engine.messages.events import AnyEvent, Ended, Measured
 from engine.progress import ProgressCallback
 from engine.runs.curve_files import CurveFiles, number_of

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.atomic_write import MANIFEST, sha256
 from engine.checkpoints.source import source_of
 from engine.config.dataset import StoredData
 from engine.config.job import FromCheckpoint, FromScratch
 from engine.errors import StudioError
+from engine.files.atomic_write import MANIFEST, sha256
+from engine.files.regular_file import LARGEST_MANIFEST, read_json
 from engine.messages.events import Saved
 from engine.phrases import phrase
-from engine.regular_file import LARGEST_MANIFEST, read_json
 from engine.runs.folder import RunFolder
 from engine.runs.lineage import Lineage, Node, read_dataset
 from engine.runs.reproducibility import WEIGHTS, reproducibility_of

@@ -6,12 +6,12 @@ All of it comes from the events of the run folder; nothing is stored twice.
 from dataclasses import dataclass
 from datetime import datetime
 
-from engine.atomic_write import MANIFEST, verify
 from engine.errors import BadCheckpoint
+from engine.files.atomic_write import MANIFEST, verify
+from engine.files.regular_file import LARGEST_MANIFEST, read_json
 from engine.messages.events import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
 from engine.phrases import joined, phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.regular_file import LARGEST_MANIFEST, read_json
 from engine.runs.folder import RunFolder, step_of
 
 WEIGHTS, OPTIMISER = "model.safetensors", "resume/optimiser.safetensors"  # in a checkpoint

@@ -8,7 +8,7 @@ stand once, beside them.
 from itertools import takewhile
 from pathlib import Path
 
-from engine.atomic_write import MANIFEST, remove_whole
+from engine.files.atomic_write import MANIFEST, remove_whole
 from engine.runs.folder import STEP, RunFolder, step_of
 from engine.runs.retention import size
 

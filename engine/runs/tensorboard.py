@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+from engine.files.protobuf import FIXED32, FIXED64, as_field, as_varint
 from engine.messages.events import AnyEvent, Ended, Measured
 from engine.progress import ProgressCallback
 from engine.runs.curve_files import CurveFiles, number_of
 from engine.runs.folder import RunFolder
-from engine.wire import FIXED32, FIXED64, as_field, as_varint
 
 VERSION = b"brain.Event:2"
 START = 1  # the status of a session log

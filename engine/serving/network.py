@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from engine.heap import give_back_memory
 from engine.models.attention import Attention
 from engine.models.heads import MlmHead
 from engine.models.network import Network
 from engine.serving.quantized_matmul import Kind, Matmul, matmul
+from engine.system.memory import give_back_memory
 
 Module = TypeVar("Module", bound=nn.Module)
 

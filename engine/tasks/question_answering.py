@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from engine.atomic_write import whole_folder
 from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.columns.answers import Answer, Unfit, answers_of
 from engine.data.datasets.store import Rows
@@ -28,12 +27,13 @@ from engine.data.tokenized.windows import Window, answer_places, windows
 from engine.errors import StudioError
 from engine.evaluation.answers import Choice, choose
 from engine.evaluation.question_answering import QuestionReport, report, row_scores
+from engine.files.atomic_write import whole_folder
+from engine.files.regular_file import regular
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.regular_file import regular
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (

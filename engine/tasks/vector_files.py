@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from engine.atomic_write import write_file
 from engine.errors import StudioError
+from engine.files.atomic_write import write_file
 from engine.phrases import phrase
 
 

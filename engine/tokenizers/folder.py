@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
+from engine.files.snapshot_folder import shared_folder
 from engine.phrases import phrase
-from engine.snapshot_folder import shared_folder
 from engine.tokenizers import (
     byte_bpe,
     herbert,

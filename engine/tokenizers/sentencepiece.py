@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
+from engine.files.protobuf import Damage, fields, messages, number
+from engine.files.regular_file import read_regular
 from engine.phrases import phrase
-from engine.regular_file import read_regular
 from engine.tokenizers import tokenizer_json, unigram
 from engine.tokenizers.stated import NETWORK, Stated
 from engine.tokenizers.vocabulary import Vocabulary
@@ -26,7 +27,6 @@ from engine.tokenizers.vocabulary_files import (
     SPECIAL_KEYS,
     json_of,
 )
-from engine.wire import Damage, fields, messages, number
 
 FILES = ("spm.model", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 PIECES, TRAINER, NORMALIZER = 1, 2, 3  # fields of the file

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
+from engine.files.regular_file import read_regular
 from engine.phrases import phrase
-from engine.regular_file import read_regular
 
 LARGEST_FILE = 256 * 1024 * 1024  # bytes
 MOST_TOKENS = 10_000_000

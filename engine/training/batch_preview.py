@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from engine.checkpoints.config import spec_of
 from engine.config.job import FromScratch, JobSpec
 from engine.errors import StudioError
+from engine.files.regular_file import read_regular
 from engine.messages.batch import BatchRow, BatchShown, Target
 from engine.messages.events import Prepared
 from engine.models.checkpoint import read_config
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.regular_file import read_regular
 from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch
 from engine.tokenizers.tokenizer import Tokenizer

@@ -12,16 +12,16 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from engine.atomic_write import MANIFEST, check_room, remove_whole, verify, whole_folder
 from engine.checkpoints.heads import TASK
 from engine.errors import BadCheckpoint
+from engine.files.atomic_write import MANIFEST, check_room, remove_whole, verify, whole_folder
+from engine.files.regular_file import LARGEST_MANIFEST, open_regular, read_json
 from engine.messages.events import Removed, Saved
 from engine.models import checkpoint
 from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.weight_files import SAFE
 from engine.phrases import phrase
-from engine.regular_file import LARGEST_MANIFEST, open_regular, read_json
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.retention import reasons_to_keep
 from engine.training.context import RunContext

@@ -19,7 +19,7 @@ import torch
 
 from engine.config.job import FromScratch, JobSpec
 from engine.config.search import SearchSpec
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.estimating import Estimated
 from engine.models import checkpoint
 from engine.models.fast.encoding import lower_layers

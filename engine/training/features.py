@@ -17,10 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.atomic_write import check_room, disk_errors_for
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.data.tokenized.dataset import TokenizedDataset
+from engine.files.atomic_write import check_room, disk_errors_for
+from engine.files.regular_file import regular
 from engine.models.fast.encoding import lower_layers
 from engine.models.frozen_linear import rounded_once
 from engine.models.lora import merged
@@ -28,7 +29,6 @@ from engine.models.network import Network
 from engine.models.probe import chosen, heights
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.regular_file import regular
 from engine.runs.folder import RunFolder
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
 from engine.tasks.learner import input_rows, pad

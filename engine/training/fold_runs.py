@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.atomic_write import write_file
 from engine.checkpoints.info import checkpoint_info, weight_files
 from engine.config.dataset import StoredData
 from engine.config.job import FromCheckpoint, JobSpec
@@ -25,9 +24,10 @@ from engine.data.columns.fit import likely_task
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.lengths import lengths_in_dataset
+from engine.files.atomic_write import write_file
+from engine.files.regular_file import regular
 from engine.messages.events import Event, Measured, Prepared
 from engine.phrases import phrase
-from engine.regular_file import regular
 from engine.results.out_of_sample import folds_of
 from engine.results.predictions import read_predictions
 from engine.results.store import file_of

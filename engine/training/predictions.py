@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from engine.phrases import Phrase, phrase
 from engine.results.store import file_of
-from engine.system_errors import explained
+from engine.system.errors import explained
+from engine.system.terminal import remark
 from engine.tasks.learner import PredictionCollector
 from engine.tasks.outcomes import Origin, kept
 from engine.tasks.pretraining import PretrainingMetrics
 from engine.tasks.token_rows import MAPPING
-from engine.terminal import remark
 from engine.training.training_run import TrainingRun
 
 Predicted = PredictionCollector | PretrainingMetrics

@@ -1,13 +1,13 @@
 """Snapshots of a run in training; which steps have one, `engine.runs.snapshots` says."""
 
-from engine.atomic_write import MANIFEST, check_room, whole_folder
 from engine.checkpoints.heads import TASK
 from engine.errors import StudioError
+from engine.files.atomic_write import MANIFEST, check_room, whole_folder
+from engine.files.snapshot_folder import CONFIG
 from engine.models import checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.runs import snapshots
-from engine.snapshot_folder import CONFIG
 from engine.training.checkpoints import TOKENIZER_SIZE
 from engine.training.training_run import TrainingRun
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from engine.atomic_write import clear_leftovers
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.atomic_write import clear_leftovers
+from engine.files.home import Home
 from engine.phrases import phrase
 from engine.runs.lock import hold
 

@@ -3,10 +3,10 @@
 import hashlib
 from pathlib import Path
 
-from engine.atomic_write import verify, whole_folder
 from engine.config.job import BaseModelSource, FromCheckpoint, FromScratch
 from engine.data.datasets.store import Rows
 from engine.errors import StudioError
+from engine.files.atomic_write import verify, whole_folder
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder

@@ -7,9 +7,9 @@ written.
 import sys
 from pathlib import Path
 
-from engine.atomic_write import keep_files_private
-from engine.system_errors import explained
-from engine.terminal import remark
+from engine.files.atomic_write import keep_files_private
+from engine.system.errors import explained
+from engine.system.terminal import remark
 from engine.torch_import import load_torch_without_gc
 from engine.worker import FAILED, share_the_machine
 

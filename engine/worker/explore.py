@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from engine.errors import is_out_of_memory
 from engine.messages.question import Answer, Question, Refused
 from engine.phrases import phrase
-from engine.system_errors import explained
-from engine.terminal import remark
+from engine.system.errors import explained
+from engine.system.terminal import remark
 from engine.worker.inbox import Inbox, Line, addressed
 
 if TYPE_CHECKING:

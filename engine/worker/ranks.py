@@ -20,9 +20,9 @@ from pathlib import Path
 import psutil
 
 from engine.errors import StudioError
+from engine.files.regular_file import read_regular
 from engine.messages.events import EVENT, Ended, Event, Started
 from engine.phrases import phrase
-from engine.regular_file import read_regular
 from engine.runs import launch
 from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder

@@ -16,8 +16,8 @@ from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.full_disk import reserve
 from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
-from engine.system_errors import explained
-from engine.terminal import remark
+from engine.system.errors import explained
+from engine.system.terminal import remark
 from engine.worker import BUG, FAILED
 from engine.worker.ranks import end_with_worker, run_ranks, write_last_word
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import torch
 
-from engine.atomic_write import MANIFEST, whole_folder
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.training import HardwareSpec
 from engine.data.datasets.store import open_dataset
+from engine.files.atomic_write import MANIFEST, whole_folder
+from engine.files.shipped import starter_model
 from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder
-from engine.shipped import starter_model
 from engine.tasks.evaluating import evaluate
 from engine.tasks.pretraining import PretrainingLearner
 from engine.training.devices import choose

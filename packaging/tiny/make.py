@@ -17,12 +17,12 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "starter"))
 from ship import held_out, measured
 
-from engine.atomic_write import whole_folder
 from engine.config.job import JobSpec
+from engine.files.atomic_write import whole_folder
+from engine.files.shipped import tiny_model
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot_folders
-from engine.shipped import tiny_model
 
 JOB = Path(__file__).with_name("job.json")
 EACH = 20  # steps of which the loss is shipped as one mean, after as many single ones
@@ -82,7 +82,7 @@ def main(arguments: list[str]) -> None:
     shutil.copytree(run.snapshots, target / run.snapshots.name)
     stored = RunFolder(target)
     last = stored.checkpoint(step_of(run.checkpoint_folders()[-1]))
-    assert last == tiny_model(), "engine/shipped.py names another step"
+    assert last == tiny_model(), "engine/files/shipped.py names another step"
     last.parent.mkdir()
     with whole_folder(last) as inside:
         checkpoint.write(inside, made.network, made.tokenizer, dtype=torch.float16)

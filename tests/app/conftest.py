@@ -16,7 +16,7 @@ from app import resources, theme
 from app.notices import Notices
 from app.shell.garbage import Collector
 from app.studio import Studio
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import open_record
 
 

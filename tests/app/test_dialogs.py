@@ -35,7 +35,7 @@ from app.widgets.dialogs import FIELDS, Dialog, Question
 from app.widgets.help import open_help
 from app.widgets.screen import room
 from engine.config.job import FromCheckpoint
-from engine.shipped import starter_model
+from engine.files.shipped import starter_model
 from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
 from tests.app.pseudo import beyond_an_edge
 from tests.engine.models.small import folder as small_checkpoint

@@ -9,7 +9,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.dispatcher import BUSY_REFRESH_MS, IDLE_REFRESH_MS, Dispatcher
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Measured, Started
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curves
@@ -274,7 +274,7 @@ WINDOW = """
 import sys
 from PySide6.QtCore import QCoreApplication
 from app.dispatcher import Dispatcher
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import open_record
 from engine.runs import launch
 from tests.engine.runs import fake_worker

@@ -8,8 +8,8 @@ from app import drive_warning
 from app.drive_warning import warn_of_drive
 from app.notices import Notices
 from app.settings import Settings
-from engine.drives import Drive
-from engine.home import Home
+from engine.files.home import Home
+from engine.system.drives import Drive
 
 
 @pytest.mark.parametrize(

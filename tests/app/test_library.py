@@ -11,7 +11,7 @@ from engine.config.families.bert import bert
 from engine.config.job import FromScratch, JobSpec
 from engine.config.tasks.text_classification import TextClassification
 from engine.data.datasets.store import import_dataset
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages import now
 from engine.messages.events import Saved, Started
 from engine.record.rebuild import refill

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import VERSION
 from tests.engine.test_private import OPEN_AND_CLOSE
 

@@ -10,7 +10,7 @@ import pytest
 
 from app import queueing
 from app.__main__ import main
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.follow import take_in
 from engine.record.opening import open_record
 from engine.record.runs import all_runs

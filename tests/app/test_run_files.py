@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Ended, Started
 from engine.record.follow import take_in
 from engine.record.opening import open_record

@@ -14,7 +14,7 @@ from PySide6.QtCore import QCoreApplication, QDir
 
 from app.shell.claim import Claim
 from app.shell.single import InstanceServer, activate_running, server_name
-from engine.home import Home
+from engine.files.home import Home
 
 CODE = Path(__file__).resolve().parents[2]
 
@@ -23,7 +23,7 @@ CLAIMING = """
 import sys
 from pathlib import Path
 from app.shell.claim import Claim
-from engine.home import Home
+from engine.files.home import Home
 home, claim = Home(Path(sys.argv[1])), Claim()
 print("mine" if claim.take(home) else "theirs", flush=True)
 sys.stdin.read()
@@ -34,7 +34,7 @@ RINGING = """
 import sys
 from pathlib import Path
 from app.shell.single import activate_running
-from engine.home import Home
+from engine.files.home import Home
 print("heard" if activate_running(Home(Path(sys.argv[1]))) else "silence", flush=True)
 """
 

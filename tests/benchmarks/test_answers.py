@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.shipped import starter_model
+from engine.files.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 
 PROJECT = Path(__file__).parents[2]

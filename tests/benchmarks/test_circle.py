@@ -16,7 +16,7 @@ import pytest
 
 from app.__main__ import command
 from engine.data.datasets.store import open_dataset
-from engine.home import Home
+from engine.files.home import Home
 from engine.runs.folder import RunFolder
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"

@@ -7,7 +7,7 @@ import pytest
 from app.pages.runs.rows import read_rows
 from app.shell import opening
 from benchmarks import desk
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.metrics import curves
 from engine.record.opening import open_record
 

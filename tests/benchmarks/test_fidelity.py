@@ -12,7 +12,7 @@ import pytest
 
 from engine.data.tokenized.windows import answer_places, windows
 from engine.evaluation.question_answering import report
-from engine.shipped import starter_model
+from engine.files.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "fidelity"

@@ -2,9 +2,9 @@
 
 from app.pages.explore.over_training.moments import moments_of
 from benchmarks.snapshots import make
+from engine.files.shipped import tiny_model
 from engine.models.checkpoint import load
 from engine.runs.snapshots import snapshot
-from engine.shipped import tiny_model
 
 
 def test_a_run_that_is_made_is_moved_through_in_explore(tmp_path) -> None:

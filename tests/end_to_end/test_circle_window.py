@@ -14,8 +14,8 @@ from types import ModuleType
 import pytest
 
 from engine.data.datasets.store import open_dataset
+from engine.files.shipped import minilm
 from engine.runs.folder import RunFolder
-from engine.shipped import minilm
 from tests.end_to_end.test_real_window import pytestmark as needs_a_screen
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import Record, open_record
 from engine.record.runs import all_runs
 from tests.end_to_end.test_circle_window import FOLDER, sentences

@@ -31,13 +31,13 @@ from app.studio import Studio
 from app.window import MainWindow
 from engine.cores import processor_and_cores
 from engine.data.formats import FORMATS
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.shipped import included_models, sample_data, starter_model
 from engine.hub.shelf import SHELF
 from engine.phrases import Phrase
 from engine.results.predictions import CELL, read_predictions
 from engine.results.token_columns import TEXT as AROUND
 from engine.runs import launch
-from engine.shipped import included_models, sample_data, starter_model
 from engine.visible import shortened
 from tests.app.pseudo import Pseudo, cut_off, faults, texts_of
 from tools import pictures

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.home import Home
-from engine.shipped import starter_model
+from engine.files.home import Home
+from engine.files.shipped import starter_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NEEDED = ("Xvfb", "openbox", "xdotool", "import", "dbus-run-session")

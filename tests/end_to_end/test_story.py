@@ -23,11 +23,11 @@ from app.pages.runs.view import RunsPage
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.window import MainWindow
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.shipped import sample_data, starter_model
 from engine.messages.events import Measured
 from engine.record.runs import all_runs, run
 from engine.runs.folder import RunFolder
-from engine.shipped import sample_data, starter_model
 from engine.worker.train import main as work
 from tests.app.pages.train.cards import SENTENCE
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from app.settings import Settings
-from engine.atomic_write import verify, whole_folder
 from engine.errors import BadCheckpoint
-from engine.home import Home
+from engine.files.atomic_write import verify, whole_folder
+from engine.files.home import Home
 from engine.record.backups import back_up
 from engine.record.checking import NewerRecord
 from engine.record.opening import open_record

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from engine.atomic_write import UMASK
-from engine.home import Home
+from engine.files.atomic_write import UMASK
+from engine.files.home import Home
 from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE, environment
 from tests.engine.training import small

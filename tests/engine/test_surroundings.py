@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.shipped import sample_data
 from engine.runs.launch import CODE, environment
-from engine.shipped import sample_data
 from tests.engine.test_private import OPEN_AND_CLOSE
 from tests.engine.training import small
 
@@ -78,7 +78,7 @@ def test_a_locale_with_a_decimal_comma_changes_no_number(
 
 ONLY_BY_SQLITE = """
 import sys
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.backups import back_up
 from engine.record.opening import open_record
 from engine.record.rebuild import rebuild, refill

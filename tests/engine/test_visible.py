@@ -13,7 +13,7 @@ from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, StudioError
 from engine.messages.events import Ended, Noted
 from engine.phrases import Phrase, phrase, rendered
-from engine.terminal import remark, say, say_json
+from engine.system.terminal import remark, say, say_json
 from engine.visible import SENTENCE_CHARACTERS, concise, one_line, visible
 
 HOSTILE = "a\x1b[2Jb\u202ec\x9bd\ud800e"

@@ -20,7 +20,7 @@ from engine.config.tasks import TASKS
 from engine.config.tasks.regression import Regression
 from engine.data.datasets.store import Rows
 from engine.explore.prediction import predict
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.explore.prediction import Predict
 from engine.models import checkpoint
 from engine.models.outputs import outputs_of

@@ -22,7 +22,7 @@ from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.regression import Regression
 from engine.data.columns.fit import likely_task, problems_of
 from engine.data.datasets.store import import_dataset
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Measured
 from engine.models.heads import Heads
 from engine.models.outputs import outputs_of

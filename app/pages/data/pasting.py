@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QMimeData
 
-from engine.atomic_write import write_file
+from engine.files.atomic_write import write_file
 
 FOLDER = "pasted"  # in the cache
 FIRST_LINES = 2_000  # characters that tell whether it is a table

@@ -11,12 +11,12 @@ from app.library import DataEntry
 from app.sample import NAME, sample_entry
 from app.studio import Studio
 from app.uses import reads_data, uses_of
-from engine.atomic_write import whole_folder
 from engine.config.dataset import DatasetSpec
 from engine.data.datasets.collecting import digest_of, files_of, state_of
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
-from engine.home import free_folder
+from engine.files.atomic_write import whole_folder
+from engine.files.home import free_folder
 
 SPEC, DATA = "spec.json", "data.parquet"
 

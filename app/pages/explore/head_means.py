@@ -8,7 +8,7 @@ from app.pages.explore.study import Study
 from app.translation import tr, translated
 from app.widgets.combo_box import ComboBox
 from app.widgets.numbers import count
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.explore.text_set import AverageHeads, HeadsAveraged, Replacement, SetAnswer
 
 

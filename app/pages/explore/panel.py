@@ -23,7 +23,7 @@ from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.set_work import StartWorker
 from app.pages.explore.study import Study
 from app.settings import Settings
-from engine.home import Home
+from engine.files.home import Home
 
 Place = Literal["tab", "left", "right", "below", "float"]
 MakePanel = Callable[[], "Panel"]

@@ -9,9 +9,9 @@ from app import background
 from app.machine import look_at_machine
 from app.studio import Studio
 from app.timers import debounced, repeated
+from engine.files.shipped import minilm, sample_data
 from engine.record.metrics import sparkline
 from engine.record.runs import Run, all_runs
-from engine.shipped import minilm, sample_data
 
 RECENT = 5
 REFRESH_DELAY_MS = 1000  # ms in which changes are looked at together

@@ -13,7 +13,7 @@ from app.library import ModelEntry
 from app.studio import Studio
 from app.uses import reads_model, uses_of
 from engine.checkpoints.archives import SUFFIXES, folder_of_model
-from engine.home import free_folder
+from engine.files.home import free_folder
 from engine.messages.importing import Import, Imported
 from engine.messages.question import Answer, Refused, Working
 

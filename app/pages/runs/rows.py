@@ -17,7 +17,7 @@ from app.pages.runs.job_fields import JobFields
 from app.running import RunNow
 from engine.config.dataset import DataSource, StoredData
 from engine.config.job import BaseModelSource, JobSpec
-from engine.home import newest_version
+from engine.files.home import newest_version
 from engine.messages.events import Branched
 from engine.record.checkpoints import best_and_last, checkpoints_of
 from engine.record.metrics import When, sparkline, values_of_runs

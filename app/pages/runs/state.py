@@ -18,7 +18,7 @@ from engine.config.dataset import StoredData
 from engine.config.job import JobSpec
 from engine.data.checks.curing import Named, apply_named
 from engine.errors import StudioError
-from engine.home import free_folder, next_version
+from engine.files.home import free_folder, next_version
 from engine.messages.question import Answer, Refused
 from engine.messages.searching import MeasureImportance
 from engine.record import runs as table

@@ -5,8 +5,8 @@ from pathlib import Path
 from app.translation import tr
 from app.widgets import numbers
 from engine.config.job import BaseModelSource, FromScratch
+from engine.files.shipped import included_name
 from engine.runs.folder import step_of
-from engine.shipped import included_name
 
 
 def base_model_name(base_model: BaseModelSource) -> str:

@@ -11,7 +11,7 @@ from app.pages.train.fixes import Edit
 from app.studio import Studio
 from engine.data.datasets.deriving import derive
 from engine.errors import StudioError
-from engine.home import Home, free_folder
+from engine.files.home import Home, free_folder
 
 translate = QCoreApplication.translate
 

@@ -10,8 +10,8 @@ from app.pages.train.entries import data_of, model_of
 from app.pages.train.goals import first_goal
 from app.sample import sample_entry
 from engine.errors import StudioError
-from engine.home import Home
-from engine.shipped import FIRST_TRAINING, usual_base_model
+from engine.files.home import Home
+from engine.files.shipped import FIRST_TRAINING, usual_base_model
 
 translate = QCoreApplication.translate
 

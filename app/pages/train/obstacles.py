@@ -11,8 +11,8 @@ from app.widgets.several import ends_of
 from app.widgets.spec_texts import problem_text
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
 from engine.config.families import FAMILIES
+from engine.config.validation import problems_in
 from engine.data.columns.fit import problems_of_dataset
-from engine.validation import problems_in
 
 translate = QCoreApplication.translate
 

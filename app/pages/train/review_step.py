@@ -25,9 +25,9 @@ from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture, clear, labelled, scrolling
 from app.widgets.tags import Tags
 from app.widgets.text import Text
-from engine.atomic_write import write_file
 from engine.config.job import RUN_NAME_LENGTH
-from engine.home import folder_name
+from engine.files.atomic_write import write_file
+from engine.files.home import folder_name
 
 FILE_HEIGHT = 240  # px of the job file, where it is shown
 

@@ -28,9 +28,9 @@ from engine.config.job import JobSpec
 from engine.config.recommended import probe_rate
 from engine.config.task import TaskSpec
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.config.validation import describe_validation
 from engine.errors import StudioError
-from engine.shipped import usual_base_model
-from engine.validation import describe_validation
+from engine.files.shipped import usual_base_model
 
 
 class TrainState(QObject):

@@ -19,10 +19,7 @@ from numpy.typing import NDArray
 from engine.checkpoints.tf1.checksum import crc32c, masked
 from engine.checkpoints.tf1.sstable import read_table, table_of
 from engine.errors import BadCheckpoint
-from engine.phrases import phrase
-from engine.regular_file import open_regular, read_regular
-from engine.untrusted import AGAIN, check_content, plain_file, shown
-from engine.wire import (
+from engine.files.protobuf import (
     Damage,
     Unknown,
     Unreadable,
@@ -32,6 +29,9 @@ from engine.wire import (
     messages,
     number,
 )
+from engine.files.regular_file import open_regular, read_regular
+from engine.files.untrusted import AGAIN, check_content, plain_file, shown
+from engine.phrases import phrase
 
 INDEX = ".index"
 LARGEST_INDEX = 32_000_000  # bytes

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from engine.checkpoints.tf1.bundle import INDEX
 from engine.errors import BadCheckpoint
+from engine.files.regular_file import open_regular
+from engine.files.untrusted import AGAIN, plain_file, shown
 from engine.phrases import phrase
-from engine.regular_file import open_regular
-from engine.untrusted import AGAIN, plain_file, shown
 
 STATE = "checkpoint"  # the file in which TensorFlow's Saver notes what it wrote last
 LARGEST_STATE = 1_000_000  # bytes that are read; the last one is named first

@@ -10,8 +10,8 @@ one before. The index block names the place of every data block; the footer, tha
 from collections.abc import Iterable, Iterator
 
 from engine.checkpoints.tf1.checksum import crc32c, masked
+from engine.files.protobuf import Damage, Unknown, as_varint, varint
 from engine.phrases import phrase
-from engine.wire import Damage, Unknown, as_varint, varint
 
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 FOOTER = 48  # bytes, MAGIC among them

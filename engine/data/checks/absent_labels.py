@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Cure, Finding, Numbers, no_rows
+from engine.data.checks.check import Cure, Finding
+from engine.data.checks.groups import RowIndices, no_rows
 from engine.data.checks.material import Labels, Material
 from engine.data.datasets.splitting import TRAIN, VALIDATION
 from engine.phrases import joined, phrase
@@ -45,7 +46,7 @@ def _trained(material: Material, labels: Labels, name: str) -> NDArray[np.bool_]
     return trained
 
 
-def _move(material: Material, of_each: list[Numbers]) -> Cure | None:
+def _move(material: Material, of_each: list[RowIndices]) -> Cure | None:
     """A part of the training rows of each label, as large as that of the validation set.
 
     Rows whose text stands in others too stay, and so does one row of each label.

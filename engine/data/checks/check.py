@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.formats.lines import Cancelled
-from engine.progress import ProgressCallback, no_progress
+from engine.data.checks.groups import RowIndices, no_rows
 
 if TYPE_CHECKING:
     from engine.data.checks.material import Material
@@ -19,12 +18,6 @@ SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
 
 UNASKED_ROWS = 200_000  # that are checked without being asked for: some seconds on two cores
 
-Numbers = NDArray[np.int64]
-
-
-def no_rows() -> Numbers:
-    return np.zeros(0, dtype=np.int64)
-
 
 @dataclass(frozen=True, eq=False)
 class Cure:
@@ -34,8 +27,8 @@ class Cure:
     """Its name for the headless command, which applies all of a check with the same name."""
     title: str  # of a button
     change: str  # what is different in the new version, in a sentence
-    dropped: Numbers = field(default_factory=no_rows)
-    moved: Numbers = field(default_factory=no_rows)
+    dropped: RowIndices = field(default_factory=no_rows)
+    moved: RowIndices = field(default_factory=no_rows)
     moved_to: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
     """[moved], an index into SPLITS"""
     spellings: Mapping[str, str] = field(default_factory=dict)  # of labels
@@ -53,32 +46,9 @@ class Finding:
     severity: Severity
     count: int
     sentence: str
-    rows: Numbers = field(default_factory=no_rows)
+    rows: RowIndices = field(default_factory=no_rows)
     """In the order in which they are best read, such as copies beside one another."""
     cures: tuple[Cure, ...] = ()
-
-
-class Watch:
-    """How far the checks are, and whether they are still wanted.
-
-    Raises Cancelled from `tell` soon after `cancelled()` is true.
-    """
-
-    def __init__(
-        self,
-        total: int,
-        progress: ProgressCallback = no_progress,
-        cancelled: Callable[[], bool] | None = None,
-    ) -> None:
-        self._done, self._total = 0.0, total
-        self._progress, self._cancelled = progress, cancelled
-
-    def tell(self, more: float = 0.0) -> None:
-        """So much more is done."""
-        if self._cancelled is not None and self._cancelled():
-            raise Cancelled
-        self._done += more
-        self._progress(min(int(self._done), self._total), self._total)
 
 
 class Check(NamedTuple):

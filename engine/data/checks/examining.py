@@ -7,26 +7,30 @@ from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from engine.atomic_write import disk_errors_for
 from engine.config.dataset import Cleaning, Mapping, Reading, Split
 from engine.data.checks import CHECKS
-from engine.data.checks.check import SEVERITIES, Finding, Watch
+from engine.data.checks.check import SEVERITIES, Finding
 from engine.data.checks.material import Material
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect
 from engine.data.datasets.importing import DATA, drawn_splits, split_rows
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.store import Dataset
-from engine.progress import ProgressCallback, no_progress
-from engine.regular_file import regular
+from engine.files.atomic_write import disk_errors_for
+from engine.files.regular_file import regular
+from engine.progress import CancellableProgress, ProgressCallback, no_progress
 
 FIRST_LINES = 20  # of a finding that are told
 NEAR_WORK = 1.0  # that comparing texts is, where reading them is 1
 CHECK_WORK = 0.1  # that each check is
 
 
-def watch_for(rows: int, progress: ProgressCallback, cancelled: Callable[[], bool] | None) -> Watch:
+def watch_for(
+    rows: int, progress: ProgressCallback, cancelled: Callable[[], bool] | None
+) -> CancellableProgress:
     """`progress` gets rows, as if each was read once for everything that is done."""
-    return Watch(int(rows * (1 + NEAR_WORK + CHECK_WORK * len(CHECKS))), progress, cancelled)
+    return CancellableProgress(
+        int(rows * (1 + NEAR_WORK + CHECK_WORK * len(CHECKS))), progress, cancelled
+    )
 
 
 def examine(
@@ -52,7 +56,7 @@ def findings_in(material: Material) -> list[Finding]:
     found: list[Finding] = []
     for check in CHECKS.values():
         found += check.find(material)
-        material.watch.tell(CHECK_WORK * material.rows)
+        material.progress.advance(CHECK_WORK * material.rows)
     return sorted(found, key=lambda one: SEVERITIES.index(one.severity))
 
 

@@ -5,7 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Numbers
+RowIndices = NDArray[np.int64]
+
+
+def no_rows() -> RowIndices:
+    return np.zeros(0, dtype=np.int64)
 
 
 def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
@@ -17,22 +21,22 @@ def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
     return kept
 
 
-def together(groups: NDArray[np.int64], rows: Numbers) -> Numbers:
+def together(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
     """Some rows with those of one group beside one another, groups by their first row."""
-    found: Numbers = rows[np.lexsort((rows, groups[rows]))]
+    found: RowIndices = rows[np.lexsort((rows, groups[rows]))]
     return found
 
 
-def later_ones(groups: NDArray[np.int64], rows: Numbers) -> Numbers:
+def later_ones(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
     """Of some rows in rising order, those that are not the first of their group."""
     _, first = np.unique(groups[rows], return_index=True)
     return np.delete(rows, first)
 
 
-def sharing(groups: NDArray[np.int64], rows: Numbers) -> Numbers:
+def sharing(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
     """Of some rows, those whose group has another of them."""
     _, place, counts = np.unique(groups[rows], return_inverse=True, return_counts=True)
-    found: Numbers = rows[counts[place] > 1]
+    found: RowIndices = rows[counts[place] > 1]
     return found
 
 

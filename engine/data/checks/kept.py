@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.atomic_write import whole_folder
 from engine.data.checks.check import Cure, Finding
+from engine.files.atomic_write import whole_folder
+from engine.files.regular_file import read_json, regular
 from engine.phrases import from_plain, plain
-from engine.regular_file import read_json, regular
 
 RULES = 3  # counts up whenever a check finds something else in the same rows
 TEXTS, NUMBERS = "findings.json", "rows.npz"

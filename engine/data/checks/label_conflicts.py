@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from engine.data.checks.check import Cure, Finding, Numbers
-from engine.data.checks.groups import distinct, together
+from engine.data.checks.check import Cure, Finding
+from engine.data.checks.groups import RowIndices, distinct, together
 from engine.data.checks.material import Labels, Material
 from engine.data.columns.numbers import is_scale, number_in
 from engine.phrases import phrase
@@ -39,29 +39,29 @@ def find(material: Material) -> list[Finding]:
     ]
 
 
-def _conflicting(groups: Numbers, labels: Labels, rows: Numbers) -> Numbers:
+def _conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
     if is_scale(labels.counts()):
         return _far_apart(groups, labels, rows)
     first = np.full(groups.max(initial=0) + 1, -1, dtype=np.int64)
     first[groups[rows[::-1]]] = labels.numbers[rows[::-1]]
     differs = np.zeros(len(first), dtype=bool)
     differs[groups[rows][labels.numbers[rows] != first[groups[rows]]]] = True
-    found: Numbers = rows[differs[groups[rows]]]
+    found: RowIndices = rows[differs[groups[rows]]]
     return found
 
 
-def _far_apart(groups: Numbers, labels: Labels, rows: Numbers) -> Numbers:
+def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
     scores = np.array([number_in(name) for name in labels.names])[labels.numbers[rows]]
     low = np.full(groups.max(initial=0) + 1, np.inf)
     high = -low
     np.minimum.at(low, groups[rows], scores)
     np.maximum.at(high, groups[rows], scores)
     far = (high - low)[groups[rows]] > SCALE_SHARE * (scores.max() - scores.min())
-    found: Numbers = rows[far]
+    found: RowIndices = rows[far]
     return found
 
 
-def _majority(material: Material, labels: Labels, rows: Numbers) -> Cure:
+def _majority(material: Material, labels: Labels, rows: RowIndices) -> Cure:
     """Each text gets its most frequent label; where two are as frequent, its rows are dropped."""
     groups, numbers = material.equal[rows], labels.numbers[rows]
     pairs, counts = np.unique(np.stack([groups, numbers]), axis=1, return_counts=True)

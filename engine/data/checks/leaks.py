@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS
-from engine.data.checks.check import Cure, Finding, Numbers
-from engine.data.checks.groups import together
+from engine.data.checks.check import Cure, Finding
+from engine.data.checks.groups import RowIndices, together
 from engine.data.checks.material import Material
 from engine.data.datasets.splitting import TEST, TRAIN, VALIDATION, draw_splits
 from engine.phrases import phrase
@@ -16,8 +16,8 @@ from engine.phrases import phrase
 class Leak(NamedTuple):
     """Rows to evaluate by, and the training rows that they are copies of."""
 
-    evaluated: Numbers
-    trained: Numbers
+    evaluated: RowIndices
+    trained: RowIndices
 
 
 def find_equal(material: Material) -> list[Finding]:
@@ -49,7 +49,7 @@ def find_near(material: Material) -> list[Finding]:
     return [_finding("nearly_leaked_rows", "warning", sentence, material, groups, leak)]
 
 
-def _leak(material: Material, groups: Numbers, considered: NDArray[np.bool_]) -> Leak:
+def _leak(material: Material, groups: RowIndices, considered: NDArray[np.bool_]) -> Leak:
     is_train = material.splits == TRAIN
     has_train = np.zeros(material.rows, dtype=bool)  # by group
     has_train[groups[is_train & material.has_text]] = True
@@ -61,7 +61,7 @@ def _leak(material: Material, groups: Numbers, considered: NDArray[np.bool_]) ->
 
 
 def _finding(
-    name: str, severity: str, sentence: str, material: Material, groups: Numbers, leak: Leak
+    name: str, severity: str, sentence: str, material: Material, groups: RowIndices, leak: Leak
 ) -> Finding:
     rows = together(groups, np.concatenate([leak.evaluated, leak.trained]))
     cures = [_drop(material, leak), _move(leak), *_redraw(material, groups)]
@@ -103,7 +103,7 @@ def _move(leak: Leak) -> Cure:
     )
 
 
-def _redraw(material: Material, groups: Numbers) -> list[Cure]:
+def _redraw(material: Material, groups: RowIndices) -> list[Cure]:
     """A new random split that keeps these groups together, where the split was drawn at random."""
     if set(material.drawn) != set(SPLITS):
         return []

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping as Columns
 from engine.config.dataset import Split
-from engine.data.checks.check import Watch
 from engine.data.checks.near_copies import near_copies
 from engine.data.checks.words import Words, words_in
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
 from engine.data.columns.plain_texts import plain_text, texts_of, texts_that_group
-from engine.regular_file import regular
+from engine.files.regular_file import regular
+from engine.progress import CancellableProgress
 
 BATCH_ROWS = 50_000
 
@@ -50,7 +50,7 @@ class Material:
         splits: NDArray[np.int8],
         split: Split,
         drawn: tuple[str, ...],
-        watch: Watch,
+        progress: CancellableProgress,
     ) -> None:
         """Read the columns in use.
 
@@ -61,10 +61,10 @@ class Material:
             drawn: the splits whose rows were drawn at random, not given.
 
         Raises:
-            Cancelled: soon after `watch` says so.
+            Cancelled: soon after `progress` says so.
         """
         self.mapping, self.splits, self.split, self.drawn = mapping, splits, split, drawn
-        self.watch = watch
+        self.progress = progress
         self._path = path
         self.rows = len(splits)
         self.text_columns = texts_of(mapping)
@@ -88,7 +88,7 @@ class Material:
                 found.append(np.fromiter(hashes, np.int64, len(table)))
             for name in self.text_columns:
                 words[name].append(words_in(plain[name], known))
-            self.watch.tell(len(table))
+            self.progress.advance(len(table))
         self.vocabulary = list(known)
         self._words = {name: Words.joined(parts) for name, parts in words.items()}
         none = np.zeros(0, dtype=np.int64)
@@ -98,7 +98,7 @@ class Material:
         """All rows with these columns, some at a time; an empty cell is an empty text."""
         with pq.ParquetFile(regular(self._path)) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(columns))):
-                self.watch.tell()
+                self.progress.advance()
                 columns_of = [column.fill_null("") for column in batch.columns]
                 yield pa.table(columns_of, names=batch.schema.names)
 
@@ -160,7 +160,7 @@ class Material:
         groups = self.equal_groups
         first = np.unique(groups, return_index=True)[1]
         columns = [self.words(name).take(first) for name in texts_that_group(self.mapping)]
-        return near_copies(columns, len(self.vocabulary), self.watch, self.rows)[groups]
+        return near_copies(columns, len(self.vocabulary), self.progress, self.rows)[groups]
 
     @property
     def has_targets(self) -> bool:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cores import allowed
-from engine.data.checks.check import Watch
 from engine.data.checks.groups import distinct
 from engine.data.checks.words import Words
+from engine.progress import CancellableProgress
 
 SHINGLE_WORDS = 5
 SIMILARITY = 0.7  # Jaccard similarity from which two texts are nearly equal
@@ -28,7 +28,7 @@ Hashes = NDArray[np.uint64]
 
 
 def near_copies(
-    columns: Sequence[Words], vocabulary: int, watch: Watch, weight: float
+    columns: Sequence[Words], vocabulary: int, progress: CancellableProgress, weight: float
 ) -> NDArray[np.int64]:
     """Equal numbers for texts that are nearly equal, int64 [U]: the number of the first of them.
 
@@ -38,19 +38,19 @@ def near_copies(
     Args:
         columns: the words of U texts, once for each column.
         vocabulary: how many words there are.
-        weight: what the whole work counts for `watch`.
+        weight: what the whole work counts for `progress`.
     """
     texts = len(columns[0].counts)
     words = _mixed(np.arange(1, vocabulary + 1, dtype=np.uint64))
     shingled = [_shingles(column, words, number) for number, column in enumerate(columns)]
-    watch.tell(weight * 0.2)
+    progress.advance(weight * 0.2)
     has_words = np.sum([column.counts for column in columns], axis=0) > 0
-    bands = _bands(shingled, texts, watch, weight * 0.5)
-    pairs = _candidates(bands, has_words, watch)
-    watch.tell(weight * 0.1)
+    bands = _bands(shingled, texts, progress, weight * 0.5)
+    pairs = _candidates(bands, has_words, progress)
+    progress.advance(weight * 0.1)
     for found in shingled:
-        pairs = pairs[_similarity(pairs, *found, watch) >= SIMILARITY]
-    watch.tell(weight * 0.2)
+        pairs = pairs[_similarity(pairs, *found, progress) >= SIMILARITY]
+    progress.advance(weight * 0.2)
     return connected(texts, pairs)
 
 
@@ -94,7 +94,10 @@ def _chunks(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 def _bands(
-    shingled: Sequence[tuple[Hashes, NDArray[np.int64]]], texts: int, watch: Watch, weight: float
+    shingled: Sequence[tuple[Hashes, NDArray[np.int64]]],
+    texts: int,
+    progress: CancellableProgress,
+    weight: float,
 ) -> Hashes:
     """What texts must have in common to be compared, uint64 [BANDS, U].
 
@@ -114,14 +117,16 @@ def _bands(
                     least = np.minimum.reduceat(here, inside)
                     np.minimum(smallest[first:last], least, out=smallest[first:last])
             bands[band] = _mixed(bands[band] ^ smallest)
-        watch.tell(weight / BANDS)
+        progress.advance(weight / BANDS)
 
     with ThreadPoolExecutor(min(MAX_THREADS, len(allowed()))) as pool:
         list(pool.map(fill, range(BANDS)))
     return bands
 
 
-def _candidates(bands: Hashes, has_words: NDArray[np.bool_], watch: Watch) -> NDArray[np.int64]:
+def _candidates(
+    bands: Hashes, has_words: NDArray[np.bool_], progress: CancellableProgress
+) -> NDArray[np.int64]:
     """Pairs of texts that share a band, int64 [P, 2], the smaller number first, each pair once.
 
     Of many texts with the same band, each is paired with the first and with the one before it.
@@ -129,7 +134,7 @@ def _candidates(bands: Hashes, has_words: NDArray[np.bool_], watch: Watch) -> ND
     found = [np.zeros(0, dtype=np.int64)]
     texts = len(has_words)
     for band in bands:
-        watch.tell()
+        progress.advance()
         order = np.argsort(band, kind="stable")
         order = order[has_words[order]]
         same = np.flatnonzero(band[order][1:] == band[order][:-1]) + 1
@@ -142,14 +147,17 @@ def _candidates(bands: Hashes, has_words: NDArray[np.bool_], watch: Watch) -> ND
 
 
 def _similarity(
-    pairs: NDArray[np.int64], hashes: Hashes, starts: NDArray[np.int64], watch: Watch
+    pairs: NDArray[np.int64],
+    hashes: Hashes,
+    starts: NDArray[np.int64],
+    progress: CancellableProgress,
 ) -> NDArray[np.float64]:
     """Jaccard similarity of the shingles of each pair, float64 [P]."""
     found = np.zeros(len(pairs))
     sizes = np.diff(starts)
     work = np.concatenate([[0], np.cumsum(sizes[pairs].sum(axis=1))])
     for first, last in _chunks(work):
-        watch.tell()
+        progress.advance()
         found[first:last] = _jaccard(pairs[first:last], hashes, starts, sizes)
     return found
 

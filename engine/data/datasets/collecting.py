@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from engine.atomic_write import sha256
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
 from engine.data.columns.tag_column import TagColumn, counted
 from engine.data.datasets.row_writer import FREE, Collected, RowWriter
@@ -19,6 +18,7 @@ from engine.data.formats.lines import size_of
 from engine.data.formats.reading import TableReader, format_of, read, recognise_reading
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
+from engine.files.atomic_write import sha256
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.atomic_write import whole_folder
 from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import words_of
@@ -19,11 +18,11 @@ from engine.data.datasets.importing import label_notes, write_version
 from engine.data.datasets.row_writer import ABOUT_CELLS, RowWriter
 from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
 from engine.data.formats.batches import Batch, batch_of, texts_in
-from engine.data.formats.lines import Cancelled
 from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
+from engine.files.atomic_write import whole_folder
 from engine.phrases import Phrase, joined, phrase
-from engine.progress import ProgressCallback, no_progress
+from engine.progress import Cancelled, ProgressCallback, no_progress
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, SplitName
 from engine.data.datasets.store import Dataset
-from engine.data.formats.lines import Cancelled
+from engine.progress import Cancelled
 
 
 @dataclass(frozen=True)

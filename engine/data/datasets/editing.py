@@ -6,15 +6,15 @@ from typing import Self
 
 from pydantic import Field, ValidationError
 
-from engine.atomic_write import disk_errors_for, write_file
 from engine.config import Spec
 from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.columns.tags import Span, are_spans, spans, written
 from engine.data.columns.words import cell_of, words_of
 from engine.data.datasets.deriving import Edits
 from engine.errors import StudioError
+from engine.files.atomic_write import disk_errors_for, write_file
+from engine.files.regular_file import read_regular
 from engine.phrases import phrase
-from engine.regular_file import read_regular
 
 
 class RowEdit(Spec):

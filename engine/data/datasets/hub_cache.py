@@ -7,7 +7,7 @@ from pathlib import Path
 from engine.checkpoints.elsewhere import DATA_PREFIX, SNAPSHOTS
 from engine.config.dataset import HubOrigin
 from engine.data.formats.archives import file_of
-from engine.regular_file import open_regular
+from engine.files.regular_file import open_regular
 
 CARD, LARGEST_CARD = "README.md", 1_000_000  # bytes that are looked at
 FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from engine.atomic_write import whole_folder
 from engine.config.dataset import (
     SPLITS,
     Cleaning,
@@ -32,11 +31,11 @@ from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, files
 from engine.data.datasets.hub_cache import cached_origin
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.splitting import draw_splits, grouped_rows, groups_of
-from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
+from engine.files.atomic_write import whole_folder
+from engine.files.regular_file import regular
 from engine.phrases import joined, phrase
-from engine.progress import ProgressCallback
-from engine.regular_file import regular
+from engine.progress import Cancelled, ProgressCallback
 
 SPEC, DATA = "spec.json", "data.parquet"
 COLON, NOTHING = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())

@@ -20,8 +20,8 @@ from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read, recognise
 from engine.errors import BadFile, StudioError
+from engine.files.spreadsheet import escaped
 from engine.phrases import phrase
-from engine.spreadsheet import escaped
 
 ROW, NEW_LABEL = "row", "new_label"
 NO_ANSWERS = "[]"

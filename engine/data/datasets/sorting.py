@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from engine.data.columns.numbers import NUMBER
 from engine.data.datasets.store import Dataset
-from engine.data.formats.lines import Cancelled
-from engine.progress import ProgressCallback, no_progress
+from engine.progress import Cancelled, ProgressCallback, no_progress
 
 SORTED_CHARACTERS = 100  # of a cell; texts that differ only behind them keep their order
 EMPTY = -1  # the rank of an empty cell

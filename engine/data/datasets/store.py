@@ -15,21 +15,20 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from engine.atomic_write import MANIFEST, verify
 from engine.config.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
 from engine.config.task import TaskSpec
+from engine.config.validation import describe_validation
 from engine.data.columns.label_sets import YES, counted, sets_in
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.datasets.row_writer import GROUP_ROWS
 from engine.data.datasets.rows import Rows, StoredColumn
 from engine.data.datasets.text_columns import cells_of, matching, size_of
-from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError
+from engine.files.atomic_write import MANIFEST, verify
+from engine.files.regular_file import read_regular, regular
 from engine.phrases import phrase
-from engine.progress import ProgressCallback
-from engine.regular_file import read_regular, regular
-from engine.validation import describe_validation
+from engine.progress import Cancelled, ProgressCallback
 
 __all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
 

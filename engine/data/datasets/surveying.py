@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
-from engine.atomic_write import disk_errors_for
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Split
 from engine.config.task import TaskSpec
 from engine.data.columns.fit import problems_of, unlearned
@@ -12,6 +11,7 @@ from engine.data.datasets.collecting import NO_CLEANING, Sources, collect
 from engine.data.datasets.importing import cells_to_fill, unseen_labels
 from engine.data.datasets.row_writer import Collected
 from engine.errors import StudioError
+from engine.files.atomic_write import disk_errors_for
 from engine.progress import ProgressCallback
 
 

@@ -23,10 +23,10 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import pyarrow as pa
 
-from engine.atomic_write import check_room, disk_errors_for
 from engine.errors import BadFile
+from engine.files.atomic_write import check_room, disk_errors_for
+from engine.files.regular_file import open_regular, regular
 from engine.phrases import joined, phrase
-from engine.regular_file import open_regular, regular
 
 LARGEST_UNPACKED = 16 * 1024**3  # bytes, as many as a plain file may have
 SUSPICIOUS, MOST_TIMES = 256 * 1024**2, 500  # bytes, from which on so many times is no text

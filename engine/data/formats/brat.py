@@ -16,11 +16,11 @@ from engine.data.formats.folder import (
     texts_below,
     whole_text,
 )
-from engine.data.formats.lines import Cancelled, Lines
+from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.progress import ProgressCallback
+from engine.progress import Cancelled, ProgressCallback
 
 SPAN = re.compile(r"T\S*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
 LINE = re.compile(r"[^\r\n]+")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from engine.config.dataset import Reading
 from engine.data.formats.encodings import recognise_encoding
-from engine.data.formats.lines import LARGEST_FILE, Cancelled, Lines, NotText, reason, size_of
+from engine.data.formats.lines import LARGEST_FILE, Lines, NotText, reason, size_of
 from engine.data.formats.plain import MAX_TEXT_CHARACTERS, PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
 from engine.errors import BadFile
+from engine.files.regular_file import open_regular
 from engine.phrases import phrase
-from engine.progress import ProgressCallback
-from engine.regular_file import open_regular
+from engine.progress import Cancelled, ProgressCallback
 
 MAX_FILES = 2_000_000
 MAX_OTHERS = 100_000  # files that are no texts, and folders: where there are more, it was a mistake

@@ -15,7 +15,7 @@ from pathlib import Path
 from engine.data.formats.archives import file_of, open_source
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.progress import ProgressCallback
+from engine.progress import Cancelled, ProgressCallback
 
 LARGEST_FILE = 16 * 1024**3  # bytes
 MAX_LINE_CHARACTERS = 50_000_000  # characters
@@ -24,10 +24,6 @@ CHUNK = 1 << 18  # characters that are decoded at once
 BLOCK = 1 << 20  # bytes that are read at once where whole columns are made of them
 TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
-
-
-class Cancelled(Exception):
-    """The user asked to stop reading; nothing was kept."""
 
 
 def size_of(path: Path) -> int:

@@ -18,14 +18,14 @@ from engine.data.formats.brat import BRAT
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, check_texts, has_annotations
 from engine.data.formats.json_document import DOCUMENT, may_have_lists
-from engine.data.formats.lines import Cancelled, Lines
+from engine.data.formats.lines import Lines
 from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.sources import refuse_splits
 from engine.data.formats.table import CSV
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
-from engine.progress import ProgressCallback
+from engine.progress import Cancelled, ProgressCallback
 
 __all__ = [
     "Cancelled",

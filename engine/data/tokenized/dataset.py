@@ -15,11 +15,11 @@ from typing import Any, BinaryIO, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.atomic_write import verify, whole_folder
 from engine.errors import StudioError
+from engine.files.atomic_write import verify, whole_folder
+from engine.files.regular_file import read_json, regular
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.regular_file import read_json, regular
 from engine.tokenizers.batches import MOST_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 

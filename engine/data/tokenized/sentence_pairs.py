@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.atomic_write import whole_folder
 from engine.data.tokenized.dataset import TokenizedDataset, TokenizedWriter, open_cached
 from engine.data.tokenized.sentences import sentences
 from engine.errors import StudioError
+from engine.files.atomic_write import whole_folder
+from engine.files.regular_file import regular
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.regular_file import regular
 from engine.tokenizers.batches import batches
 from engine.tokenizers.tokenizer import Tokenizer
 

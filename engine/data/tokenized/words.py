@@ -12,15 +12,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.atomic_write import whole_folder
 from engine.data.tokenized.dataset import (
     GrowingArray,
     TokenizedDataset,
     TokenizedWriter,
     open_cached,
 )
+from engine.files.atomic_write import whole_folder
+from engine.files.regular_file import regular
 from engine.progress import ProgressCallback
-from engine.regular_file import regular
 from engine.tokenizers.tokenizer import Tokenizer
 
 AT_ONCE = 500  # sentences

@@ -99,7 +99,7 @@ class HeadsCounted(SetAnswer):
     """What each head does in the texts: `file` has float64 [3, L, H, C], the mean over all query
     tokens that are not special, and the ends of its 95 % interval, NaN while more is to come.
 
-    `columns` are those of `engine.head_measures`, “offset”, which is the most frequent offset of
+    `columns` are those of `head_measures`, “offset”, which is the most frequent offset of
     the largest weight, “tag NAME” and “head dependent”, “head governor”; see `CountHeads`.
     """
 
@@ -222,7 +222,7 @@ class ModelsDiffered(SetAnswer):
 
     `file` is an `.npz`. Where `comparable`: divergence float64 [L, H], the mean Jensen–Shannon
     divergence of attention, and columns float64 [L, H, C], the differences of the means of
-    `engine.head_measures.KEYS`. Always: kl float64 [texts], NaN where predictions cannot be
+    `head_measures.KEYS`. Always: kl float64 [texts], NaN where predictions cannot be
     compared; cka float64 [heights], and heights int [2, heights], which of A and B they are.
     """
 

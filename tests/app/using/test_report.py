@@ -19,8 +19,8 @@ from app.studio import Studio
 from app.tasks import part_of
 from app.using.report import as_html
 from app.using.tab import UseTab
-from engine import atomic_write
 from engine.documents.report import report_of
+from engine.files import atomic_write
 from engine.messages.events import Measured
 from engine.results.store import file_of
 from tests.app.accessible import assert_accessible

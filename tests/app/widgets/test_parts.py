@@ -33,8 +33,8 @@ from app.widgets.switch import Switch
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import OneLine, Text, height_of_lines, plain_menu_text, tooltip, visible
 from engine.config.job import FromCheckpoint
+from engine.files.shipped import included_models, resources, tiny_model
 from engine.messages.reports import CheckpointInfo
-from engine.shipped import included_models, resources, tiny_model
 from tests.app.accessible import assert_accessible, name_of
 
 MARKUP = "<img src='file:///CANARY.png'><b>x</b>&amp;"

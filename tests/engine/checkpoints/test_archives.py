@@ -79,7 +79,7 @@ def test_a_bomb_is_refused_before_it_goes_off(
     zeros = zipped(tmp_path / "zeros.zip", {**model, "model.safetensors": bytes(50_000_000)})
     assert zeros.stat().st_size < 1_000_000
     free = type("Usage", (), {"free": 1_000_000})
-    monkeypatch.setattr("engine.atomic_write.shutil.disk_usage", lambda _: free)
+    monkeypatch.setattr("engine.files.atomic_write.shutil.disk_usage", lambda _: free)
     with pytest.raises(DiskFull):
         unpack(zeros, into)
     assert not list(into.iterdir())

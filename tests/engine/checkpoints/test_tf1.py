@@ -21,7 +21,7 @@ from engine.checkpoints.tf1.checksum import (
     masked,
 )
 from engine.checkpoints.tf1.sstable import BLOCK, LONGEST_KEY, read_table, table_of
-from engine.wire import (
+from engine.files.protobuf import (
     Unreadable,
     as_field,
     as_varint,

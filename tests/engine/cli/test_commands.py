@@ -24,11 +24,11 @@ from engine.config.fields import settings_of
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.files.shipped import minilm, starter_model
 from engine.messages.events import Ended
 from engine.models.checkpoint import load
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
-from engine.shipped import minilm, starter_model
 from tests.engine.training import small
 
 SIZE = [

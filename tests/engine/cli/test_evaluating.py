@@ -15,7 +15,7 @@ from engine.config.dataset import FileData, Split
 from engine.data.datasets.store import open_dataset
 from engine.documents.card import model_card
 from engine.documents.report import report_of
-from engine.home import Home
+from engine.files.home import Home
 from engine.results.predictions import read_predictions
 from engine.results.store import best_checkpoint, file_of, kept_in, looks_in
 from engine.runs.folder import RunFolder

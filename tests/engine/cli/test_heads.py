@@ -12,7 +12,7 @@ from engine.config.dataset import FileData, Split, StoredData
 from engine.data.datasets.store import resolve
 from engine.explore.head_importance import weigh
 from engine.explore.head_pruning import prune
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.explore.text_set import PruneHeads, TextSet, WeighHeads
 from engine.models.checkpoint import load
 from engine.models.heads import Heads

@@ -8,7 +8,7 @@ import pytest
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.source import source_of
 from engine.cli import main
-from engine.home import Home
+from engine.files.home import Home
 from engine.hub import token
 from engine.hub.shelf import OFFERED
 from engine.messages.hub import Found, PlanDownload, Planned, SearchHub

@@ -15,7 +15,7 @@ from engine.cli import COMMANDS
 from engine.errors import DiskFull
 from engine.messages.events import Ended, Event, Measured
 from engine.runs.folder import RunFolder
-from engine.system_errors import explained
+from engine.system.errors import explained
 from engine.worker.train import main as train
 from tests.engine.faults import small_disk, without_the_rights_of_root
 from tests.engine.training import small

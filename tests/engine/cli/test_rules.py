@@ -9,7 +9,7 @@ from engine.cli import main
 from engine.config.dataset import Cleaning, FileData, Mapping, Reading, Split
 from engine.config.job import JobSpec
 from engine.data.datasets.store import import_dataset
-from engine.home import Home
+from engine.files.home import Home
 from tests.engine.cli.test_commands import SIZE, output, refusal
 from tests.engine.training import small
 

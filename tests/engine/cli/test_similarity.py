@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.cli import main
+from engine.files.shipped import minilm
 from engine.models import checkpoint
-from engine.shipped import minilm
 from engine.tasks.similarity import sentence_vectors
 
 TEXTS = ["A dog runs in the park.", "Shares fell on Monday.", "The puppy plays outside."]

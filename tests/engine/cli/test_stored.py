@@ -10,7 +10,7 @@ import pytest
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset, open_dataset
-from engine.home import Home
+from engine.files.home import Home
 from tests.engine.cli.test_commands import output, refusal
 from tests.engine.data.checks.test_checks import CASES, plain_rows, stored
 from tests.engine.fine_tuned import fine_tuned

@@ -7,8 +7,8 @@ from engine.config.dataset import Mapping, Split
 from engine.config.families.bert import BertSpec
 from engine.config.problems import Problem
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.config.validation import describe_validation, problems_in
 from engine.phrases import Phrase
-from engine.validation import describe_validation, problems_in
 
 
 def problems(spec, **fields: object) -> list[Problem]:

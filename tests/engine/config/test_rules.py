@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from engine.config.families.bert import PRESETS
 from engine.config.job import RULES, JobSpec
+from engine.config.validation import problems_in
 from engine.phrases import Phrase
-from engine.validation import problems_in
 
 CHECKPOINT = {"kind": "checkpoint", "path": Path("model")}
 SCRATCH = {"kind": "scratch", "model": PRESETS["tiny"].model_dump()}

@@ -14,9 +14,9 @@ from engine.desktop import on_end
 from engine.desktop.awake import Awake, awake_while_training
 from engine.desktop.bus import NoAnswer
 from engine.desktop.notifications import notify
+from engine.desktop.preferences import RunPreferences, RunPreferencesFile, run_preferences
 from engine.errors import StudioError
-from engine.home import Home
-from engine.preferences import RunPreferences, RunPreferencesFile, run_preferences
+from engine.files.home import Home
 from engine.record.end_news import tell_ends, texts_of
 from engine.record.run_watch import RunEnd, RunUpdate
 from tests.engine.desktop import stand_in

@@ -13,7 +13,7 @@ from engine.data.datasets.store import import_dataset
 from engine.explore import head_census
 from engine.explore import over_texts as work
 from engine.explore.head_census import Words, census, of_texts, words_in
-from engine.head_measures import KEYS, POSITIONAL, head_figures
+from engine.messages.explore.head_measures import KEYS, POSITIONAL, head_figures
 from engine.messages.explore.text_set import CountHeads, TextSet, TypedText
 from engine.models.checkpoint import Checkpoint, load, write
 from engine.models.heads import Heads

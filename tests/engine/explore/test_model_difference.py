@@ -11,12 +11,12 @@ from scipy.stats import entropy
 
 from engine.explore.cka import hsic, linear_cka
 from engine.explore.model_difference import compare, jensen_shannon, kl_of_classes
-from engine.head_measures import KEYS, head_figures
+from engine.files.shipped import minilm
+from engine.messages.explore.head_measures import KEYS, head_figures
 from engine.messages.explore.text_set import CompareModels, TextSet, TypedText
 from engine.models.checkpoint import load, write
 from engine.models.heads import Heads
 from engine.serving.serving import Serving
-from engine.shipped import minilm
 from tests.engine.models.small import folder, network, tokenizer
 
 TEXTS = ("a b c d", "e f g h i", "k l m a", "b d", "q p o n m l")

@@ -12,11 +12,11 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from engine.atomic_write import MANIFEST, verify
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.export import exporting, report
 from engine.export.examples import ENDINGS, MAX_EXAMPLES, OURS, examples
 from engine.export.reloading import BrokenExport, Request
+from engine.files.atomic_write import MANIFEST, verify
 from engine.messages.exporting import Export
 from engine.messages.question import Working
 from engine.messages.reports import ExportReport

@@ -16,7 +16,7 @@ import numpy as np
 from engine.checkpoints.tf1.bundle import open_bundle, packed_entry, packed_header
 from engine.checkpoints.tf1.checksum import crc32c, masked
 from engine.checkpoints.tf1.sstable import MAGIC, read_table, table_of
-from engine.wire import as_field, as_varint
+from engine.files.protobuf import as_field, as_varint
 from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped
 
 CASES: dict[str, tuple[Spoil, str]] = {}

@@ -14,12 +14,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.atomic_write import MANIFEST
 from engine.checkpoints.info import checkpoint_info
 from engine.config.families import FAMILIES
 from engine.config.families.family import Family
 from engine.config.families.nomic import FIRST_FORM
 from engine.errors import BadCheckpoint, StudioError
+from engine.files.atomic_write import MANIFEST
 from engine.models.checkpoint import examine, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network

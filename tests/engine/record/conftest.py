@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import Record, open_record
 from engine.runs import launch
 from engine.runs.folder import RunFolder

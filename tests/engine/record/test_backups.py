@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.about import fact, set_fact
 from engine.record.backups import BACKUPS_KEPT, all_backups, back_up, back_up_daily
 from engine.record.opening import Record, open_record

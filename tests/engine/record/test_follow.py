@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.config.tasks import TASKS
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages import now
 from engine.messages.events import (
     AnyEvent,

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import measured
 from engine.record.metrics import MANY, add_metrics, curves, extreme, sparkline
 from engine.record.opening import Record

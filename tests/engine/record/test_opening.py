@@ -17,9 +17,9 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
 
-from engine.atomic_write import is_full
 from engine.errors import DiskFull, StudioError
-from engine.home import Home
+from engine.files.atomic_write import is_full
+from engine.files.home import Home
 from engine.record import opening, rebuild
 from engine.record.about import set_fact
 from engine.record.backups import all_backups
@@ -198,7 +198,7 @@ def test_an_upgrade_that_is_killed_leaves_the_old_record_and_is_made_again(
     code = f"""
 import sys
 from pathlib import Path
-from engine.home import Home
+from engine.files.home import Home
 from engine.record import opening
 opening.MIGRATIONS, opening.VERSION = Path(sys.argv[1]), {NEXT}
 home = Home()
@@ -219,7 +219,7 @@ def test_migrating_is_learned_only_when_there_is_something_to_migrate(home: Home
     reopen(home).close()
     code = """
 import sys
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import open_record
 home = Home()
 open_record(home.record, home.backups).close()
@@ -312,7 +312,7 @@ def test_a_full_disk_is_said_in_words(record: Record) -> None:
 
 WRITER = """
 import sys, time
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.about import fact, set_fact
 from engine.record.opening import open_record
 home = Home()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import inspect, select
 
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Started, measured
 from engine.record.backups import all_backups, back_up
 from engine.record.checkpoints import Checkpoint, all_checkpoints

@@ -11,7 +11,7 @@ import pytest
 
 from app.__main__ import main
 from engine.errors import DiskFull
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.backups import all_backups, back_up
 from engine.record.opening import VERSION, open_record
 from engine.record.rebuild import rebuild, refill
@@ -160,7 +160,7 @@ def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(
 
 
 FIRST_START = """
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import open_record
 home = Home()
 home.make()

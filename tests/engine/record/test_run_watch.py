@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages import now
 from engine.messages.events import Ended, Started, measured
 from engine.record import pulse, run_watch

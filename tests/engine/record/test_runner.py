@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Started
 from engine.record import run_watch, runner
 from engine.record.run_manager import RunManager

@@ -3,7 +3,7 @@
 import os
 
 from engine.config.job import JobSpec
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.opening import open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate

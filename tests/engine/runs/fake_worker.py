@@ -12,11 +12,11 @@ import sys
 import time
 from pathlib import Path
 
-from engine.atomic_write import whole_folder
 from engine.config.dataset import FileData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.files.atomic_write import whole_folder
 from engine.messages.events import Ended, Noted, Prepared, Progressed, Saved, Started, measured
 from engine.runs.folder import RunFolder, step_of
 

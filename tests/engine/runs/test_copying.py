@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.atomic_write import clear_leftovers
 from engine.errors import StudioError
+from engine.files.atomic_write import clear_leftovers
 from engine.messages.events import Noted
 from engine.runs.copying import CopyCancelled, copy_run
 from engine.runs.folder import RunFolder

@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.atomic_write import whole_folder
 from engine.errors import StudioError
-from engine.home import free_folder
+from engine.files.atomic_write import whole_folder
+from engine.files.home import free_folder
 from engine.messages.events import Ended, Measured, Noted, Started, measured
 from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.atomic_write import verify
 from engine.errors import DiskFull
+from engine.files.atomic_write import verify
 from engine.messages.events import Ended, Event, Measured, Noted, Saved, Waiting
 from engine.runs import full_disk
 from engine.runs.folder import RunFolder

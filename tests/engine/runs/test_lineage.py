@@ -8,11 +8,12 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from engine.atomic_write import sha256
 from engine.cli import main
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
 from engine.config.job import FromCheckpoint
-from engine.home import Home
+from engine.files.atomic_write import sha256
+from engine.files.home import Home
+from engine.files.shipped import minilm
 from engine.messages import now
 from engine.messages.events import Branched, Prepared, Saved, Started
 from engine.phrases import Phrase
@@ -29,7 +30,6 @@ from engine.runs.lineage import (
     runs_of,
 )
 from engine.runs.needed import as_text, needed_for
-from engine.shipped import minilm
 from tests.engine.runs import fake_worker
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.atomic_write import sha256
 from engine.cli import main as command
 from engine.config.job import JobSpec
+from engine.files.atomic_write import sha256
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs.branching import branch
 from engine.runs.folder import RunFolder, step_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Ended, Prepared, Saved, Started
 from engine.runs import launch
 from engine.runs import standby as spare

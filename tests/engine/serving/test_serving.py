@@ -7,6 +7,7 @@ import torch
 
 from engine.config.tasks import head_of, heads
 from engine.explore.attention import weights
+from engine.files.shipped import starter_model
 from engine.models.checkpoint import load
 from engine.serving import serving
 from engine.serving.network import packed_network
@@ -21,7 +22,6 @@ from engine.serving.quantization_check import (
 )
 from engine.serving.quantized_matmul import present
 from engine.serving.serving import Serving
-from engine.shipped import starter_model
 
 SENTENCES = (
     "The people of the [MASK] elected a new president in November.",

@@ -24,13 +24,13 @@ from engine.config.tasks.sentence_similarity import SentenceSimilarity
 from engine.data.datasets.store import Rows
 from engine.errors import BadCheckpoint, StudioError
 from engine.export.exporting import export
+from engine.files.shipped import minilm
 from engine.messages.applying import Apply, FileInput
 from engine.messages.exporting import Export
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.shipped import minilm
 from engine.tasks import learner_of
 from engine.tasks.learner import total
 from engine.tasks.predicting import Predictor

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.home import Home
+from engine.files.home import Home
 from engine.precision import MEASUREMENTS
 
 

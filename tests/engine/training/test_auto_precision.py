@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from engine.config.job import JobSpec
 from engine.config.training import HardwareSpec
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Prepared
 from engine.models.attention import Layout
 from engine.models.fast import encoding

@@ -15,7 +15,7 @@ from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks import TASKS
 from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.batch import BatchShown, ShowBatch
 from engine.messages.question import Refused
 from engine.tasks.learner import Batch, Learner

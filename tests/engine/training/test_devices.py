@@ -12,7 +12,7 @@ from engine import cores
 from engine.config.number_ranges import listed
 from engine.config.training import HardwareSpec
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Measured, Noted, Prepared
 from engine.precision import MEASUREMENTS, Pace, Precision, Speeds, keep, kept, last
 from engine.runs.folder import RunFolder

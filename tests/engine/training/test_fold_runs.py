@@ -12,13 +12,13 @@ import pytest
 from engine.config.dataset import Split
 from engine.config.training import TrainingSpec
 from engine.data.datasets.store import import_dataset, open_dataset
+from engine.files.shipped import minilm
 from engine.messages.events import Prepared
 from engine.results.out_of_sample import folds_of
 from engine.results.predictions import read_predictions
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
-from engine.shipped import minilm
 from engine.training import fold_runs
 from engine.training.fold_runs import probabilities_of_fold_runs
 from tests.engine.fine_tuned import fine_tuned

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.atomic_write import verify
 from engine.config.job import JobSpec
+from engine.files.atomic_write import verify
 from engine.messages.events import Ended, Event, Measured, Noted
 from engine.runs.folder import RunFolder, step_of
 from engine.tasks.text_classification import TextClassificationLearner

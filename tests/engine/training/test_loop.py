@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.atomic_write import sha256, verify
 from engine.cli import main as command
 from engine.config.dataset import FileData
 from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks.pretraining import Pretraining
+from engine.files.atomic_write import sha256, verify
 from engine.messages.events import Ended, Measured, Noted, Saved, Started
 from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import reproducibility_of

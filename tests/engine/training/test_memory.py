@@ -9,7 +9,7 @@ import pytest
 from engine.config.families.bert import PRESETS
 from engine.config.job import FromScratch, JobSpec
 from engine.config.tasks.pretraining import Pretraining
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.events import Ended
 from engine.messages.question import Working, parse_answer

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.atomic_write import verify
 from engine.config.job import JobSpec
+from engine.files.atomic_write import verify
 from engine.messages.events import Ended, Measured
 from engine.runs.folder import RunFolder, step_of
 from engine.tasks.learner import Batch

@@ -9,11 +9,11 @@ import pytest
 import safetensors.torch
 import torch
 
-from engine.atomic_write import MANIFEST, sha256, verify
 from engine.checkpoints.info import checkpoint_info
 from engine.cli import main as command
 from engine.config.job import JobSpec
 from engine.errors import BadCheckpoint
+from engine.files.atomic_write import MANIFEST, sha256, verify
 from engine.messages.events import Event, Measured, Noted, Saved
 from engine.models import checkpoint
 from engine.runs.copying import copied_files

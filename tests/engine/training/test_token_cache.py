@@ -13,7 +13,7 @@ from engine.config.job import JobSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.store import Dataset, import_dataset
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.events import Event, Noted, Progressed, Saved
 from engine.runs.launch import environment
 from engine.training.loop import train

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.background import Progress
-from engine.atomic_write import write_file
 from engine.data.datasets.store import Dataset
-from engine.data.formats.lines import Cancelled
 from engine.data.tokenized.dataset import cache_key
-from engine.regular_file import regular
+from engine.files.atomic_write import write_file
+from engine.files.regular_file import regular
+from engine.progress import Cancelled
 from engine.tokenizers.tokenizer import Tokenizer
 
 BATCH = 500  # rows

@@ -17,8 +17,8 @@ from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.checks.check import Finding
 from engine.data.datasets.sorting import Ranks, in_order, ranks_of
 from engine.data.datasets.store import Dataset, open_dataset
-from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
+from engine.progress import Cancelled
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE_ROWS = 200  # that are read at a time

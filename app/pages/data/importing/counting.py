@@ -15,9 +15,8 @@ from engine.data.datasets.collecting import NO_CLEANING, Sources
 from engine.data.datasets.importing import split_rows
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.surveying import survey
-from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
-from engine.progress import ProgressCallback
+from engine.progress import Cancelled, ProgressCallback
 
 CHOICE_PAUSE_MS = 250  # after a choice, before all rows are read for it
 

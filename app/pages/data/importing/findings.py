@@ -13,8 +13,8 @@ from engine.data.checks import CHECKS
 from engine.data.checks.check import UNASKED_ROWS, Cure, Finding
 from engine.data.checks.curing import Named
 from engine.data.checks.examining import examine_files
-from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
+from engine.progress import Cancelled
 
 translate = QCoreApplication.translate
 

@@ -27,11 +27,11 @@ from engine.data.checks.curing import Named, apply_named
 from engine.data.columns.mapping import guess_mapping, guess_note
 from engine.data.datasets.collecting import NO_CLEANING, reading_alike
 from engine.data.datasets.importing import import_dataset
-from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
-from engine.home import free_folder
+from engine.files.home import free_folder
 from engine.hub.fetched import Fetched
 from engine.phrases import joined
+from engine.progress import Cancelled
 
 
 class ImportState(QObject):

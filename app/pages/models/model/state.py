@@ -12,11 +12,11 @@ from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.outline import Block, outline
 from engine.config.model import EncoderSpec
 from engine.errors import BadCheckpoint, StudioError
-from engine.regular_file import open_regular
+from engine.files.regular_file import open_regular
+from engine.files.untrusted import json_object
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.steps import steps
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.untrusted import json_object
 
 LARGEST_CARD = 200_000  # bytes of a README that are shown
 LONGEST_LINE = 2_000  # characters; a longer line would make the window slow

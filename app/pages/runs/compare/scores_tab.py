@@ -21,9 +21,9 @@ from app.widgets.run_texts import VALIDATION, metric_value
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip, visible
 from engine.config.dataset import SplitName
+from engine.files.spreadsheet import table_text
 from engine.results.intervals import Interval
 from engine.results.several import Scored, parts_of, scored
-from engine.spreadsheet import table_text
 
 
 class ScoresTable(QAbstractTableModel):

@@ -17,7 +17,7 @@ from app.widgets.spec_texts import value_text
 from app.widgets.switch import Switch
 from app.widgets.tables import NOWHERE, Index, dress
 from app.widgets.text import Text, font, tooltip, visible
-from engine.spreadsheet import table_text
+from engine.files.spreadsheet import table_text
 
 WIDTH, FIRST_WIDTH = 150, 210  # px
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app.pages.data.state import source_state
 from engine.data.datasets.store import open_dataset
-from engine.shipped import sample_data
+from engine.files.shipped import sample_data
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pages.data.dataset.test_view import opened, stored

@@ -14,7 +14,7 @@ from app.pages.explore.study import Study
 from app.studio import Studio
 from engine.config.families.bert import BertSpec
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.explore.attention import ArrayFile, Attended
 from engine.messages.explore.fill_mask import MaskFilled
 from engine.messages.explore.text import LabelProbability, Prediction

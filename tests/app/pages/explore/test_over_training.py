@@ -15,10 +15,10 @@ from app.library import ModelEntry, describe_model
 from app.pages.explore.view import ExplorePage
 from app.studio import Studio
 from engine.config.tasks.pretraining import Pretraining
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.shipped import tiny_model
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot
-from engine.shipped import tiny_model
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import FakeExplorer
 from tests.engine.training import small

@@ -14,7 +14,7 @@ from app.pages.explore.view import EXAMPLE, ExplorePage
 from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Source, Split, StoredData
 from engine.data.datasets.importing import import_dataset
-from engine.home import Home
+from engine.files.home import Home
 from engine.models.heads import Heads
 from engine.runs.folder import RunFolder
 from tests.app.pages.explore.conftest import make_model

@@ -8,9 +8,9 @@ import pytest
 
 from app.pages.models.view import ModelsPage
 from app.studio import Studio
-from engine.atomic_write import MANIFEST
 from engine.config.dataset import StoredData
-from engine.home import free_folder
+from engine.files.atomic_write import MANIFEST
+from engine.files.home import free_folder
 from engine.messages.events import Ended, Prepared, Saved, Started, measured
 from engine.record.follow import take_in
 from engine.runs.folder import RunFolder

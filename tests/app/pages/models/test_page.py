@@ -18,12 +18,12 @@ from app.pages.models.texts import facts_of, heads_of, pooling_names
 from app.pages.models.view import ModelsPage
 from app.widgets.dialogs import Question
 from app.widgets.text import Text
-from engine.atomic_write import verify
 from engine.checkpoints.info import checkpoint_info
 from engine.config.families.bert import PRESETS
 from engine.config.job import FromCheckpoint, FromScratch
 from engine.config.sentence import POOLING_MODES, DenseSpec, SentenceSpec
-from engine.home import folder_name
+from engine.files.atomic_write import verify
+from engine.files.home import folder_name
 from engine.messages.reports import CheckpointInfo
 from engine.models.heads import Heads
 from engine.record.runs import add_run

@@ -13,8 +13,8 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from engine.atomic_write import MANIFEST
 from engine.config.job import JobSpec
+from engine.files.atomic_write import MANIFEST
 from engine.messages import now
 from engine.messages.events import Ended, Event, Noted, Prepared, Saved, Started, measured
 from engine.record.follow import take_in

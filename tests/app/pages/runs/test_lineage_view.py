@@ -16,10 +16,10 @@ from app.pages.runs.lineage.view import LineageView
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.config.job import FromCheckpoint
+from engine.files.shipped import minilm
 from engine.messages import now
 from engine.runs.exports import ExportNote, note_export
 from engine.runs.lineage import Lineage, Node, export_key, model_key, run_key
-from engine.shipped import minilm
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import HOSTILE, PATIENCE

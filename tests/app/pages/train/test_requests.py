@@ -14,7 +14,7 @@ from app.pages.train.state import TrainState
 from app.sample import sample_entry
 from app.studio import Studio
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from tests.app.pages.train.cards import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
 from tests.app.pages.train.conftest import MakeData, choose_all
 

@@ -16,7 +16,7 @@ from app.studio import Studio
 from app.widgets.help_topics import concept
 from app.widgets.several import SeveralValues, can_vary
 from engine.config.job import FromCheckpoint
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.estimating import Estimated
 from engine.runs.groups import expand
 from tests.app.accessible import assert_accessible

@@ -10,7 +10,7 @@ from app.pages.train.choices import Step
 from app.pages.train.state import TrainState
 from app.studio import Studio
 from engine.config.dataset import StoredData
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.runs import all_runs
 from tests.app.pages.train.cards import ONWARD, SENTENCE
 from tests.app.pages.train.conftest import MakeData, choose_all, write_model

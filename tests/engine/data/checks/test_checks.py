@@ -14,8 +14,8 @@ from engine.data.checks.examining import examine
 from engine.data.checks.giveaways import without_word
 from engine.data.checks.kept import keep_findings, read_findings
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
-from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
+from engine.progress import Cancelled
 
 LONG = "the quick brown fox jumps over the lazy dog near the old river bank on a summer day {n}"
 Rows = list[tuple[str, str, str]]  # text, label, split

@@ -7,9 +7,9 @@ from datasketch import MinHash, MinHashLSH
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.checks.check import Watch
 from engine.data.checks.near_copies import SIMILARITY, connected, near_copies
 from engine.data.checks.words import words_in
+from engine.progress import CancellableProgress
 
 
 def shingles(text: str) -> set[str]:
@@ -35,7 +35,7 @@ def texts_with_copies(count: int) -> list[str]:
 
 def found(texts: list[str]) -> set[tuple[int, int]]:
     known: dict[str, int] = {}
-    groups = near_copies([words_in(texts, known)], len(known), Watch(0), 0)
+    groups = near_copies([words_in(texts, known)], len(known), CancellableProgress(0), 0)
     return {(int(first), n) for n, first in enumerate(groups) if first != n}
 
 

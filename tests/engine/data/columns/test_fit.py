@@ -9,7 +9,7 @@ from engine.config.tasks import TASKS
 from engine.data.columns.fit import likely_task, mapping_for, problems_of_dataset
 from engine.data.datasets.store import import_dataset
 from engine.data.formats.reading import read, recognise
-from engine.shipped import sample_data
+from engine.files.shipped import sample_data
 
 SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 JUDGMENTS = ("NEUTRAL", "ENTAILMENT", "CONTRADICTION")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from engine.data.columns.words import cell_of, typed_words, words_of
 from engine.data.tokenized.words import NOWHERE, tokenize_words
-from engine.shipped import starter_model
+from engine.files.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import WordPiece
 from tests.engine.tokenizers.published_tokenizers import byte_level, sentence_pieces

@@ -9,10 +9,10 @@ from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import import_dataset, open_dataset
-from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.progress import Cancelled
 
 
 def imported(folder: Path, name: str, lines: list[str]) -> DatasetSpec:

@@ -7,8 +7,8 @@ import pytest
 
 from engine.config.dataset import Split
 from engine.data.datasets.store import Dataset, import_dataset, open_dataset
-from engine.data.formats.lines import Cancelled
 from engine.data.formats.reading import recognise
+from engine.progress import Cancelled
 
 
 @pytest.fixture

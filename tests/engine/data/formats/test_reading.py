@@ -20,7 +20,7 @@ from engine.data.datasets.store import import_dataset, open_dataset
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import Cancelled, preview, read, recognise
 from engine.errors import BadFile, MissingColumn
-from engine.spreadsheet import table_text
+from engine.files.spreadsheet import table_text
 from tests.often import tries
 
 cell = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.atomic_write import sha256
 from engine.config.dataset import SPLITS as ALL_PARTS
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.data.datasets.store import Dataset, StoredTexts, open_dataset
 from engine.data.tokenized.dataset import GrowingArray, TokenizedDataset, tokenize_stream
 from engine.errors import StudioError
+from engine.files.atomic_write import sha256
 from engine.runs.launch import environment
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.training import learn_vocabulary

@@ -12,9 +12,9 @@ from engine.data.checks.curing import apply_cures
 from engine.data.checks.examining import examine
 from engine.data.checks.kept import keep_findings, read_findings
 from engine.data.datasets.store import Dataset
-from engine.data.formats.lines import Cancelled
 from engine.errors import StudioError
-from engine.home import free_folder, next_version
+from engine.files.home import free_folder, next_version
+from engine.progress import Cancelled
 
 REST = 500  # ms after the rows are there
 

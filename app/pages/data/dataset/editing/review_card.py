@@ -14,8 +14,8 @@ from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
 from app.widgets.text import Text, tooltip
 from engine.config.dataset import DatasetSpec
+from engine.files.shipped import minilm
 from engine.messages.question import Working
-from engine.shipped import minilm
 
 
 class ReviewCard(Card):

@@ -15,7 +15,6 @@ from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
 from engine.data.datasets.differences import Counts, RowDifference, counts_of, differences
 from engine.data.datasets.store import open_dataset
-from engine.data.formats.lines import Cancelled
 from engine.messages.labelling import (
     FindLabelErrors,
     LabelErrorsFound,
@@ -24,6 +23,7 @@ from engine.messages.labelling import (
     SuggestLabels,
 )
 from engine.messages.question import Answer, Question, Refused
+from engine.progress import Cancelled
 
 Kind = Literal["", "errors", "labels", "changes"]
 

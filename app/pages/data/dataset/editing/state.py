@@ -18,7 +18,7 @@ from engine.data.datasets.deriving import derive
 from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
-from engine.home import next_version
+from engine.files.home import next_version
 
 WRITE_PAUSE_MS = 400  # after an edit, before it is written
 KEYS = 9  # labels that have a key of their own

@@ -26,7 +26,7 @@ from app.widgets.chips import painted
 from app.widgets.numbers import percent
 from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, dress
 from app.widgets.text import Text, tooltip
-from engine.head_measures import KEYS, HeadFigures, head_figures, pair_values
+from engine.messages.explore.head_measures import KEYS, HeadFigures, head_figures, pair_values
 
 PAIR = "pair"  # the key of the column of the selected pair
 PAIRS = "pairs"  # of the typed ones, added up

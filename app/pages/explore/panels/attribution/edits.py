@@ -18,7 +18,7 @@ from app.widgets.chips import painted
 from app.widgets.numbers import decimal
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text import Text
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.explore.attribution import (
     Attribute,
     Edit,

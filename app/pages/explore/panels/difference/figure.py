@@ -15,7 +15,7 @@ from app.widgets.chips import AS_STORED
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import count, decimal
 from app.widgets.text import visible
-from engine.head_measures import KEYS
+from engine.messages.explore.head_measures import KEYS
 
 ROW, NAME, BAR = 22, 90, 300  # px
 WIDTHS = (380, 110, 110, 70)  # px of the columns of texts

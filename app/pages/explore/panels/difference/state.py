@@ -16,10 +16,10 @@ from app.pages.explore.study import Study
 from app.translation import in_language
 from app.widgets.numbers import decimal
 from engine.data.datasets.text_sets import rows_of, typed_pairs
-from engine.head_measures import KEYS
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.regular_file import regular
+from engine.messages.explore.head_measures import KEYS
 from engine.messages.explore.text_set import CompareModels, ModelsDiffered, SetAnswer
-from engine.regular_file import regular
 
 DIVERGENCE = "divergence"
 COLUMNS = (DIVERGENCE, *KEYS)

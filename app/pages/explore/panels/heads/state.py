@@ -14,8 +14,9 @@ from app.pages.explore.study import Study
 from app.translation import in_language
 from app.widgets.numbers import decimal, percent
 from app.widgets.run_texts import evaluation_title, metric_value
-from engine.head_measures import POSITIONAL
-from engine.home import Home, free_folder
+from engine.files.home import Home, free_folder
+from engine.files.regular_file import regular
+from engine.messages.explore.head_measures import POSITIONAL
 from engine.messages.explore.text_set import (
     CountHeads,
     HeadsCounted,
@@ -29,7 +30,6 @@ from engine.messages.explore.text_set import (
     WeighHeads,
 )
 from engine.messages.question import Answer, Refused
-from engine.regular_file import regular
 
 Method = Literal["patterns", "importance", "each", "prune"]
 OFFSET, SHARE = "offset", "offset_share"

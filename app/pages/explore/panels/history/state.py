@@ -18,10 +18,10 @@ from app.notices import Notices
 from app.pages.explore.side import Input, cleaned
 from app.pages.explore.study import Study
 from app.timers import debounced
-from engine.atomic_write import write_file
 from engine.errors import StudioError
+from engine.files.atomic_write import write_file
+from engine.files.regular_file import read_regular
 from engine.phrases import phrase
-from engine.regular_file import read_regular
 
 log = logging.getLogger("studio")
 

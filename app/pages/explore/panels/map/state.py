@@ -12,9 +12,9 @@ from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.side import Input, cleaned
 from app.pages.explore.study import Study
 from engine.data.datasets.text_sets import rows_of, typed_pairs
-from engine.home import Home
+from engine.files.home import Home
+from engine.files.regular_file import regular
 from engine.messages.explore.text_set import PlaceTexts, Pooling, SetAnswer, TextsPlaced
-from engine.regular_file import regular
 
 Colouring = Literal["label", "prediction", "error"]
 MAX_COLOURS = 7  # labels that have a colour of their own

@@ -15,7 +15,7 @@ from engine.config.tasks import TASKS
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.explore.text_set import (
     MAX_TEXTS,
     ScoreTexts,

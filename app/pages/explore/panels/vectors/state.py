@@ -12,7 +12,7 @@ from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.side import Input, Side, cleaned
 from app.pages.explore.study import Study
 from engine.data.datasets.text_sets import rows_of, typed_pairs
-from engine.home import Home
+from engine.files.home import Home
 from engine.messages.explore.text_set import SetAnswer, TextSet
 from engine.messages.explore.word_neighbours import (
     FindTokens,

@@ -19,7 +19,7 @@ from app.widgets.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState, Stack
 from app.widgets.wrapping import Wrapping
-from engine.shipped import starter_model
+from engine.files.shipped import starter_model
 
 CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")  # of the parts
 

@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from app.pages.train.choices import Step
 from app.pages.train.view import TrainPage
 from engine.data.datasets.store import open_dataset
-from engine.shipped import minilm
+from engine.files.shipped import minilm
 from tests.app.pages.data.dataset.test_view import opened
 from tests.app.pages.train.cards import SENTENCE
 

@@ -16,7 +16,7 @@ from app.pages.explore.panels.attention.view import HEADS
 from app.pages.explore.view import ExplorePage
 from app.resources import mono_font
 from app.widgets.tables import AT_LEFT, AT_RIGHT, dress
-from engine.head_measures import KEYS, head_figures, pair_values
+from engine.messages.explore.head_measures import KEYS, head_figures, pair_values
 from tests.app.accessible import assert_accessible
 from tests.engine.explore.conftest import known  # noqa: F401  # the same weights in transformers
 

@@ -9,8 +9,8 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from engine.atomic_write import MANIFEST
 from engine.config.changes import changes
+from engine.files.atomic_write import MANIFEST
 from engine.messages.events import Prepared, Saved, Started
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.conftest import MakeRun

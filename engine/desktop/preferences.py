@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.regular_file import read_json
+from engine.files.regular_file import read_json
 
 LARGEST = 4_000_000  # bytes of a settings file that is read at all
 

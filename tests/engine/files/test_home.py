@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import StudioError
-from engine.home import Home, folder_name, free_folder, next_version
+from engine.files.home import Home, folder_name, free_folder, next_version
 from tests.often import tries
 
 HOSTILE = [

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.atomic_write import (
+from engine.errors import BadCheckpoint, DiskFull
+from engine.files.atomic_write import (
     clear_leftovers,
     clear_leftovers_of,
     remove_whole,
@@ -22,14 +23,13 @@ from engine.atomic_write import (
     whole_folder,
     write_file,
 )
-from engine.errors import BadCheckpoint, DiskFull
-from engine.system_errors import explained
+from engine.system.errors import explained
 from tests.engine import faults
 from tests.often import times
 
 SETUP = """
 from pathlib import Path
-from engine.atomic_write import whole_folder, write_file
+from engine.files.atomic_write import whole_folder, write_file
 target = Path({target!r})
 """
 SAVE_FOLDER = """

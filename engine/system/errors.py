@@ -10,8 +10,8 @@ import os
 import re
 from pathlib import Path
 
-from engine.atomic_write import FULL, final_name
 from engine.errors import DiskFull, StudioError
+from engine.files.atomic_write import FULL, final_name
 from engine.phrases import phrase
 
 LONGEST_TEXT = 10_000  # characters of a message in which a code is looked for

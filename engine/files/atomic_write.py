@@ -18,8 +18,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadCheckpoint, DiskFull
+from engine.files.regular_file import LARGEST_MANIFEST, open_regular, read_json
 from engine.phrases import phrase
-from engine.regular_file import LARGEST_MANIFEST, open_regular, read_json
 
 MANIFEST = "manifest.json"
 UMASK = "BERT_STUDIO_UMASK"  # octal; of the user, for the children of a private process

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from engine import drives
-from engine.drives import Drive, conflict_copies, drive_of
-from engine.home import Home
+from engine.files.home import Home
 from engine.record.about import fact, set_fact
 from engine.record.opening import open_record
 from engine.runs.launch import CODE
+from engine.system import drives
+from engine.system.drives import Drive, conflict_copies, drive_of
 
 
 def mount(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
@@ -78,8 +78,8 @@ def journal(home: Home) -> str:
 
 KILLED = """
 import os, signal
-from engine import drives
-from engine.home import Home
+from engine.system import drives
+from engine.files.home import Home
 from engine.record import opening
 opening.drive_of = lambda folder: drives.Drive("network", "nfs4")
 home = Home()

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from engine.spreadsheet import escaped, table_text
+from engine.files.spreadsheet import escaped, table_text
 
 FORMULAS = (
     "=1+1",

@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.atomic_write import whole_file
 from engine.errors import StudioError
+from engine.files.atomic_write import whole_file
+from engine.files.spreadsheet import escaped
 from engine.phrases import phrase
-from engine.spreadsheet import escaped
 
 AT_ONCE = 2_000  # rows that are Python objects at a time
 EXCEL_ROWS = 1_048_575  # below the header

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.atomic_write import whole_folder
 from engine.errors import BadCheckpoint
-from engine.untrusted import unchanged_meanwhile
+from engine.files.atomic_write import whole_folder
+from engine.files.untrusted import unchanged_meanwhile
 
 FILES = {"nothing": b"", "weights": bytes(range(256)) * 50}
 

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine.atomic_write import MANIFEST
 from engine.errors import BadCheckpoint
+from engine.files.atomic_write import MANIFEST
+from engine.files.regular_file import open_regular, read_regular
 from engine.phrases import phrase
-from engine.regular_file import open_regular, read_regular
 from engine.visible import one_line, shortened
 
 LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or labels in great number

@@ -13,7 +13,7 @@ about a minute on two cores."""
 def resources() -> Path:
     """The folder `resources`, in a checkout and in the packaged program."""
     packaged = getattr(sys, "_MEIPASS", None)
-    return (Path(packaged) if packaged else Path(__file__).resolve().parents[1]) / "resources"
+    return (Path(packaged) if packaged else Path(__file__).resolve().parents[2]) / "resources"
 
 
 def starter_model() -> Path:

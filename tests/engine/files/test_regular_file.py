@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from engine import regular_file
 from engine.cli import main
 from engine.errors import StudioError
+from engine.files import regular_file
+from engine.files.regular_file import lines_of, open_regular, read_json, read_regular
 from engine.messages.events import Noted
-from engine.regular_file import lines_of, open_regular, read_json, read_regular
 from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held, open_here
-from engine.system_errors import explained
+from engine.system.errors import explained
 from tests.engine.training.small import classifying, new_run
 
 STRANGE = ("pipe", "device", "endless", "folder", "socket")

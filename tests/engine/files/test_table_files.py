@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine import table_files
 from engine.errors import StudioError
-from engine.table_files import TABLE_WRITERS, write_table
+from engine.files import table_files
+from engine.files.table_files import TABLE_WRITERS, write_table
 
 ROWS = [
     {"text": "=1+1", "p": 0.25, "n": 3, "yes": True, "tags": ["B", "O"]},

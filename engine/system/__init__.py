@@ -1,0 +1,1 @@
+"""The operating system: errors, memory, drives and the terminal."""
