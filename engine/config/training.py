@@ -103,9 +103,15 @@ class TrainingSpec(Spec):
         ge=0,
         le=1,
         title="Warm-up ratio",
+        description="Fraction of the steps over which the learning rate rises linearly from 0.",
+        json_schema_extra=setting(branch=True),
+    )
+    lr_schedule: Literal["linear", "cosine", "constant"] = Field(
+        "linear",
+        title="Learning-rate schedule",
         description=(
-            "Fraction of the steps over which the learning rate rises linearly from 0; after that "
-            "it decays linearly to 0."
+            "Course of the learning rate after the warm-up: linear decay to 0, as in the paper; "
+            "decay to 0 along half a cosine; or constant."
         ),
         json_schema_extra=setting(branch=True),
     )

@@ -1,10 +1,11 @@
-"""AdamW with linear warm-up and decay (Devlin et al. 2019, appendix A.2 and A.3).
+"""AdamW with a learning-rate schedule (Devlin et al. 2019, appendix A.2 and A.3: linear).
 
 What is frozen is left out. The layers may learn at different rates, the lower ones at lower ones
 (Howard and Ruder 2018, §3.2).
 """
 
 import inspect
+import math
 
 import torch
 from torch import Tensor, nn
@@ -93,11 +94,20 @@ def freeze(network: Network, frozen: int) -> None:
 
 
 def learning_rate_at(step: int, steps: int, training: TrainingSpec) -> float:
-    """The learning rate of a step that counts from 0: up in a line, then down to zero."""
-    warm = round(training.warmup_ratio * steps)
-    if step < warm:
-        return training.learning_rate * step / warm
-    return training.learning_rate * (steps - step) / max(1, steps - warm)
+    """Learning rate of a step, counted from 0: linear warm-up, then the schedule of the job."""
+    peak = training.learning_rate
+    warmup_steps = round(training.warmup_ratio * steps)
+    if step < warmup_steps:
+        return peak * step / warmup_steps
+    decay_steps = max(1, steps - warmup_steps)
+    match training.lr_schedule:
+        case "linear":
+            return peak * (steps - step) / decay_steps
+        case "cosine":
+            progress = (step - warmup_steps) / decay_steps
+            return peak * (0.5 * (1 + math.cos(math.pi * progress)))
+        case "constant":
+            return peak
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:

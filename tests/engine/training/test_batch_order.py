@@ -2,18 +2,12 @@
 
 import numpy as np
 import pytest
-import transformers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.training import TrainingSpec
-from engine.models.heads import Heads
-from engine.models.network import Network
 from engine.tasks.evaluating import in_turn
 from engine.tasks.rng import rng_for
 from engine.training.batch_order import BatchOrder
-from engine.training.optimiser import adamw, learning_rate_at, set_learning_rate
-from tests.engine.training.small import NETWORK
 from tests.often import tries
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)
@@ -64,15 +58,3 @@ def test_a_share_of_the_data_is_drawn_once() -> None:
 
 def test_judging_sees_each_example_once() -> None:
     assert sorted(np.concatenate(in_turn(LENGTHS, 32))) == list(range(len(LENGTHS)))
-
-
-@pytest.mark.parametrize("warmup", [0.0, 0.1, 1.0])
-def test_the_schedule_is_the_published_one(warmup: float) -> None:
-    plan, steps = TrainingSpec(learning_rate=3e-4, warmup_ratio=warmup), 50
-    ours, theirs = (adamw(Network(NETWORK, Heads(outputs=2)), plan) for _ in range(2))
-    schedule = transformers.get_linear_schedule_with_warmup(theirs, round(warmup * steps), steps)
-    for step in range(steps):
-        set_learning_rate(ours, learning_rate_at(step, steps, plan))
-        assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"], abs=1e-12)
-        theirs.step()
-        schedule.step()

@@ -42,7 +42,9 @@ def metrics(run: RunFolder) -> dict[tuple[str, int], float | None]:
 
 
 def in_parts(folder: Path) -> JobSpec:
-    return small.classifying(folder, micro_batch_size=3, layer_lr_decay=0.8, dropout=0.1)
+    return small.classifying(
+        folder, micro_batch_size=3, layer_lr_decay=0.8, dropout=0.1, lr_schedule="cosine"
+    )
 
 
 def with_next_sentence(folder: Path) -> JobSpec:

@@ -2,12 +2,20 @@
 
 import pytest
 import torch
+import transformers
 
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.training.optimiser import adamw, freeze, height, load_state, set_learning_rate
+from engine.training.optimiser import (
+    adamw,
+    freeze,
+    height,
+    learning_rate_at,
+    load_state,
+    set_learning_rate,
+)
 from tests.engine.training.small import NETWORK
 
 
@@ -41,3 +49,30 @@ def test_each_layer_learns_at_its_share_of_the_rate() -> None:
         assert rates[parameter] == pytest.approx(0.8 * 0.5**steps_down), name
         assert decays[parameter] == (0.1 if parameter.dim() > 1 else 0.0), name
     assert len(rates) == len(list(network.parameters()))
+
+
+@pytest.mark.parametrize("warmup_ratio", [0.0, 0.1, 0.37, 1.0])
+@pytest.mark.parametrize(
+    "ours, theirs",
+    [("linear", "linear"), ("cosine", "cosine"), ("constant", "constant_with_warmup")],
+)
+def test_each_schedule_is_that_of_transformers(ours: str, theirs: str, warmup_ratio: float) -> None:
+    steps = 53
+    training = TrainingSpec.model_validate(
+        {"learning_rate": 3e-4, "warmup_ratio": warmup_ratio, "lr_schedule": ours}
+    )
+    warmup_steps = round(warmup_ratio * steps)
+    optimiser = torch.optim.SGD([torch.zeros(1)], lr=3e-4)
+    schedule = transformers.get_scheduler(theirs, optimiser, warmup_steps, steps)
+    for step in range(steps):
+        rate = learning_rate_at(step, steps, training)
+        if ours != "linear" and step >= warmup_steps:
+            assert rate == schedule.get_last_lr()[0]
+        assert rate == pytest.approx(schedule.get_last_lr()[0], rel=1e-15)
+        optimiser.step()
+        schedule.step()
+
+
+def test_a_job_without_a_schedule_is_linear() -> None:
+    assert TrainingSpec.model_validate({"warmup_ratio": 0.0}).lr_schedule == "linear"
+    assert learning_rate_at(5, 10, TrainingSpec(learning_rate=1.0, warmup_ratio=0.0)) == 0.5

@@ -46,17 +46,21 @@ def of_tags(batch: Batch) -> Tensor:
 
 
 @pytest.mark.parametrize(
-    "make, model, labels",
+    "make, model, labels, schedule",
     [
-        (small.classifying, transformers.BertForSequenceClassification, of_classes),
-        (small.tagging, transformers.BertForTokenClassification, of_tags),
+        (small.classifying, transformers.BertForSequenceClassification, of_classes, "linear"),
+        (small.tagging, transformers.BertForTokenClassification, of_tags, "cosine"),
     ],
     ids=["classes", "tags"],
 )
 def test_the_losses_of_a_run_are_those_of_transformers(
-    make: Callable[..., JobSpec], model: type, labels: Callable[[Batch], Tensor], tmp_path: Path
+    make: Callable[..., JobSpec],
+    model: type,
+    labels: Callable[[Batch], Tensor],
+    schedule: str,
+    tmp_path: Path,
 ) -> None:
-    job = make(tmp_path, **SETTINGS)
+    job = make(tmp_path, **SETTINGS, lr_schedule=schedule)
     run = small.new_run(tmp_path / "run", job)
     ours = list[float]()
 
@@ -71,7 +75,7 @@ def test_the_losses_of_a_run_are_those_of_transformers(
     assert train(job, run, tell) == ("finished", STEPS)
     assert len(ours) == STEPS
     optimiser = torch.optim.AdamW(groups(theirs), lr=2e-3)
-    schedule = transformers.get_linear_schedule_with_warmup(optimiser, 5, STEPS)
+    scheduler = transformers.get_scheduler(schedule, optimiser, 5, STEPS)
     showing = BatchPreview()
     for step in range(1, STEPS + 1):
         batch = showing.batch(run, step)
@@ -85,7 +89,7 @@ def test_the_losses_of_a_run_are_those_of_transformers(
         loss.backward()
         torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
         optimiser.step()
-        schedule.step()
+        scheduler.step()
         optimiser.zero_grad()
     assert ours[-1] < 0.8 * ours[0]
 
