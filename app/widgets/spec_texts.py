@@ -56,17 +56,18 @@ NAMES: dict[str, Callable[[], str]] = {
     "one layer": lambda: tr("One layer"),
     "layer sweep": lambda: tr("Layer probing sweep"),
     "bilstm": lambda: tr("BiLSTM"),
-    "linear": lambda: tr("Linear layer"),
+    "linear": lambda: tr("Linear"),
     "mean": lambda: tr("Mean of the tokens"),
     "first": lambda: tr("[CLS] token"),
     "cls": lambda: tr("[CLS] token"),
     "max": lambda: tr("Maximum of the tokens"),
-    "cosine": lambda: tr("Cosine (pairs with a number)"),
+    "cosine": lambda: tr("Cosine"),
     "in_batch_negatives": lambda: tr("In-batch negatives (pairs that belong together)"),
     "grid": lambda: tr("Grid search"),
     "random": lambda: tr("Random search"),
     "tpe": lambda: tr("TPE (Optuna)"),
     "triplets": lambda: tr("Triplets (with a negative text)"),
+    "constant": lambda: tr("Constant"),
 }
 
 

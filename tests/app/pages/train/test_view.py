@@ -353,7 +353,7 @@ def test_a_probe_is_chosen_under_advanced(
     fields["vectors"].combo.setCurrentText("One layer")  # type: ignore[attr-defined]
     assert not fields["layer"].isHidden() and not fields["probe_size"].isHidden()
     fields["layer"].put(2)
-    fields["probe"].combo.setCurrentText("Linear layer")  # type: ignore[attr-defined]
+    fields["probe"].combo.setCurrentText("Linear")  # type: ignore[attr-defined]
     assert fields["probe_size"].isHidden()
     composed = page.state.job()
     assert composed is not None
