@@ -143,7 +143,7 @@ def job_of(number: int, chance: random.Random) -> Any:
 def run_of(number: int, job: Any, folder: Path) -> dict[str, Any]:
     """What the record keeps of a run besides its curves."""
     ended = ("finished",) * 6 + (("failed", "stopped", "crashed")[number // 7 % 3],)
-    metric = job.task.facts.metrics[0]
+    metric = job.task.info.metrics[0]
     created = FIRST + timedelta(minutes=17 * number)
     return {
         "id": folder.name,
@@ -178,7 +178,7 @@ def prepared_of(job: Any) -> Any:
         examples=8000,
         device="cpu",
         threads=2,
-        best_metric=f"validation_{job.task.facts.metrics[0].name}",
+        best_metric=f"validation_{job.task.info.metrics[0].name}",
     )
 
 

@@ -31,7 +31,7 @@ from app.shell.opening import make_application
 from app.studio import Studio
 from engine.config.dataset import Mapping
 from engine.files.home import Home
-from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.predictions import PredictionInfo, Predictions
 from engine.results.store import file_of
 
 LABELS = ("negative", "positive", "mixed", "neither")
@@ -52,7 +52,7 @@ def made(rows: int) -> Predictions:
     scores = (scores / scores.sum(axis=1, keepdims=True)).astype(np.float32)
     predicted, labels = scores.argmax(axis=1), np.array(LABELS)
     texts = [f"{' '.join(rng.choice(WORDS, TEXT_WORDS))} {row}" for row in range(rows)]
-    facts = PredictionFacts(
+    facts = PredictionInfo(
         task="text_classification",
         labels=LABELS,
         part="validation",

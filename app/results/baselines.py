@@ -51,7 +51,7 @@ class BaselineLine(QWidget):
         self.hide()
         if folder is None or predictions is None or not predictions.is_labelled:
             return
-        if predictions.facts.part == "file":
+        if predictions.info.part == "file":
             return
         folder = root_of(folder)
         background.run(
@@ -79,8 +79,8 @@ class BaselineLine(QWidget):
 
 def besides(folder: Path, shown: Predictions) -> list[Beside]:
     """The baselines for the rows of `shown`; for those of a file there are none."""
-    part = shown.facts.part
+    part = shown.info.part
     if part == "file":
         return []
-    kept = baselines_in(folder, part, shown.facts.fingerprint)
+    kept = baselines_in(folder, part, shown.info.fingerprint)
     return [beside(shown, read_predictions(one.file)) for one in kept]

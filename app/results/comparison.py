@@ -24,7 +24,7 @@ from engine.config.job import JobSpec
 from engine.record.opening import Record
 from engine.record.runs import all_runs
 from engine.results.comparing import Comparison, compare
-from engine.results.predictions import PredictionFacts, Predictions, read_predictions
+from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.seeds import SeedsComparison, compare_runs
 from engine.results.store import Kept, kept_in, root_of
 from engine.runs.folder import RunFolder
@@ -84,7 +84,7 @@ class ComparisonCard(QWidget):
         predictions = self._state.predictions
         if predictions is None:
             return
-        record, folder, facts = self._studio.record, self._folder, predictions.facts
+        record, folder, facts = self._studio.record, self._folder, predictions.info
         background.run(
             self,
             lambda: others(record, folder, facts),
@@ -124,7 +124,7 @@ class ComparisonCard(QWidget):
 
         background.run(
             self,
-            lambda: earlier(record, folder, shown.facts),
+            lambda: earlier(record, folder, shown.info),
             show,
             self._studio.notices.show,
         )
@@ -223,7 +223,7 @@ class ComparisonCard(QWidget):
         self._state.choose(SOURCE, self.found.conditions(rows))
 
 
-def others(record: Record, folder: Path, facts: PredictionFacts) -> list[Other]:
+def others(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
     """The results of the same task that may share rows with the shown one: of this model, of runs.
 
     Those of the same rows come first, then those of another version of the data set.
@@ -232,16 +232,16 @@ def others(record: Record, folder: Path, facts: PredictionFacts) -> list[Other]:
         runs = [(run.name, RunFolder(run.folder).results) for run in all_runs(session)]
     folders = [("", folder), *((name, path) for name, path in runs if path != folder)]
     found = [
-        (name or one.facts.model, one)
+        (name or one.info.model, one)
         for name, path in folders
         for one in kept_in(path)
-        if one.facts.task == facts.task and one.facts != facts and _may_share(one.facts, facts)
+        if one.info.task == facts.task and one.info != facts and _may_share(one.info, facts)
     ]
-    found.sort(key=lambda pair: _distance(pair[1].facts, facts))
+    found.sort(key=lambda pair: _distance(pair[1].info, facts))
     return [Other(_said(name, one), one.file) for name, one in found]
 
 
-def earlier(record: Record, folder: Path, facts: PredictionFacts) -> Other | None:
+def earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None:
     """The result of the same training on the last version of the data set before this one.
 
     None where there is none, or `folder` has the results of no run or of other rows than its own.
@@ -260,7 +260,7 @@ def earlier(record: Record, folder: Path, facts: PredictionFacts) -> Other | Non
     ]
     for _, name, run in sorted(same, key=lambda one: one[0], reverse=True):
         for kept in kept_in(run.results):
-            if kept.facts.part == facts.part:
+            if kept.info.part == facts.part:
                 return Other(_said(name, kept), kept.file)
     return None
 
@@ -318,12 +318,12 @@ def seeds_text(metric: str, scores: Mapping[int, float], together: Aggregate | N
     return tr("{0} (%n run(s), seeds {1})", len(scores)).format(mean, seeds)
 
 
-def _may_share(one: PredictionFacts, other: PredictionFacts) -> bool:
+def _may_share(one: PredictionInfo, other: PredictionInfo) -> bool:
     """Not where they are different parts of the same data."""
     return one.part == other.part or one.fingerprint != other.fingerprint
 
 
-def _distance(one: PredictionFacts, other: PredictionFacts) -> int:
+def _distance(one: PredictionInfo, other: PredictionInfo) -> int:
     """0: the same rows; 1: the same part of a data set of this name, after a correction say."""
     if (one.part, one.source) != (other.part, other.source):
         return 2
@@ -332,7 +332,7 @@ def _distance(one: PredictionFacts, other: PredictionFacts) -> int:
 
 def _said(name: str, one: Kept) -> str:
     """“First run · Validation · “Reviews” · step 243”."""
-    facts = one.facts
+    facts = one.info
     part = tr("rows of") if facts.part == "file" else split_title(facts.part)
     said = [name, f"{part} “{facts.source}”"]
     if facts.step is not None:

@@ -83,7 +83,7 @@ class ConditionEditor(QWidget):
     def apply(self) -> None:
         """Give the condition that is typed, or say what is wrong with it."""
         assert self._predictions is not None
-        one_row = Predictions(self._predictions.facts, self._predictions.table.slice(0, 1))
+        one_row = Predictions(self._predictions.info, self._predictions.table.slice(0, 1))
         try:
             condition = self._condition()
             condition.mask(one_row)  # a pattern may be no regular expression

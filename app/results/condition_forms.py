@@ -85,7 +85,7 @@ class Typed:
 
 def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
     """All that rows of these predictions can be told apart by, that of a condition among them."""
-    facts = predictions.facts
+    facts = predictions.info
     found = [outcome_subject()]
     if facts.task in (*CLASSES, "multiple_choice"):
         sides: tuple[Side, ...] = ("gold", "predicted")

@@ -14,7 +14,7 @@ from engine.errors import StudioError
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.phrases import joined
-from engine.results.predictions import PredictionFacts
+from engine.results.predictions import PredictionInfo
 from engine.results.store import baselines_of_run, evaluation_of_run, looks_in, root_of
 from engine.runs.folder import RunFolder
 
@@ -33,10 +33,10 @@ class ResultsOf:
     """
 
     folder: Path
-    checkpoint_of: Callable[[PredictionFacts], Path | None]
+    checkpoint_of: Callable[[PredictionInfo], Path | None]
     evaluation: Callable[[SplitName], Evaluate]
     has_data: bool = True
-    baselines: Callable[[PredictionFacts], FitBaselines] | None = None
+    baselines: Callable[[PredictionInfo], FitBaselines] | None = None
 
 
 class Evaluating(QObject):
@@ -74,7 +74,7 @@ class Evaluating(QObject):
 
         self._ask(question, self.tr("Scoring the rows of {0}").format(path.name))
 
-    def fit_baselines(self, of: ResultsOf, facts: PredictionFacts) -> None:
+    def fit_baselines(self, of: ResultsOf, facts: PredictionInfo) -> None:
         """Fit simple models on the training rows, and have them predict the same rows."""
         make = of.baselines
         if make is not None:
@@ -131,11 +131,11 @@ def times_tested(folder: Path) -> int:
 def results_of_run(run: RunFolder, step: int | None = None) -> ResultsOf:
     """The results of a run, of its best checkpoint or of that of a step."""
 
-    def checkpoint_of(facts: PredictionFacts) -> Path | None:
+    def checkpoint_of(facts: PredictionInfo) -> Path | None:
         folder = None if facts.step is None else run.checkpoint(facts.step)
         return folder if folder is not None and folder.is_dir() else None
 
-    def baselines(facts: PredictionFacts) -> FitBaselines:
+    def baselines(facts: PredictionInfo) -> FitBaselines:
         assert facts.part != "file"  # only for parts of the data set are there baselines
         return baselines_of_run(run, facts.part, facts.labels)
 

@@ -70,7 +70,7 @@ class Headline(QWidget):
         else:
             self.score.setText(self.tr("These rows have no labels"))
         self.about.setText(" · ".join(self._about(predictions)))
-        is_exact = predictions.facts.precision in ("", "fp32")
+        is_exact = predictions.info.precision in ("", "fp32")
         self.about.setToolTip(
             ""
             if is_exact
@@ -83,7 +83,7 @@ class Headline(QWidget):
         )
 
     def _about(self, predictions: Predictions) -> list[str]:
-        facts, score = predictions.facts, score_of(predictions)
+        facts, score = predictions.info, score_of(predictions)
         said = []
         if not math.isnan(score.low):
             said.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
@@ -106,11 +106,11 @@ class Headline(QWidget):
 
 def other_metrics(predictions: Predictions) -> list[str]:
     """Those of the task that do not stand above, over all that was evaluated."""
-    found = predictions.facts.metrics
+    found = predictions.info.metrics
     main = metric_of(predictions)
     return [
         score_text(metric, Interval(found[metric.name], math.nan, math.nan))
-        for metric in TASKS[predictions.facts.task].facts.metrics
+        for metric in TASKS[predictions.info.task].info.metrics
         if metric is not main and metric.name in found
     ]
 

@@ -87,7 +87,7 @@ class Pictures(QWidget):
     def _measure(self, kind: type[ResultPicture], predictions: Predictions) -> Any:
         """What a picture shows; off the window's thread."""
         if kind is SlicesPicture:
-            return slices(predictions, read_slices(self._slices_file, predictions.facts.source))
+            return slices(predictions, read_slices(self._slices_file, predictions.info.source))
         return kind.measure(predictions)
 
     def keep_slice(self, name: str) -> None:
@@ -95,7 +95,7 @@ class Pictures(QWidget):
         predictions, conditions = self._state.predictions, self._state.conditions
         if predictions is None or not conditions or not name:
             return
-        kept = Slice(name=name, source=predictions.facts.source, conditions=conditions)
+        kept = Slice(name=name, source=predictions.info.source, conditions=conditions)
         self._keep_slices(lambda: save_slice(self._slices_file, kept), self._show_slices)
 
     def _rename_slice(self, named: Slice, name: str) -> None:
@@ -144,8 +144,8 @@ class Pictures(QWidget):
         set_shown(self, labelled)
         if predictions is None or not labelled:
             return
-        if predictions.facts.task != self._task:
-            self._make_choice(predictions.facts.task)
+        if predictions.info.task != self._task:
+            self._make_choice(predictions.info.task)
         self.show_picture(self.choice.currentIndex())
 
     def _make_choice(self, task: str) -> None:

@@ -18,7 +18,7 @@ translate = QCoreApplication.translate
 
 def row_lines(predictions: Predictions, columns: list[Column], place: int) -> Iterator[str]:
     """The lines of a row, its texts first."""
-    task = predictions.facts.task
+    task = predictions.info.task
     words = [column for column in columns if not column.is_number]
     words.sort(key=lambda column: not column.key.startswith(CELL))
     for column in words:

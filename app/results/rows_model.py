@@ -47,10 +47,10 @@ def columns_of(predictions: Predictions) -> list[Column]:
         "probability": translate("ResultRows", "Probability"),
     }
     table = predictions.table
-    measured = MEASURES if holds_numbers(predictions.facts) else ()
+    measured = MEASURES if holds_numbers(predictions.info) else ()
     known = (key for key in titles if table[key].null_count < len(predictions))
     said = [Column(key, titles[key], key in measured) for key in known]
-    texts = [name for name in predictions.facts.mapping.texts if name in predictions.columns]
+    texts = [name for name in predictions.info.mapping.texts if name in predictions.columns]
     others = [name for name in predictions.columns if name not in texts]
     cells = [Column(CELL + name, _title(name, predictions)) for name in (*texts, *others)]
     said += cells[: len(texts)]
@@ -66,7 +66,7 @@ def _title(column: str, predictions: Predictions) -> str:
         POSITION: translate("ResultRows", "Position"),
         OCCURRENCES: translate("ResultRows", "Occurrences"),
     }
-    if predictions.facts.task == "pretraining" and column in titles:
+    if predictions.info.task == "pretraining" and column in titles:
         return titles[column]
     return visible(column[:100])
 

@@ -125,11 +125,11 @@ class RowsView(QWidget):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         predictions = self._state.predictions
-        texts = predictions.facts.mapping.texts if predictions is not None else ()
+        texts = predictions.info.mapping.texts if predictions is not None else ()
         for number, column in enumerate(self.model.columns):
             width = TEXT_WIDTH if column.key in {CELL + name for name in texts} else SHORT_WIDTH
             if column.key in LABEL_COLUMNS and predictions is not None:
-                width = self._label_width(predictions.facts.labels) or SHORT_WIDTH
+                width = self._label_width(predictions.info.labels) or SHORT_WIDTH
             named = header.sectionSizeHint(number)
             self.table.setColumnWidth(number, named if column.is_number else max(width, named))
         self._select_first()

@@ -209,9 +209,9 @@ class ResultsState(QObject):
 def read(path: Path) -> Predictions:
     """Predictions that are ready to be listed."""
     found = read_predictions(path)
-    whole = Predictions(found.facts, found.table.combine_chunks())
+    whole = Predictions(found.info, found.table.combine_chunks())
     mistakes_first(whole)
     score_of(whole)
-    if whole.facts.task in DETAILED:
+    if whole.info.task in DETAILED:
         details(whole)  # of which a row shows its own when it is selected
     return whole

@@ -236,9 +236,7 @@ class ResultsView(QWidget):
 
         background.run(
             self,
-            lambda: scores_like(
-                map(RunFolder, runs_like(record, folder)), shown.facts, metric.name
-            ),
+            lambda: scores_like(map(RunFolder, runs_like(record, folder)), shown.info, metric.name),
             found,
             self._studio.notices.show,
         )
@@ -278,7 +276,7 @@ class ResultsView(QWidget):
 
     def _on_baselines_wanted(self) -> None:
         if self.state.predictions is not None:
-            self.evaluating.fit_baselines(self._of, self.state.predictions.facts)
+            self.evaluating.fit_baselines(self._of, self.state.predictions.info)
 
     def _on_begun(self, said: str) -> None:
         self.progress.begin(said)
@@ -304,7 +302,7 @@ class ResultsView(QWidget):
         """The checkpoint that made the predictions; None, and told, where it is gone."""
         predictions = self.state.predictions
         assert predictions is not None
-        checkpoint = self._of.checkpoint_of(predictions.facts)
+        checkpoint = self._of.checkpoint_of(predictions.info)
         if checkpoint is None:
             self._studio.notices.error(
                 self.tr("The checkpoint that made these predictions is gone."),
@@ -320,7 +318,7 @@ class ResultsView(QWidget):
     def _on_settings_changed(self) -> None:
         """Predict the validation rows again; test rows and files only when that is asked for."""
         predictions = self.state.predictions
-        if predictions is not None and predictions.facts.part == "validation":
+        if predictions is not None and predictions.info.part == "validation":
             self.evaluating.score_part(self._of, "validation")
 
     def _on_explored(self, place: int) -> None:
@@ -329,7 +327,7 @@ class ResultsView(QWidget):
         if predictions is None or checkpoint is None:
             return
         texts, label = texts_of(predictions, place), doubtful_label(predictions, place)
-        is_tuned = TASKS[predictions.facts.task].facts.head is not None
+        is_tuned = TASKS[predictions.info.task].info.head is not None
         panel = "predictions" if is_tuned else "words"
         wanted = {"model": checkpoint, "panel": panel, "label": label, **texts}
         self._studio.go.emit("explore", wanted)
@@ -337,7 +335,7 @@ class ResultsView(QWidget):
 
 def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
     """The text of a row, its second one and its choices, as Explore takes them."""
-    mapping = predictions.facts.mapping
+    mapping = predictions.info.mapping
     second = mapping.pair or mapping.beginning
 
     def cell(column: str | None) -> str | None:
@@ -356,6 +354,6 @@ def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
 
 def _title(one: Kept) -> str:
     """“Test”, “reviews.csv”, and the step where there are several checkpoints."""
-    facts = one.facts
+    facts = one.info
     part = facts.source if facts.part == "file" else split_title(facts.part)
     return part if facts.step is None else f"{part} · {numbers.count(facts.step)}"

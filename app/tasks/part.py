@@ -43,7 +43,7 @@ class TaskPart(ABC):
     @property
     def title(self) -> str:
         """The task's name."""
-        return in_language(TASKS[self.kind].facts.title)
+        return in_language(TASKS[self.kind].info.title)
 
     def card_title(self, from_scratch: bool = False) -> str:
         """What stands on its card."""

@@ -66,13 +66,13 @@ class ApplyingState(QObject):
     @property
     def forms(self) -> tuple[str, ...]:
         """How the result can be written, the usual form first."""
-        head = TASKS[self.task].facts.head
+        head = TASKS[self.task].info.head
         return VECTOR_FORMS if head is not None and head.pools else FORMS
 
     @property
     def roles(self) -> tuple[str, ...]:
         """The inputs that a model of this task reads."""
-        facts = TASKS[self.task].facts
+        facts = TASKS[self.task].info
         read = (*facts.reads, *facts.may_read)
         return tuple(role for role in INPUTS if role in read)
 

@@ -94,7 +94,7 @@ def gather(run: RunFolder) -> Material:
         ToDraw(part, kind, kind.measure(predictions))
         for part, predictions in results.items()
         if predictions.is_labelled
-        for kind in part_of(predictions.facts.task).pictures
+        for kind in part_of(predictions.info.task).pictures
     )
     return Material(report, tuple(_curves(run)), to_draw)
 
@@ -198,7 +198,7 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
         yield Placed(TRAINED, figure_of("loss", tr("Loss"), caption, chart))
     lines = [
         _line(series, f"{VALIDATION}{metric.name}", in_language(metric.title))
-        for metric in run.job().task.facts.metrics
+        for metric in run.job().task.info.metrics
         if metric.unit == "share"
     ]
     if (chart := _chart(lines, tr("Score"), (0.0, 1.0))) is not None:

@@ -45,7 +45,7 @@ class TryingState(QObject):
     @property
     def compares(self) -> bool:
         """Whether the model compares two texts, and no word can be said to decide."""
-        head = TASKS[self.task].facts.head
+        head = TASKS[self.task].info.head
         return head is not None and head.pools
 
     @property

@@ -70,7 +70,7 @@ class TryingView(QWidget):
             case "multiple_choice":
                 return self.tr("Context"), self.tr("Start of each choice (optional)"), True
             case _:
-                facts = TASKS[self._state.task].facts
+                facts = TASKS[self._state.task].info
                 reads_pairs = "pair" in (*facts.reads, *facts.may_read)
                 return self.tr("Text"), self.tr("Second text"), reads_pairs
 

@@ -33,7 +33,7 @@ MISSING = 4  # the rank of a page that a search has not found
 SECTIONS: tuple[tuple[str, tuple[type[BaseModel], ...]], ...] = (
     (marked("Training"), (TrainingSpec,)),
     (marked("Feature extraction"), (Features,)),
-    *((task.facts.title, (task,)) for task in TASKS.values()),
+    *((task.info.title, (task,)) for task in TASKS.values()),
     (marked("From scratch"), (FromScratch, *(family.spec for family in FAMILIES.values()))),
     (marked("Hardware"), (HardwareSpec,)),
     (marked("Several values"), (SearchSpec,)),
@@ -181,7 +181,7 @@ def _list_of_settings() -> str:
 
 def _all_metrics() -> Iterator[Metric]:
     """Each metric once, in the order of the tasks."""
-    every = (metric for task in TASKS.values() for metric in task.facts.metrics)
+    every = (metric for task in TASKS.values() for metric in task.info.metrics)
     return iter({metric.name: metric for metric in every}.values())
 
 
@@ -190,7 +190,7 @@ def _metrics() -> dict[str, Concept]:
 
 
 def _metric(metric: Metric) -> Concept:
-    tasks = [task.facts for task in TASKS.values() if metric in task.facts.metrics]
+    tasks = [task.info for task in TASKS.values() if metric in task.info.metrics]
     facts = [
         (tr("Tasks"), ", ".join(in_language(one.title) for one in tasks)),
         (tr("Better"), tr("higher") if metric.higher_is_better else tr("lower")),
@@ -211,9 +211,9 @@ def _list_of_metrics() -> str:
     """The metrics of each task, of which the first chooses the best checkpoint."""
     parts = []
     for task in TASKS.values():
-        metrics = sorted(task.facts.metrics, key=lambda m: m.name != task.facts.best_metric)
+        metrics = sorted(task.info.metrics, key=lambda m: m.name != task.info.best_metric)
         links = [f"[{escaped(in_language(m.title))}]({METRIC}{m.name})" for m in metrics]
-        parts.append(f"**{in_language(task.facts.title)}**: {' · '.join(links)}")
+        parts.append(f"**{in_language(task.info.title)}**: {' · '.join(links)}")
     return "\n\n".join([f"## {tr('By task')}", *parts])
 
 

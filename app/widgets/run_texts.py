@@ -49,7 +49,7 @@ def state_order(state: str) -> int:
 
 def task_title(kind: str) -> str:
     """The field's name of a task; an unknown one keeps its own."""
-    return in_language(TASKS[kind].facts.title) if kind in TASKS else kind
+    return in_language(TASKS[kind].info.title) if kind in TASKS else kind
 
 
 def metric_title(name: str) -> str:

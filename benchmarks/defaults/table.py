@@ -64,7 +64,7 @@ class Grid:
             return rate, Features().epochs, TrainingSpec().warmup_ratio, 32
         found = recommended(
             Situation(
-                task=TASKS[self.task].facts,
+                task=TASKS[self.task].info,
                 from_scratch=self.way == "from scratch",
                 network=NETWORKS[self.model],
                 rows=self.rows,

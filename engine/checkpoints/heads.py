@@ -62,7 +62,7 @@ def kept_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> 
 def _simplest(head: Head) -> str:
     """The task with this layer that reads the fewest columns."""
     same = [kind for kind, other in heads() if other == head]
-    return min(same, key=lambda kind: len(TASKS[kind].facts.reads))
+    return min(same, key=lambda kind: len(TASKS[kind].info.reads))
 
 
 def _belongs(head: Head, architecture: str, problem: object) -> bool:

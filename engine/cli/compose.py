@@ -99,7 +99,7 @@ def compose(
     """Compose a job and print it as JSON: bert-studio job --data FILE > JOB.json."""
     source, task = _source_and_task(data, validation, encoding, given)
     raw: dict[str, Any] = {
-        "name": name or f"{data.stem} · {TASKS[task].facts.title}"[:RUN_NAME_LENGTH],
+        "name": name or f"{data.stem} · {TASKS[task].info.title}"[:RUN_NAME_LENGTH],
         "task": {"kind": task},
         "base_model": _base_model(base_model, task, given),
         "data": source.model_dump(),

@@ -23,7 +23,7 @@ from engine.results.beside import beside, what_follows
 from engine.results.intervals import Interval
 from engine.results.measures import measures
 from engine.results.plain_table import plain_table
-from engine.results.predictions import PredictionFacts, Predictions, read_predictions
+from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.store import (
     baselines_of_run,
@@ -129,7 +129,7 @@ def evaluate(
         asked = _asked(run, data, model, part)
         question = asked.question.model_copy(update=numbers)
         scored, looks = _score(asked._replace(question=question))
-        compared = _baselines(asked, scored.predictions.facts) if baseline else []
+        compared = _baselines(asked, scored.predictions.info) if baseline else []
         folder = None if run is None else RunFolder(run.absolute())
         seeds = {} if folder is None else scores_of_seeds(folder, scored.predictions)
     remark_loading(scored.loading)
@@ -189,7 +189,7 @@ def _score(asked: Asked) -> "tuple[Scored, int]":
 
     question = asked.question
     scored = score(question)
-    facts = scored.predictions.facts
+    facts = scored.predictions.info
     looks = 0
     if question.part == "test" and facts.metrics:
         looks = note_look(root_of(question.into), facts)
@@ -201,8 +201,8 @@ def _score(asked: Asked) -> "tuple[Scored, int]":
 def _score_file(
     file: Path, model: Path, numbers: dict[str, Any], encoding: str | None, given: dict[str, Any]
 ) -> "Scored":
-    from engine.tasks.outcomes import Origin
     from engine.tasks.predicting import Predictor
+    from engine.tasks.row_predictions import Origin
     from engine.tasks.scoring import scored_rows
 
     filled = given_cleaning(given).skip_empty
@@ -213,7 +213,7 @@ def _score_file(
     return scored_rows(predictor, table.rows, table.cells, origin)
 
 
-def _baselines(asked: Asked, facts: PredictionFacts) -> list[Predictions]:
+def _baselines(asked: Asked, facts: PredictionInfo) -> list[Predictions]:
     """What the baselines for the task of these predictions say of the same rows."""
     from engine.tasks.scoring import fit_baselines
 

@@ -65,7 +65,7 @@ def recommended_for(job: JobSpec) -> Recommended:
     rows, typical = _rows_and_length(job.data, start.vocabulary)
     return recommended(
         Situation(
-            task=type(job.task).facts,
+            task=type(job.task).info,
             from_scratch=isinstance(job.base_model, FromScratch),
             network=start.network,
             rows=rows,

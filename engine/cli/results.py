@@ -168,7 +168,7 @@ def _flips(found: Comparison, rows: NDArray[np.bool_]) -> list[str]:
         side.table.take(some)
         for side, some in zip((found.first, found.second), places, strict=True)
     )
-    texts = Predictions(found.second.facts, second)
+    texts = Predictions(found.second.info, second)
     for place in range(len(second)):
         text = " | ".join(str(texts.cells(name)[place]) for name in text_columns(texts))
         lines.append(

@@ -107,7 +107,7 @@ def settings_of_task_fit(job: "JobSpec") -> Iterator[Problem]:
 
 def best_metric_is_measured(job: "JobSpec") -> Iterator[Problem]:
     """The metric of the best checkpoint is one of the task."""
-    name, metrics = job.training.best_metric, job.task.facts.metrics
+    name, metrics = job.training.best_metric, job.task.info.metrics
     if name and name not in (metric.name for metric in metrics):
         yield Problem(
             phrase(

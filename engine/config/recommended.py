@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from engine.config.features import Features
-from engine.config.task import TaskFacts
+from engine.config.task import TaskInfo
 from engine.config.training import TrainingSpec
 from engine.phrases import phrase
 
@@ -83,7 +83,7 @@ class Situation:
         lora: whether adapters are trained, and not all weights.
     """
 
-    task: TaskFacts
+    task: TaskInfo
     from_scratch: bool = False
     network: Network | None = None
     rows: int = 0
@@ -160,7 +160,7 @@ def rate_for(way: Way, weights: float) -> Rate | None:
     return next((one for one in RATES.get(way, ()) if weights <= one.largest), None)
 
 
-def way_of(task: TaskFacts, from_scratch: bool, lora: bool) -> Way:
+def way_of(task: TaskInfo, from_scratch: bool, lora: bool) -> Way:
     """What is trained, and from what."""
     if task.head is None:
         return "pre-training from scratch" if from_scratch else "pre-training"

@@ -137,7 +137,7 @@ FINE_TUNING = TrainingSpec()  # as in the paper, appendix A.3
 
 
 @dataclass(frozen=True)
-class TaskFacts:
+class TaskInfo:
     """All that is said of a task wherever tasks are listed, shown or told apart.
 
     Args:
@@ -195,13 +195,13 @@ class LabelColumn(Protocol):
 class TaskSpec(Spec):
     """The settings of a task. Each task is a subclass, listed in `engine.config.tasks.TASKS`."""
 
-    facts: ClassVar[TaskFacts]
+    info: ClassVar[TaskInfo]
     kind: str
 
     @property
     def is_pretraining(self) -> bool:
         """Whether it needs no labels and trains the heads of pre-training."""
-        return self.facts.head is None
+        return self.info.head is None
 
     @property
     def causal(self) -> bool | None:
@@ -216,7 +216,7 @@ class TaskSpec(Spec):
     @classmethod
     def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
         """Whether a data set with these columns is most likely made for this task."""
-        return target(columns) in cls.facts.reads
+        return target(columns) in cls.info.reads
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         """Everything that keeps a data set from this task; `labels` None: not yet counted."""

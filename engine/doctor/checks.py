@@ -110,7 +110,7 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
 def tasks(bench: Bench) -> Steps:
     """A few steps and an evaluation of every task, in fp32 and in the precision `auto` takes."""
     for kind in DATA:
-        yield TASKS[kind].facts.title, partial(_task, bench, kind)
+        yield TASKS[kind].info.title, partial(_task, bench, kind)
 
 
 def _task(bench: Bench, kind: str) -> Iterator[Figure]:
@@ -118,7 +118,7 @@ def _task(bench: Bench, kind: str) -> Iterator[Figure]:
     for precision in dict.fromkeys(("fp32", bench.machine.precision_name)):
         for graphs, hardware in _by_graphs(bench, precision):
             theirs = curves(bench.run(kind, hardware))
-            name = f"{TASKS[kind].facts.title}, losses in {precision}{graphs}"
+            name = f"{TASKS[kind].info.title}, losses in {precision}{graphs}"
             yield held(name, apart(ours, theirs, _is_loss), SHORT[precision])
 
 
@@ -194,7 +194,7 @@ def prediction(bench: Bench) -> Steps:
     """What fine-tuned models predict for rows."""
     for kind, _ in heads():
         if kind in DATA:
-            yield TASKS[kind].facts.title, partial(_predicted, bench, kind)
+            yield TASKS[kind].info.title, partial(_predicted, bench, kind)
 
 
 def _predicted(bench: Bench, kind: str) -> Iterator[Figure]:
@@ -203,7 +203,7 @@ def _predicted(bench: Bench, kind: str) -> Iterator[Figure]:
     moved = checkpoint.load(model)
     moved.network.to(bench.machine.device)
     ours, theirs = (Predictor(one).predict(rows) for one in (model, Serving(moved)))
-    yield held(TASKS[kind].facts.title, questions.apart(ours, theirs), SAME)
+    yield held(TASKS[kind].info.title, questions.apart(ours, theirs), SAME)
 
 
 def explore(bench: Bench) -> Steps:

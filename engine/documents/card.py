@@ -80,7 +80,7 @@ def kept_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Prediction
         for part in PARTS:
             if (file := file_of(folder, part)).is_file():
                 predictions = read_predictions(file)
-                if run.checkpoint(predictions.facts.step or 0) == checkpoint:
+                if run.checkpoint(predictions.info.step or 0) == checkpoint:
                     found[part] = predictions
     return found
 
@@ -99,8 +99,8 @@ def _metadata(
                 "name": job.name,
                 "results": [
                     {
-                        "task": {"type": PIPELINES[one.facts.task]},
-                        "dataset": {"name": one.facts.source, "type": "other", "split": part},
+                        "task": {"type": PIPELINES[one.info.task]},
+                        "dataset": {"name": one.info.source, "type": "other", "split": part},
                         "metrics": [
                             {"type": name, "value": round(value, 4)}
                             for name, value in metrics_of(one).items()
@@ -116,14 +116,14 @@ def _metadata(
 
 def metrics_of(predictions: Predictions) -> dict[str, float]:
     """The metrics of the task, in its order."""
-    names = [metric.name for metric in TASKS[predictions.facts.task].facts.metrics]
-    metrics = predictions.facts.metrics
+    names = [metric.name for metric in TASKS[predictions.info.task].info.metrics]
+    metrics = predictions.info.metrics
     return {name: metrics[name] for name in names if math.isfinite(metrics.get(name, math.nan))}
 
 
 def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str]]:
     """What the model is and how it was trained: names and values."""
-    title = TASKS[info.task].facts.title if info.task else "Encoder without a task head"
+    title = TASKS[info.task].info.title if info.task else "Encoder without a task head"
     network = phrase(
         "{family}, {layers} layers × {hidden}",
         family=info.family,
@@ -161,7 +161,7 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
     for part, one in results.items():
         found = besides(run, part, one)
         said += [
-            f"{part.capitalize()} rows of {_cell(one.facts.source)} ({len(one):,}):",
+            f"{part.capitalize()} rows of {_cell(one.info.source)} ({len(one):,}):",
             _table(("", metric_of(one).title, INTERVAL), score_rows(one, found)),
             what_follows(found),
             mean_over_seeds(one, scores_of_seeds(run, one)),
@@ -174,7 +174,7 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
 
 def besides(run: RunFolder, part: SplitName, predictions: Predictions) -> list[Beside]:
     """The baselines that are kept for these rows."""
-    kept = baselines_in(run.results, part, predictions.facts.fingerprint)
+    kept = baselines_in(run.results, part, predictions.info.fingerprint)
     return [beside(predictions, read_predictions(one.file)) for one in kept]
 
 
@@ -193,11 +193,11 @@ def _ends(score: Interval) -> str:
 
 def precision_of(predictions: Predictions) -> str:
     """In which numbers the model was evaluated, in a sentence; empty where nobody knows."""
-    if not predictions.facts.precision:
+    if not predictions.info.precision:
         return ""
     return phrase(
         "Computed in {precision}; in another precision the last digits differ.",
-        precision=predictions.facts.precision,
+        precision=predictions.info.precision,
     )
 
 
@@ -218,7 +218,7 @@ def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> s
         return ""
     return phrase(
         "The test rows were scored {n} time(s); each time makes the score less reliable.",
-        n=len(looks_in(run.results, predictions.facts.fingerprint)),
+        n=len(looks_in(run.results, predictions.info.fingerprint)),
     )
 
 
@@ -238,7 +238,7 @@ def limits(
                 "high."
             )
         )
-    if info.task is not None and TASKS[info.task].facts.cuts_long_texts:
+    if info.task is not None and TASKS[info.task].info.cuts_long_texts:
         said.append(
             phrase("Of longer inputs only the first {n:,} token(s) are read.", n=info.max_positions)
         )

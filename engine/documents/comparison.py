@@ -80,7 +80,7 @@ def _runs(
     seconds = [pace_of(folder).seconds for folder in folders]
     names = list(dict.fromkeys(name for _, metrics in best for name in metrics))
     columns: list[tuple[str, ...]] = [
-        (phrase("Task"), *(Phrase(job.task.facts.title, {}) for job in jobs)),
+        (phrase("Task"), *(Phrase(job.task.info.title, {}) for job in jobs)),
         (phrase("Data set"), *(job.data.name for job in jobs)),
         (phrase("Base model"), *map(_base_model, jobs)),
         (phrase("Outcome"), *(outcome_of(one) or phrase("not finished") for one in folders)),

@@ -151,7 +151,7 @@ def _settings(job: JobSpec) -> Section:
 def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator[Section]:
     """Score, slices and mistakes of the rows of a part."""
     counted = phrase(
-        "{n:,} row(s) of {source}.", n=len(predictions), source=predictions.facts.source
+        "{n:,} row(s) of {source}.", n=len(predictions), source=predictions.info.source
     )
     header = ("", Phrase(metric_of(predictions).title, {}), INTERVAL)
     found = besides(run, part, predictions)
@@ -204,7 +204,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     """The rows that are wrong, the most confident ones first; of numbers, the furthest off."""
     key = f"{part}-mistakes"
     count = len(predictions) - int(predictions.table["gold"].null_count)
-    if predictions.facts.task == "regression":
+    if predictions.info.task == "regression":
         title, off = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
         is_wrong = off > 0
         said = phrase("Those of {n:,} row(s) that are furthest from gold.", n=count)
@@ -226,7 +226,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
 
 def _read_columns(predictions: Predictions) -> tuple[str, ...]:
     """The columns that the model reads, as far as the rows have them."""
-    mapping = predictions.facts.mapping
+    mapping = predictions.info.mapping
     others = filter(None, (mapping.beginning, mapping.negative))
     read = (*mapping.texts, *others, *mapping.endings)
     return tuple(name for name in dict.fromkeys(read) if name in predictions.columns)

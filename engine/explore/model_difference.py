@@ -19,7 +19,7 @@ from engine.explore.cka import linear_cka
 from engine.explore.head_census import histograms
 from engine.explore.layers import steps
 from engine.explore.over_texts import Arrays, Kept, over_texts, together
-from engine.explore.text_scores import learner_of_rows, outcomes_of
+from engine.explore.text_scores import learner_of_rows, predict_rows
 from engine.messages.explore.head_measures import TokenKinds, head_sums
 from engine.messages.explore.text_set import CompareModels, ModelsDiffered
 from engine.messages.question import Answer
@@ -231,7 +231,7 @@ def _said(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
     nothing = np.full(len(rows), "")
     if first is None or second is None:
         return {"kl": kl, "said_a": nothing, "said_b": nothing}
-    made = [outcomes_of(serving, rows.unlabelled()) for serving in (a, b)]
+    made = [predict_rows(serving, rows.unlabelled()) for serving in (a, b)]
     said = [np.array([text[:200] for text in one.predicted]) for one in made]
     p, q = (one.scores for one in made)
     if first.labels == second.labels and p is not None and q is not None and p.shape == q.shape:

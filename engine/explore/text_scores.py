@@ -21,8 +21,8 @@ from engine.models.checkpoint import Checkpoint
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
 from engine.tasks.learner import Learner
-from engine.tasks.outcomes import Outcomes
 from engine.tasks.predicting import Predictor
+from engine.tasks.row_predictions import RowPredictions
 
 MAX_LENGTH, BATCH = 512, 16
 TOLD_AT_ONCE = 500  # texts in one message
@@ -80,7 +80,7 @@ def learner_of_rows(checkpoint: Checkpoint, rows: Rows) -> Learner | None:
     """The learner of the task of a checkpoint, where it says something of these rows: one that
     makes vectors says how alike two texts are, and nothing of a text that stands alone."""
     learner = learner_of(checkpoint)
-    head = None if learner is None else learner.task.facts.head
+    head = None if learner is None else learner.task.info.head
     return None if head is not None and head.pools and rows.pairs is None else learner
 
 
@@ -96,27 +96,27 @@ def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
     labels = rows.labels
     known = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
     if not learner.says_what_is_right(rows) or not any(known):
-        return _outcomes(serving, rows.unlabelled())
+        return _row_predictions(serving, rows.unlabelled())
     if all(known):
         try:
-            return _outcomes(serving, rows)
+            return _row_predictions(serving, rows)
         except MissingColumn:  # labels of another kind of task
-            return _outcomes(serving, rows.unlabelled())
-    found = _outcomes(serving, rows.unlabelled())
+            return _row_predictions(serving, rows.unlabelled())
+    found = _row_predictions(serving, rows.unlabelled())
     some = [number for number, is_known in enumerate(known) if is_known]
-    for name, values in _outcomes(serving, rows.take(some)).items():
+    for name, values in _row_predictions(serving, rows.take(some)).items():
         found[name] = found[name].astype(np.result_type(found[name], values))
         found[name][some] = values
     return found
 
 
-def outcomes_of(serving: Serving, rows: Rows) -> Outcomes:
+def predict_rows(serving: Serving, rows: Rows) -> RowPredictions:
     """What the head of the task says of rows, and how right it is where they are labelled."""
-    return Predictor(serving, MAX_LENGTH, BATCH).collected(rows).outcomes()
+    return Predictor(serving, MAX_LENGTH, BATCH).collected(rows).row_predictions()
 
 
-def _outcomes(serving: Serving, rows: Rows) -> Arrays:
-    made = outcomes_of(serving, rows)
+def _row_predictions(serving: Serving, rows: Rows) -> Arrays:
+    made = predict_rows(serving, rows)
     count = len(made.predicted)
     found = _nothing(count)
     found["prediction"] = np.array([text[:MAX_SHOWN] for text in made.predicted])

@@ -88,7 +88,7 @@ def answer_group(predictions: Predictions, conditions: Conditions) -> AnswerGrou
 
 def by_kind(predictions: Predictions) -> tuple[AnswerGroup, ...]:
     """By the first word of the question, the most frequent first."""
-    groups = by_first_word(predictions, predictions.facts.mapping.text)
+    groups = by_first_word(predictions, predictions.info.mapping.text)
     return tuple(answer_group(predictions, one) for one in groups)
 
 

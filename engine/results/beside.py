@@ -31,7 +31,7 @@ def beside(model: Predictions, baseline: Predictions) -> Beside:
     verdict = UNSURE
     if main.is_sure:
         verdict = BETTER if (main.difference.value > 0) == main.more_is_better else WORSE
-    return Beside(baseline.facts.model, main.name, main.first, main.difference, verdict)
+    return Beside(baseline.info.model, main.name, main.first, main.difference, verdict)
 
 
 def what_follows(found: Sequence[Beside]) -> str:

@@ -190,13 +190,13 @@ def _believed(predictions: Predictions, label: str | None) -> tuple[Numbers, NDA
     probabilities, truth = _probabilities(predictions)
     if label is None:
         return probabilities.ravel(), truth.ravel()
-    place = predictions.facts.labels.index(label)
+    place = predictions.info.labels.index(label)
     return probabilities[:, place], truth[:, place]
 
 
 def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
     """Of the rows with gold that the model knows: probabilities [N, C], and the truth, bool."""
-    names = predictions.facts.labels
+    names = predictions.info.labels
     rows = labelled(predictions) & ~np.isnan(predictions.scores).any(axis=1)
     if not is_multi_label(predictions):
         gold = codes(predictions, "gold")

@@ -126,7 +126,7 @@ class Comparison:
         Where each side was chosen by another one, it is the usual one of the task.
         """
         sides = (self.first, self.second)
-        chosen = {side.facts.best_metric for side in sides} - {""}  # a baseline names none
+        chosen = {side.info.best_metric for side in sides} - {""}  # a baseline names none
         pairs = zip(*map(measures, sides), strict=True)
         found = [self._metric(one, other) for one, other in pairs]
         return tuple(sorted(found, key=lambda one: len(chosen) != 1 or one.name not in chosen))
@@ -158,12 +158,12 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
 
     Raises StudioError where they are of different tasks.
     """
-    if first.facts.task != second.facts.task:
+    if first.info.task != second.info.task:
         raise StudioError(
             phrase(
                 "The two results are of different tasks: {first} and {second}.",
-                first=Phrase(TASKS[first.facts.task].facts.title, {}),
-                second=Phrase(TASKS[second.facts.task].facts.title, {}),
+                first=Phrase(TASKS[first.info.task].info.title, {}),
+                second=Phrase(TASKS[second.info.task].info.title, {}),
             ),
             phrase("Compare two results of the same task."),
         )

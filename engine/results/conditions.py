@@ -98,7 +98,7 @@ class ScoreBetween(Spec):
     most: float | None = None
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
-        names = predictions.facts.labels
+        names = predictions.info.labels
         if self.label not in names:
             return np.zeros(len(predictions), dtype=bool)
         scores = predictions.scores[:, names.index(self.label)]

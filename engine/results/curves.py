@@ -133,7 +133,7 @@ def label_curve(predictions: Predictions, label: str) -> Curve:
         label: one of the labels in the facts.
     """
     rows = labelled(predictions)
-    scores = predictions.scores[rows, predictions.facts.labels.index(label)]
+    scores = predictions.scores[rows, predictions.info.labels.index(label)]
     truth = members(predictions, "gold")[rows, labels(predictions).index(label)]
     return curve(scores, truth, label)
 

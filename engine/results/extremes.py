@@ -13,7 +13,7 @@ def extremes(predictions: Predictions, count: int) -> tuple[Places, Places]:
     Rows without a label are neither, and no row is both. In order: the most confident mistakes,
     then what is right with the least confidence; of a regression, the largest residual.
     """
-    known = figure(predictions, "residual" if holds_numbers(predictions.facts) else "score")
+    known = figure(predictions, "residual" if holds_numbers(predictions.info) else "score")
     order = mistakes_first(predictions)
     order = order[~np.isnan(known[order])]
     worst = order[:count]

@@ -10,10 +10,10 @@ from engine.results.answers import threshold_curve
 from engine.results.calibration import temperature
 from engine.results.curves import Curve, label_curve
 from engine.results.labels import is_multi_label, labelled
-from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.predictions import PredictionInfo, Predictions
 
 
-def made_at(facts: PredictionFacts) -> float:
+def made_at(facts: PredictionInfo) -> float:
     """The temperature at which the probabilities were made."""
     return facts.settings.get("temperature", 1.0)
 
@@ -26,7 +26,7 @@ def scales(task: str) -> bool:
 
 def thresholds_of(predictions: Predictions) -> dict[str, float]:
     """The thresholds with which these predictions were made, of the labels that have one."""
-    facts = predictions.facts
+    facts = predictions.info
     found = thresholded_labels(predictions)
     if is_multi_label(predictions):
         return {name: facts.settings.get(f"threshold({name})", 0.5) for name in found}
@@ -39,7 +39,7 @@ def thresholds_of(predictions: Predictions) -> dict[str, float]:
 def thresholded_labels(predictions: Predictions) -> tuple[str, ...]:
     """The labels that are predicted by a threshold: the second of two classes, or every one of
     several for a row; empty for other tasks."""
-    facts = predictions.facts
+    facts = predictions.info
     if is_multi_label(predictions):
         return facts.labels
     is_of_two = len(facts.labels) == 2 and head_of(facts.task).problem_type != ""
@@ -53,7 +53,7 @@ def with_temperature(
     found = temperature(predictions)
     if found is None:
         return None
-    return settings.at_temperature(min(max(found.value * made_at(predictions.facts), 0.05), 20.0))
+    return settings.at_temperature(min(max(found.value * made_at(predictions.info), 0.05), 20.0))
 
 
 def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> PredictionSettings:
@@ -66,7 +66,7 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
             phrase("A threshold is chosen on rows with labels, and these have none."),
             phrase("Evaluate the model on rows with labels first."),
         )
-    if predictions.facts.task == "question_answering":
+    if predictions.info.task == "question_answering":
         answers = threshold_curve(predictions)
         if answers is not None:
             return settings.model_copy(update={"no_answer_threshold": answers.best})
@@ -78,11 +78,11 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
                 "have no answer."
             ),
         )
-    return with_thresholds(settings, predictions.facts, best_thresholds(predictions))
+    return with_thresholds(settings, predictions.info, best_thresholds(predictions))
 
 
 def with_thresholds(
-    settings: PredictionSettings, facts: PredictionFacts, thresholds: Mapping[str, float]
+    settings: PredictionSettings, facts: PredictionInfo, thresholds: Mapping[str, float]
 ) -> PredictionSettings:
     """With thresholds for these labels, which are of the probabilities of some predictions."""
     found = settings.at_temperature(made_at(facts))

@@ -75,9 +75,9 @@ class RowScores:
 @once
 def row_scores(predictions: Predictions) -> RowScores:
     """The number by which the rows of a task are compared."""
-    if holds_numbers(predictions.facts):
+    if holds_numbers(predictions.info):
         return RowScores(np.abs(figure(predictions, "residual")), phrase("mean error"), False)
-    match predictions.facts.task:
+    match predictions.info.task:
         case "token_classification" | "question_answering":
             return RowScores(figure(predictions, "score"), phrase("mean F1 of the rows"), True)
     return RowScores(figure(predictions, "score"), phrase("share that is right"), True)

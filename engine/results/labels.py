@@ -22,7 +22,7 @@ MULTI_LABEL = "multi_label"
 @once
 def labels(predictions: Predictions) -> tuple[str, ...]:
     """The C labels."""
-    known = predictions.facts.labels
+    known = predictions.info.labels
     if is_multi_label(predictions):
         sets = _sets(predictions)[0]
         seen = {label for one in sets for side in one.values() for label in side}
@@ -35,7 +35,7 @@ def labels(predictions: Predictions) -> tuple[str, ...]:
 
 def is_multi_label(predictions: Predictions) -> bool:
     """Whether a row may have several labels."""
-    return predictions.facts.task == MULTI_LABEL
+    return predictions.info.task == MULTI_LABEL
 
 
 def codes(predictions: Predictions, side: Side) -> NDArray[np.int64]:
@@ -119,11 +119,11 @@ def doubtful_label(predictions: Predictions, place: int) -> str | None:
 
     Of a row that is right, the predicted one; None where the task has no labels of whole rows.
     """
-    head = TASKS[predictions.facts.task].facts.head
+    head = TASKS[predictions.info.task].info.head
     if head is None or head.reads_tokens:
         return None
-    known = set(predictions.facts.labels)
-    if predictions.facts.task == MULTI_LABEL:
+    known = set(predictions.info.labels)
+    if predictions.info.task == MULTI_LABEL:
         sets, kinds = _sets(predictions)
         one = sets[kinds[place]]
     else:

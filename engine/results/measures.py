@@ -55,7 +55,7 @@ def measures(predictions: Predictions) -> tuple[Measure, ...]:
 
     Rows without gold, or with scores that are not finite, are left out.
     """
-    match predictions.facts.task:
+    match predictions.info.task:
         case "multi_label":
             return _of_label_sets(predictions)
         case "regression":
@@ -161,11 +161,11 @@ def _of_similarity(predictions: Predictions) -> tuple[Measure, ...]:
 
     Of first texts that stand in several rows each row counts.
     """
-    if holds_numbers(predictions.facts):
+    if holds_numbers(predictions.info):
         pearson, spearman, _ = _of_numbers(predictions)
         return spearman, pearson
     accuracy = _mean("accuracy", figure(predictions, "score"))
-    if "mrr" not in predictions.facts.metrics:
+    if "mrr" not in predictions.info.metrics:
         return (accuracy,)
     ranks = figure(predictions, "predicted").astype(np.float64)
     reciprocal = np.where(ranks <= NEAREST, 1 / np.maximum(ranks, 1), 0)
@@ -188,7 +188,7 @@ def _of_tags(predictions: Predictions) -> tuple[Measure, ...]:
 
 def _of_tokens(predictions: Predictions) -> tuple[Measure, ...]:
     """Of masked tokens; where there is a loss of next sentence, theirs is not the whole loss."""
-    loss = "loss_mlm" if "loss_mlm" in predictions.facts.metrics else "loss"
+    loss = "loss_mlm" if "loss_mlm" in predictions.info.metrics else "loss"
     return (
         _mean(loss, figure(predictions, "loss"), more_is_better=False),
         _mean("accuracy", figure(predictions, "score")),

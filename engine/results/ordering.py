@@ -20,7 +20,7 @@ def mistakes_first(predictions: Predictions) -> Places:
     Then what is right, the least confident first, and at the end what has no gold. Where there is
     no probability, the loss stands for it; of a regression, the largest residual is first.
     """
-    if holds_numbers(predictions.facts):
+    if holds_numbers(predictions.info):
         return _falling(np.abs(figure(predictions, "residual")))
     score, confidence = figure(predictions, "score"), figure(predictions, "probability")
     is_wrong = score < 1

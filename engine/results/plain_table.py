@@ -31,7 +31,7 @@ def plain_table(predictions: Predictions) -> pa.Table:
     for name in SAID:
         if table[name].null_count < len(table):
             add(name, table[name])
-    labels = predictions.facts.labels
+    labels = predictions.info.labels
     lengths = pc.unique(pc.list_value_length(table["scores"])).to_pylist()
     if labels and lengths == [len(labels)]:
         for number, label in enumerate(labels):

@@ -27,7 +27,7 @@ from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import regular
 from engine.phrases import phrase
 
-FACTS = b"bert-studio"  # the key of the facts in the metadata of the file
+METADATA_KEY = b"bert-studio"  # the key of the facts in the metadata of the file
 CELL = "cell:"  # begins the name of a column of the rows themselves
 GROUP_ROWS = 20_000
 
@@ -45,7 +45,7 @@ COLUMNS: dict[str, pa.DataType] = {
 RECORD = pa.schema(list(COLUMNS.items()))
 
 
-class PredictionFacts(Spec):
+class PredictionInfo(Spec):
     """What predictions were made from.
 
     Args:
@@ -83,13 +83,13 @@ class PredictionFacts(Spec):
 class Predictions:
     """Predictions for rows: their facts, and a table with the columns of RECORD and the cells."""
 
-    facts: PredictionFacts
+    info: PredictionInfo
     table: pa.Table
 
     @classmethod
     def of(
         cls,
-        facts: PredictionFacts,
+        facts: PredictionInfo,
         record: Mapping[str, Any],
         cells: Mapping[str, Sequence[str]],
     ) -> Self:
@@ -136,7 +136,7 @@ class Predictions:
         Only where every row has as many scores as there are labels.
         """
         flat = pc.list_flatten(self.table["scores"]).to_numpy(zero_copy_only=False)
-        columns = len(flat) // len(self) if len(self) else len(self.facts.labels)
+        columns = len(flat) // len(self) if len(self) else len(self.info.labels)
         scores: NDArray[np.float32] = flat.reshape(len(self), columns)
         return scores
 
@@ -147,8 +147,8 @@ class Predictions:
 
     def write(self, path: Path) -> None:
         """Write the file whole or not at all. Raises StudioError where the disk refuses it."""
-        facts = self.facts.model_dump_json().encode("utf-8")
-        table = self.table.replace_schema_metadata({FACTS: facts})
+        facts = self.info.model_dump_json().encode("utf-8")
+        table = self.table.replace_schema_metadata({METADATA_KEY: facts})
         content = io.BytesIO()
         pq.write_table(table, content, compression="zstd", row_group_size=GROUP_ROWS)
         with disk_errors_for(path):
@@ -163,7 +163,7 @@ def read_predictions(path: Path) -> Predictions:
     """
     try:
         table = pq.read_table(regular(path))
-        facts = PredictionFacts.model_validate_json((table.schema.metadata or {})[FACTS])
+        facts = PredictionInfo.model_validate_json((table.schema.metadata or {})[METADATA_KEY])
     except FileNotFoundError as error:
         raise StudioError(
             phrase("There are no predictions: {name} is missing.", name=path.name),

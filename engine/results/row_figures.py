@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.predictions import PredictionInfo, Predictions
 
 Found = TypeVar("Found")
 Numbers = NDArray[np.float32] | NDArray[np.float64]
@@ -78,7 +78,7 @@ def details(predictions: Predictions) -> list[dict[str, Any]]:
 
 def text_columns(predictions: Predictions) -> tuple[str, ...]:
     """The columns with the texts of the rows that are there."""
-    return tuple(name for name in predictions.facts.mapping.texts if name in predictions.columns)
+    return tuple(name for name in predictions.info.mapping.texts if name in predictions.columns)
 
 
 def _recorded(name: str) -> Callable[[Predictions], Numbers]:
@@ -111,7 +111,7 @@ def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]
     return once_named(name, count)
 
 
-def holds_numbers(facts: PredictionFacts) -> bool:
+def holds_numbers(facts: PredictionInfo) -> bool:
     """Whether gold and predicted are numbers on a scale, and no row is simply right or wrong."""
     return facts.task == "regression" or (
         facts.task == "sentence_similarity" and "spearman" in facts.metrics
@@ -126,7 +126,7 @@ def _gold(predictions: Predictions) -> NDArray[np.float64]:
 @once
 def _predicted(predictions: Predictions) -> NDArray[np.float64]:
     """The predicted number in full precision where it is kept, else as it is written."""
-    if holds_numbers(predictions.facts):
+    if holds_numbers(predictions.info):
         return pc.list_element(predictions.table["scores"], 0).to_numpy().astype(np.float64)
     return numbers_in(predictions.table["predicted"])
 

@@ -10,7 +10,7 @@ from engine.results.row_figures import once
 
 def metric_of(predictions: Predictions) -> Metric:
     """The metric that decides which checkpoint is the best."""
-    metrics = TASKS[predictions.facts.task].facts.metrics
+    metrics = TASKS[predictions.info.task].info.metrics
     return next(metric for metric in metrics if metric.name == _measure_of(predictions).name)
 
 
@@ -25,5 +25,5 @@ def score_of(predictions: Predictions) -> Interval:
 def _measure_of(predictions: Predictions) -> Measure:
     """That of the chosen metric; where rows do not decide it, as with a loss, the usual one."""
     found = measures(predictions)
-    chosen = predictions.facts.best_metric
+    chosen = predictions.info.best_metric
     return next((one for one in found if one.name == chosen), found[0])

@@ -7,7 +7,7 @@ from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.results.comparing import compare_seeds
-from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.predictions import PredictionInfo, Predictions
 from engine.results.scores import metric_of
 from engine.results.significance import Difference, seeds_interval
 from engine.results.store import kept_in
@@ -42,7 +42,7 @@ def compare_runs(first: Sequence[RunFolder], second: Sequence[RunFolder]) -> See
     return SeedsComparison(metric, (one, other), difference, claim)
 
 
-def scores_like(runs: Iterable[RunFolder], shown: PredictionFacts, metric: str) -> dict[int, float]:
+def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -> dict[int, float]:
     """By seed, a metric of the best checkpoint of each run over the rows that are shown.
 
     Runs that were not scored on these rows are left out; empty where `shown` is of none of them.
@@ -51,7 +51,7 @@ def scores_like(runs: Iterable[RunFolder], shown: PredictionFacts, metric: str) 
     is_there = False
     for run in runs:
         for kept in kept_in(run.results):
-            facts = kept.facts
+            facts = kept.info
             if kept.file.parent == run.results and _rows(facts) == _rows(shown):
                 is_there = is_there or facts == shown
                 if metric in facts.metrics:
@@ -67,7 +67,7 @@ def scores_of_seeds(run: RunFolder, shown: Predictions) -> dict[int, float]:
     wanted = but_the_seed(run.job())
     folders = (RunFolder(path) for path in sorted(run.path.parent.iterdir()))
     same = (one for one in folders if _has_results(one) and but_the_seed(one.job()) == wanted)
-    return scores_like(same, shown.facts, metric_of(shown).name)
+    return scores_like(same, shown.info, metric_of(shown).name)
 
 
 def mean_over_seeds(shown: Predictions, scores: Mapping[int, float]) -> str:
@@ -91,7 +91,7 @@ def _has_results(run: RunFolder) -> bool:
     return run.spec_file.is_file() and run.results.is_dir()
 
 
-def _rows(facts: PredictionFacts) -> tuple[str, str]:
+def _rows(facts: PredictionInfo) -> tuple[str, str]:
     return facts.part, facts.source
 
 
@@ -104,7 +104,7 @@ def _metric(one: JobSpec, other: JobSpec) -> str:
         )
     chosen = one.training.best_metric
     same = chosen if chosen == other.training.best_metric else ""
-    return same or one.task.facts.best_metric
+    return same or one.task.info.best_metric
 
 
 def _scores(runs: Iterable[RunFolder], name: str) -> dict[int, float]:

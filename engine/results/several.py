@@ -50,7 +50,7 @@ class Scored:
 
 def parts_of(runs: Sequence[Candidate]) -> list[SplitName]:
     """The parts of data for which some run has predictions."""
-    there = {one.facts.part for run in runs for one in kept_in(RunFolder(run.folder).results)}
+    there = {one.info.part for run in runs for one in kept_in(RunFolder(run.folder).results)}
     return [part for part in PARTS if part in there]
 
 
@@ -90,7 +90,7 @@ def scored(
 def _file(run: Candidate, part: SplitName) -> Path | None:
     """The predictions of the best checkpoint of a run for a part."""
     kept = kept_in(RunFolder(run.folder).results)
-    return next((one.file for one in kept if one.facts.part == part), None)
+    return next((one.file for one in kept if one.info.part == part), None)
 
 
 def _against(first: Predictions, second: Predictions, one: Scored) -> Scored:

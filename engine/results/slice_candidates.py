@@ -22,7 +22,7 @@ from engine.results.groups import (
     by_quantile,
 )
 from engine.results.labels import labels
-from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.predictions import PredictionInfo, Predictions
 from engine.results.row_figures import Figure, figure, holds_numbers, text_columns
 from engine.results.spans import span_table
 from engine.results.token_columns import OCCURRENCES, POSITION
@@ -52,7 +52,7 @@ def candidates(
     Args:
         rows: places of the N rows among the predictions, rising.
     """
-    some = Predictions(predictions.facts, predictions.table.take(rows))
+    some = Predictions(predictions.info, predictions.table.take(rows))
     found = (*_of_rows(some), *_words(some, min_rows))
     return tuple(one for one in found if min_rows <= one.rows.sum() <= len(rows) - min_rows)
 
@@ -65,10 +65,10 @@ def _of_rows(some: Predictions) -> Iterator[Candidate]:
 
 def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
     """Groups of rows, each of one condition, and what they are about."""
-    task, mapping = some.facts.task, some.facts.mapping
+    task, mapping = some.info.task, some.info.mapping
     if task in LABELLED and len(labels(some)) > 1:
         yield "label", by_label(some)
-    if holds_numbers(some.facts):
+    if holds_numbers(some.info):
         yield "label", by_figure(some, "gold")
     yield "length", by_figure(some, length_figure(some))
     if task == "question_answering" and mapping.text in some.columns:
@@ -80,11 +80,11 @@ def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
     if task == "token_classification":
         types = span_table(some).types
         yield "type", tuple((HasSpan(gold=name),) for name in types)
-    for column in other_columns(some.facts, some.columns):
+    for column in other_columns(some.info, some.columns):
         yield f"column {column}", by_column(some, column)
 
 
-def other_columns(facts: PredictionFacts, columns: Sequence[str]) -> tuple[str, ...]:
+def other_columns(facts: PredictionInfo, columns: Sequence[str]) -> tuple[str, ...]:
     """The columns of the rows that the task does not read."""
     return tuple(column for column in columns if column not in facts.mapping.columns)
 

@@ -137,7 +137,7 @@ def _pairs_of(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanP
 @once
 def name_spans(predictions: Predictions) -> bool:
     """Whether the tags name spans, or classes of words."""
-    return are_spans(predictions.facts.labels)
+    return are_spans(predictions.info.labels)
 
 
 def _found(tags: Sequence[str], real: bool) -> list[Span]:

@@ -25,7 +25,7 @@ from engine.files.home import Home, folder_name
 from engine.files.regular_file import lines_of, open_regular, regular
 from engine.messages.evaluating import Evaluate, FitBaselines, Part
 from engine.phrases import phrase
-from engine.results.predictions import FACTS, PredictionFacts
+from engine.results.predictions import METADATA_KEY, PredictionInfo
 from engine.runs.folder import STEP, RunFolder
 from engine.runs.lock import open_here
 
@@ -37,7 +37,7 @@ class Kept(NamedTuple):
     """Predictions that are kept: their file, and what its metadata say, without its rows."""
 
     file: Path
-    facts: PredictionFacts
+    info: PredictionInfo
     rows: int
 
 
@@ -99,10 +99,10 @@ def kept_in(folder: Path) -> list[Kept]:
 def baselines_in(folder: Path, part: SplitName, fingerprint: str) -> list[Kept]:
     """The predictions of baselines for a part of a data set, in the order of their names."""
     found = map(_kept, sorted(folder.glob(f"?*-{part}{SUFFIX}")))
-    return [one for one in found if one is not None and one.facts.fingerprint == fingerprint]
+    return [one for one in found if one is not None and one.info.fingerprint == fingerprint]
 
 
-def note_look(folder: Path, facts: PredictionFacts) -> int:
+def note_look(folder: Path, facts: PredictionInfo) -> int:
     """Note in a folder of results that test rows were scored; how often they have been by now.
 
     Raises StudioError where the disk refuses it.
@@ -210,7 +210,7 @@ def _looks(folder: Path) -> Iterator[Look]:
 def _kept(file: Path) -> Kept | None:
     try:
         metadata = pq.read_metadata(regular(file))
-        facts = PredictionFacts.model_validate_json((metadata.metadata or {})[FACTS])
+        facts = PredictionInfo.model_validate_json((metadata.metadata or {})[METADATA_KEY])
     except (OSError, KeyError, ValidationError, pa.ArrowException):
         return None
     return Kept(file, facts, int(metadata.num_rows))

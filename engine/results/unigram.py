@@ -17,7 +17,7 @@ def unigram(predictions: Predictions) -> Predictions:
 
     The probability of a token is (occurrences + ½) / (all tokens + ½ × vocabulary).
     """
-    settings, counts = predictions.facts.settings, occurrences(predictions)
+    settings, counts = predictions.info.settings, occurrences(predictions)
     total = settings["training_tokens"] + SMOOTHING * settings["vocabulary"]
     shares = (counts + SMOOTHING) / total
     gold = np.array(predictions.table["gold"].to_pylist(), dtype=object)
@@ -35,7 +35,7 @@ def unigram(predictions: Predictions) -> Predictions:
         table = table.set_column(
             table.column_names.index(name), field, pa.array(values, field.type)
         )
-    facts = predictions.facts.model_copy(
+    facts = predictions.info.model_copy(
         update={
             "model": phrase("Most frequent token"),
             "step": None,

@@ -87,7 +87,7 @@ class Measurements:
     @property
     def metric(self) -> Metric | None:
         name = self.prepared.best_metric.removeprefix("validation_")
-        return next((m for m in self.job.task.facts.metrics if m.name == name), None)
+        return next((m for m in self.job.task.info.metrics if m.name == name), None)
 
     @cached_property
     def best(self) -> tuple[int, float]:
@@ -316,7 +316,7 @@ def _usual_rate(m: Measurements) -> float | None:
     if not m.prepared.layer_weights or m.job.features.trains_probe:
         return None
     fresh = isinstance(m.job.base_model, FromScratch)
-    way = way_of(m.job.task.facts, fresh, bool(m.job.training.lora_rank))
+    way = way_of(m.job.task.info, fresh, bool(m.job.training.lora_rank))
     return recommended_rate(way, m.prepared.layer_weights)
 
 

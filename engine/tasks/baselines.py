@@ -22,7 +22,7 @@ from engine.data.columns.words import words_of
 from engine.data.datasets.store import Rows
 from engine.tasks import learner_for
 from engine.tasks.answer_baselines import nearest_words
-from engine.tasks.learner import Examples, Learner, LogitsCollector, RowPredictions
+from engine.tasks.learner import Examples, Learner, LogitsCollector, TaskPredictions
 from engine.tasks.multiple_choice import MultipleChoiceLearner, endings_of
 from engine.tasks.predicted_tags import UNKNOWN, Sentences, TagCollector
 from engine.tasks.question_answering import ChosenAnswers, QuestionAnsweringLearner
@@ -47,7 +47,7 @@ class Baseline:
 
     key: str
     name: str
-    predict: Callable[[Learner, Rows, Rows], RowPredictions]
+    predict: Callable[[Learner, Rows, Rows], TaskPredictions]
 
 
 def baselines(task: TaskSpec) -> tuple[Baseline, ...]:
@@ -80,7 +80,7 @@ def baselines(task: TaskSpec) -> tuple[Baseline, ...]:
 
 def predicted(
     baseline: Baseline, task: TaskSpec, train: Rows, rows: Rows
-) -> tuple[RowPredictions, tuple[str, ...]]:
+) -> tuple[TaskPredictions, tuple[str, ...]]:
     """What a baseline that is fitted on the training rows says of others, and the labels.
 
     Raises StudioError where the rows are not what the task can learn from.
@@ -103,8 +103,8 @@ class _Unpacked(Examples):
 # ── one text or pair: classes, sets of labels, numbers ───────────────────────────────────────
 
 
-def _whole(fit: Fitted) -> Callable[[Learner, Rows, Rows], RowPredictions]:
-    def predict(learner: Learner, train: Rows, rows: Rows) -> RowPredictions:
+def _whole(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
+    def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
         assert isinstance(learner, WholeTextLearner)
         collected = learner.metrics(_Unpacked(len(rows), learner.targets(rows)))
         assert isinstance(collected, LogitsCollector)
@@ -206,8 +206,8 @@ def _never_empty(texts: list[str]) -> list[str]:
 # ── choices ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], RowPredictions]:
-    def predict(learner: Learner, train: Rows, rows: Rows) -> RowPredictions:
+def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
+    def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
         examples = _Unpacked(len(rows), _right_ones(learner, rows))
         examples.inputs_per_example = len(endings_of(rows)[0])
         collected = learner.metrics(examples)
@@ -246,7 +246,7 @@ def _cosines(_: Learner, train: Rows, rows: Rows) -> Numbers:
 # ── similar texts ────────────────────────────────────────────────────────────────────────────
 
 
-def _similar(learner: Learner, train: Rows, rows: Rows) -> RowPredictions:
+def _similar(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
     """The cosine of two texts, and the rank of the second one among all."""
     assert isinstance(learner, SentenceSimilarityLearner)
     collected = learner.unpacked(rows)

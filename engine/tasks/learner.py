@@ -32,7 +32,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network, Plan
 from engine.progress import ProgressCallback
 from engine.tasks.inputs import Inputs
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.sending import sent_together
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
@@ -246,7 +246,7 @@ class Metrics(ABC):
         """The metrics by name, without `validation_`; every task has `loss` and `examples`."""
 
 
-class RowPredictions(ABC):
+class TaskPredictions(ABC):
     """What was predicted for rows."""
 
     @abstractmethod
@@ -264,7 +264,7 @@ class RowPredictions(ABC):
         """
 
     @abstractmethod
-    def outcomes(self) -> Outcomes:
+    def row_predictions(self) -> RowPredictions:
         """What is kept of each row that was tokenized, in their order, labelled or not.
 
         The loss of a row is that of the report: the mean over all rows is the loss there. Where a
@@ -272,7 +272,7 @@ class RowPredictions(ABC):
         """
 
 
-class PredictionCollector(Metrics, RowPredictions):
+class PredictionCollector(Metrics, TaskPredictions):
     """What a network predicts for each example."""
 
     def compute(self) -> dict[str, float]:
@@ -328,12 +328,12 @@ class Learner(ABC):
     @property
     def best_metric(self) -> str:
         """The metric by which checkpoints are compared unless the job says another."""
-        return self.task.facts.best_metric
+        return self.task.info.best_metric
 
     @property
     def measured(self) -> tuple[str, ...]:
         """The names of the metrics that there are; what the labels leave out is not among them."""
-        return tuple(metric.name for metric in self.task.facts.metrics)
+        return tuple(metric.name for metric in self.task.info.metrics)
 
     @property
     def heads(self) -> Heads:

@@ -36,7 +36,7 @@ from engine.tasks.learner import (
     LogitsCollector,
     ranked_labels,
 )
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.text_classification import same_labels
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
@@ -176,13 +176,13 @@ class LabelsCollector(LogitsCollector):
             for some, row in zip(chosen, shares, strict=True)
         ]
 
-    def outcomes(self) -> Outcomes:
+    def row_predictions(self) -> RowPredictions:
         """A set is as likely as all its labels and the lack of all others, each on its own."""
         logits = self.logits.astype(np.float64)  # [N, C]
         shares = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
         chosen = given_labels(logits, self._thresholds)  # [N, C]
         predicted, at = self._sets(chosen), self._thresholds.tolist()
-        found = Outcomes(
+        found = RowPredictions(
             [", ".join(some) for some in predicted],
             probability=np.where(chosen, shares, 1 - shares).prod(axis=1),
             scores=shares,

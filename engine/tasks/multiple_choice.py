@@ -42,8 +42,8 @@ from engine.tasks.learner import (
     ranked_labels,
     share_of_mean,
 )
-from engine.tasks.outcomes import Outcomes
-from engine.tasks.text_classification import outcomes_of_classes
+from engine.tasks.row_predictions import RowPredictions
+from engine.tasks.text_classification import class_predictions
 from engine.tokenizers.tokenizer import Tokenizer
 
 USUAL = 4  # endings, where no row was seen
@@ -193,10 +193,10 @@ class ChoiceCollector(LogitsCollector):
             for row, best in zip(shares, shares.argmax(1), strict=True)
         ]
 
-    def outcomes(self) -> Outcomes:
+    def row_predictions(self) -> RowPredictions:
         """The endings are classes that are called by their numbers, from 0."""
         names = [str(number) for number in range(self.logits.shape[1])]
-        return outcomes_of_classes(self.logits, self._targets, names, self.settings)
+        return class_predictions(self.logits, self._targets, names, self.settings)
 
 
 def endings_of(rows: Rows) -> list[tuple[str, ...]]:

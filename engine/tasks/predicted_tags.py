@@ -20,7 +20,7 @@ from engine.data.tokenized.words import NOWHERE
 from engine.evaluation.token_classification import TagReport, report, row_f1
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Examples, PredictionCollector
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 
 OUTSIDE = "O"
 UNKNOWN = -1  # a tag that the model does not have
@@ -137,7 +137,7 @@ class TagCollector(PredictionCollector):
             records.append(record)
         return records
 
-    def outcomes(self) -> Outcomes:
+    def row_predictions(self) -> RowPredictions:
         """A row is as likely as its words in the mean; its loss is the mean of theirs as well."""
         starts, told = self._examples.starts, self.predicted()
         cells = list(map(words_of, self._examples.cells))
@@ -150,7 +150,7 @@ class TagCollector(PredictionCollector):
             }
             for words, tags, (a, b) in zip(cells, told, pairwise(starts.tolist()), strict=True)
         ]
-        found = Outcomes(
+        found = RowPredictions(
             list(map(" ".join, told)),
             probability=mean_of_rows(shares, starts),
             details=list(map(_details, details)),

@@ -75,5 +75,5 @@ class Predictor:
         return (truncation_note(self._truncated, self._longest),) if self._truncated else ()
 
     def _count(self, examples: Examples) -> None:
-        if self.learner.task.facts.cuts_long_texts:
+        if self.learner.task.info.cuts_long_texts:
             self._truncated += int((examples.tokenized.lengths >= self._longest).sum())

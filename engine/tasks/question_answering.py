@@ -42,11 +42,11 @@ from engine.tasks.learner import (
     Examples,
     Learner,
     PredictionCollector,
-    RowPredictions,
+    TaskPredictions,
     pad,
     random_tokens,
 )
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
 AT_ONCE = 100  # questions that are tokenised at once, and told of
@@ -214,7 +214,7 @@ class QuestionAnsweringLearner(Learner):
 
 
 @dataclass(frozen=True)
-class ChosenAnswers(RowPredictions):
+class ChosenAnswers(TaskPredictions):
     """The spans that were chosen for each of N questions.
 
     Args:
@@ -241,14 +241,14 @@ class ChosenAnswers(RowPredictions):
             for choice, passage in zip(self.choices, self._passages, strict=True)
         ]
 
-    def outcomes(self) -> Outcomes:
+    def row_predictions(self) -> RowPredictions:
         """`null` of the details is how much higher no answer scores than the best span; it is null
         where every question has an answer.
         """
         said = self.predictions()
         pairs = zip(self.choices, self._passages, strict=True)
         details = [self._details(choice, passage) for choice, passage in pairs]
-        found = Outcomes(
+        found = RowPredictions(
             [one["answer"] for one in said],
             probability=np.array([one["probability"] for one in said]),
             details=[json.dumps(one, ensure_ascii=False) for one in details],
@@ -316,8 +316,8 @@ class AnswerCollector(PredictionCollector):
     def predictions(self) -> list[dict[str, Any]]:
         return self._chosen.predictions()
 
-    def outcomes(self) -> Outcomes:
-        return self._chosen.outcomes()
+    def row_predictions(self) -> RowPredictions:
+        return self._chosen.row_predictions()
 
     @property
     def _chosen(self) -> ChosenAnswers:

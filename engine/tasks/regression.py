@@ -25,7 +25,7 @@ from engine.phrases import phrase
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import Batch, Counts, Examples, LogitsCollector
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -109,9 +109,9 @@ class NumberCollector(LogitsCollector):
     def predictions(self) -> list[dict[str, Any]]:
         return [{"number": float(number)} for number in self.logits[:, 0]]
 
-    def outcomes(self) -> Outcomes:
+    def row_predictions(self) -> RowPredictions:
         """The loss of a row is its squared error; no number is simply right or wrong."""
-        found = Outcomes(_texts(self.logits[:, 0]), scores=self.logits)
+        found = RowPredictions(_texts(self.logits[:, 0]), scores=self.logits)
         if self._targets is None:
             return found
         away = self.logits[:, 0].astype(np.float64) - self._targets.astype(np.float64)

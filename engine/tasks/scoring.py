@@ -26,9 +26,9 @@ from engine.results.unigram import unigram
 from engine.tasks.baselines import baselines, predicted
 from engine.tasks.evaluating import evaluate as evaluate_network
 from engine.tasks.learner import Learner
-from engine.tasks.outcomes import Origin, kept
 from engine.tasks.predicting import Predictor
 from engine.tasks.pretraining import PretrainingLearner, PretrainingMetrics
+from engine.tasks.row_predictions import Origin, build_predictions
 from engine.tasks.token_rows import MAPPING
 
 Tell = Callable[[Working], object]
@@ -43,7 +43,7 @@ def evaluate(
     Raises StudioError as `score` does, and where the disk refuses the file.
     """
     scored = score(wanted, scratch, tell)
-    facts, looks = scored.predictions.facts, 0
+    facts, looks = scored.predictions.info, 0
     if wanted.part == "test" and facts.metrics:
         looks = note_look(root_of(wanted.into), facts)
     file = file_of(wanted.into, wanted.part, facts.source)
@@ -135,10 +135,10 @@ def _score_tokens(
         )
         counts = train.tokenized.counts(loaded.tokenizer.size)
         assert isinstance(found, PretrainingMetrics) and found.rows is not None
-        outcomes, cells = found.rows.rows(loaded.tokenizer, counts)
+        predicted, cells = found.rows.rows(loaded.tokenizer, counts)
     report = found.report()
     origin = _origin(wanted, dataset, learner)._replace(mapping=MAPPING, precision="fp32")
-    predictions = kept(outcomes, None, cells, origin, task.kind, (), report.metrics())
+    predictions = build_predictions(predicted, None, cells, origin, task.kind, (), report.metrics())
     return Scored(predictions, report, "float32", loaded.report)
 
 
@@ -153,8 +153,8 @@ def scored_rows(
     collected = predictor.collected(rows, progress)
     learner = predictor.learner
     report = collected.report() if learner.says_what_is_right(rows) else None
-    found = kept(
-        collected.outcomes(),
+    found = build_predictions(
+        collected.row_predictions(),
         rows.lines,
         cells,
         origin._replace(precision=PRECISIONS[predictor.computed]),
@@ -207,8 +207,8 @@ def fit_baselines(
             )
             metrics = collected.report().metrics() if rows.is_labelled else {}
             cells = dataset.cells(wanted.part)
-            found = kept(
-                collected.outcomes(), rows.lines, cells, origin, task.kind, labels, metrics
+            found = build_predictions(
+                collected.row_predictions(), rows.lines, cells, origin, task.kind, labels, metrics
             )
             files.append(file_of(wanted.into, wanted.part, baseline=baseline.key))
             found.write(files[-1])

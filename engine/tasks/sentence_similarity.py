@@ -50,7 +50,7 @@ from engine.tasks.learner import (
     pad,
 )
 from engine.tasks.learner import random_tokens as random_ids
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
 AMONG = 32  # second texts among which the loss of an evaluation is that of the right one
@@ -348,25 +348,29 @@ class SimilarityCollector(PredictionCollector):
             for row in self.cosines
         ]
 
-    def outcomes(self) -> Outcomes:
+    def row_predictions(self) -> RowPredictions:
         """Beside numbers the cosine; of triplets the nearer text; of pairs the rank."""
         if self._targets is None:
-            return Outcomes(_texts(self.cosines[:, 0]), scores=self.cosines)
+            return RowPredictions(_texts(self.cosines[:, 0]), scores=self.cosines)
         match self._objective:
             case "cosine":
                 away = self.cosines[:, 0].astype(np.float64) - self._targets
                 said, gold = _texts(self.cosines[:, 0]), _texts(self._targets)
-                return Outcomes(said, gold, loss=away**2, scores=self.cosines)
+                return RowPredictions(said, gold, loss=away**2, scores=self.cosines)
             case "triplets":
                 right = self._right()
                 names = [phrase("second text") if one else phrase("negative text") for one in right]
                 gold = [phrase("second text")] * len(right)
                 score = right.astype(np.float64)
-                return Outcomes(names, gold, loss=self._losses, score=score, scores=self.cosines)
+                return RowPredictions(
+                    names, gold, loss=self._losses, score=score, scores=self.cosines
+                )
         ranks, losses = self._ranked()
         score = (ranks == 1).astype(np.float64)
         said = [str(rank) for rank in ranks]
-        return Outcomes(said, ["1"] * len(ranks), loss=losses, score=score, scores=self.cosines)
+        return RowPredictions(
+            said, ["1"] * len(ranks), loss=losses, score=score, scores=self.cosines
+        )
 
 
 class VectorCollector(PredictionCollector):
@@ -388,7 +392,7 @@ class VectorCollector(PredictionCollector):
         """The vector of each text, float32 [D]."""
         return [{VECTOR: vector} for vector in self._vectors]
 
-    def outcomes(self) -> Outcomes:
+    def row_predictions(self) -> RowPredictions:
         raise MissingRole("pair")
 
 

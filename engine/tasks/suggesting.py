@@ -141,7 +141,7 @@ def _by_itself(loaded: Checkpoint, rows: Rows, tell: Tell) -> NDArray[np.float64
     predicted = collect_predictions(
         loaded, learner, rows, MAX_LENGTH, BATCH, lambda d, t: tell(stage, d, t)
     )
-    return np.asarray(predicted.outcomes().scores, dtype=np.float64)
+    return np.asarray(predicted.row_predictions().scores, dtype=np.float64)
 
 
 def _from_labelled(

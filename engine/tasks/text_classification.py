@@ -37,7 +37,7 @@ from engine.tasks.learner import (
     ranked_labels,
     share_of_mean,
 )
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -156,8 +156,8 @@ class ClassCollector(LogitsCollector):
             for row, best in zip(shares, predicted_classes(self.logits, self.settings), strict=True)
         ]
 
-    def outcomes(self) -> Outcomes:
-        return outcomes_of_classes(self.logits, self._targets, self._labels, self.settings)
+    def row_predictions(self) -> RowPredictions:
+        return class_predictions(self.logits, self._targets, self._labels, self.settings)
 
 
 def predicted_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
@@ -174,13 +174,13 @@ def predicted_classes(logits: np.ndarray, settings: PredictionSettings) -> np.nd
     return best
 
 
-def outcomes_of_classes(
+def class_predictions(
     logits: np.ndarray,
     targets: np.ndarray | None,
     names: Sequence[str],
     settings: PredictionSettings = USUAL_PREDICTION,
-) -> Outcomes:
-    """The outcomes of one class for each row.
+) -> RowPredictions:
+    """The predictions of one class for each row.
 
     Args:
         logits: float32 [N, C], divided by the temperature.
@@ -189,7 +189,7 @@ def outcomes_of_classes(
     """
     shares = torch.from_numpy(logits).softmax(1).numpy()
     best = predicted_classes(logits, settings)
-    found = Outcomes(
+    found = RowPredictions(
         [names[number] for number in best],
         probability=shares[np.arange(len(best)), best],
         scores=shares,

@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.config.dataset import Mapping
 from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
 from engine.tasks.learner import Batch, Examples
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
 MOST_TOKENS = 20_000  # the share that is right is then known to 0.7 points
@@ -61,7 +61,7 @@ class TokenRows:
 
     def rows(
         self, tokenizer: Tokenizer, counts: NDArray[np.int64]
-    ) -> tuple[Outcomes, dict[str, Sequence[str]]]:
+    ) -> tuple[RowPredictions, dict[str, Sequence[str]]]:
         """What is kept of each token, and its cells, in the order of the text.
 
         Args:
@@ -77,7 +77,7 @@ class TokenRows:
         ordinary = counts.copy()
         ordinary[[tokenizer.pad, tokenizer.cls, tokenizer.sep]] = 0
         details = [json.dumps({"top5": bool(one)}) for one in whole[:, 4]]
-        outcomes = Outcomes(
+        rows = RowPredictions(
             predicted,
             gold,
             parts[:, 0],
@@ -91,7 +91,7 @@ class TokenRows:
             POSITION: [str(one) for one in whole[:, 1].tolist()],
             OCCURRENCES: [str(one) for one in ordinary[whole[:, 2]].tolist()],
         }
-        return outcomes, cells
+        return rows, cells
 
     def _texts(
         self, inputs: NDArray[np.int64], positions: NDArray[np.int64], tokenizer: Tokenizer

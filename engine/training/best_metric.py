@@ -35,5 +35,5 @@ def best_metric(chosen: str, learner: Learner) -> BestMetric:
                 metrics=", ".join(learner.measured),
             ),
         )
-    metrics = learner.task.facts.metrics
+    metrics = learner.task.info.metrics
     return BestMetric(name, next(m.higher_is_better for m in metrics if m.name == name))

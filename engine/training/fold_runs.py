@@ -116,7 +116,7 @@ def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -
 def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
     """What the best checkpoint of a run says of its validation rows, float64 [rows, C]."""
     said, found = read_predictions(file_of(run.results, "validation")), np.zeros((rows, len(names)))
-    columns = np.array([names.index(label) for label in said.facts.labels])
+    columns = np.array([names.index(label) for label in said.info.labels])
     found[np.ix_(said.numbers("row").astype(np.int64), columns)] = said.scores
     return found
 
@@ -150,7 +150,7 @@ def _job(data: Dataset, base: Path, training: TrainingSpec | None) -> JobSpec:
     if training is None:
         lengths = lengths_in_dataset(data, Tokenizer.from_folder(base))
         situation = Situation(
-            task=type(task).facts,
+            task=type(task).info,
             network=checkpoint_info(base),
             rows=data.spec.rows["train"],
             typical_length=lengths.typical if lengths is not None else 0,

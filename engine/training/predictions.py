@@ -12,8 +12,8 @@ from engine.results.store import file_of
 from engine.system.errors import explained
 from engine.system.terminal import remark
 from engine.tasks.learner import PredictionCollector
-from engine.tasks.outcomes import Origin, kept
 from engine.tasks.pretraining import PretrainingMetrics
+from engine.tasks.row_predictions import Origin, build_predictions
 from engine.tasks.token_rows import MAPPING
 from engine.training.training_run import TrainingRun
 
@@ -77,9 +77,10 @@ def _write(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float])
     if isinstance(predicted, PretrainingMetrics):
         assert predicted.rows is not None
         counts = data.phases[0].examples.tokenized.counts(data.tokenizer.size)
-        outcomes, tokens = predicted.rows.rows(data.tokenizer, counts)
+        rows, tokens = predicted.rows.rows(data.tokenizer, counts)
         origin = origin._replace(mapping=MAPPING)
-        kept(outcomes, None, tokens, origin, task, labels, metrics).write(file)
+        build_predictions(rows, None, tokens, origin, task, labels, metrics).write(file)
         return
     lines, cells = data.dataset.rows("validation").lines, data.dataset.cells("validation")
-    kept(predicted.outcomes(), lines, cells, origin, task, labels, metrics).write(file)
+    rows = predicted.row_predictions()
+    build_predictions(rows, lines, cells, origin, task, labels, metrics).write(file)

@@ -180,7 +180,7 @@ def _answers(run: TrainingRun) -> dict[str, Any]:
 def _share_cut(run: TrainingRun) -> float:
     """The share of the training inputs that are as long as inputs may be, so most likely cut."""
     data = run.setup.data
-    if not data.learner.task.facts.cuts_long_texts:
+    if not data.learner.task.info.cuts_long_texts:
         return 0.0
     longest = min(run.settings.max_length, run.network.spec.max_positions)
     return float((data.phases[0].examples.lengths >= longest).mean())

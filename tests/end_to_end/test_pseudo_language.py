@@ -164,7 +164,7 @@ def theirs() -> frozenset[str]:
 def masked(home: Home) -> frozenset[str]:
     """The texts around masked tokens, as they stand in the list of results."""
     files = home.runs.glob("*/results/*.parquet")
-    read = [one for one in map(read_predictions, files) if one.facts.task == "pretraining"]
+    read = [one for one in map(read_predictions, files) if one.info.task == "pretraining"]
     column = Column(CELL + AROUND, AROUND)
     cells = {shown_cell(cell, column) for one in read for cell in one.cells(AROUND)}
     return frozenset(" ".join(cell.split()) for cell in cells)

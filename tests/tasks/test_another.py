@@ -70,7 +70,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
     folder = run.checkpoint_folders()[-1]
     assert checkpoint_info(folder).task == "mood"
     loaded = checkpoint.load(folder)
-    assert outputs_of(loaded.network.heads) == spec.Mood.facts.head.said
+    assert outputs_of(loaded.network.heads) == spec.Mood.info.head.said
     found = learner_of(loaded)
     assert isinstance(found, learner.MoodLearner) and found.task.balanced
     rows = Rows(["a lovely warm film"], labels=["good"])
@@ -93,7 +93,7 @@ def test_a_foreign_model_is_for_the_task_that_reads_the_fewest_columns() -> None
     """Also where another task with the same head stands before it."""
 
     class Comparison(Regression):
-        facts = replace(Regression.facts, reads=("text", "pair", "label"))
+        info = replace(Regression.info, reads=("text", "pair", "label"))
 
     others = dict(TASKS)
     TASKS.clear()

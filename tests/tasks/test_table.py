@@ -82,14 +82,14 @@ def test_a_task_has_one_name(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_its_best_metric_is_one_of_its_metrics(kind: str) -> None:
-    facts = TASKS[kind].facts
+    facts = TASKS[kind].info
     names = [metric.name for metric in facts.metrics]
     assert facts.best_metric in names and "loss" in names and len({*names}) == len(names)
 
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_its_metrics_are_those_of_other_tasks_where_they_have_the_same_name(kind: str) -> None:
-    for metric in TASKS[kind].facts.metrics:
+    for metric in TASKS[kind].info.metrics:
         assert metric_of(metric.name) == metric
 
 
@@ -103,12 +103,12 @@ def test_a_run_measures_what_the_task_names_and_has_a_best_score(
     train(job, run, run.append)
     told = {e.name for e in run.events_after(0)[0] if isinstance(e, Measured)}
     names = {name.removeprefix("validation_") for name in told if name.startswith("validation_")}
-    assert names <= {metric.name for metric in TASKS[kind].facts.metrics}
+    assert names <= {metric.name for metric in TASKS[kind].info.metrics}
     record = open_record(home.record, home.backups)
     with record.session() as session:
         row = take_in(session, run, job)
         assert row.best_score is not None and row.best_metric in told
-        assert row.best_metric == f"validation_{TASKS[kind].facts.best_metric}"
+        assert row.best_metric == f"validation_{TASKS[kind].info.best_metric}"
     record.close()
 
 
@@ -151,8 +151,8 @@ def test_it_has_a_card_sentences_and_a_view(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_the_window_has_words_for_it_and_its_metrics(kind: str) -> None:
-    assert run_texts.task_title(kind) == TASKS[kind].facts.title
-    for metric in TASKS[kind].facts.metrics:
+    assert run_texts.task_title(kind) == TASKS[kind].info.title
+    for metric in TASKS[kind].info.metrics:
         name = f"validation_{metric.name}"
         assert run_texts.metric_title(name) == f"validation {metric.title}"
         assert ("%" in run_texts.metric_value(name, 0.5)) == (metric.unit == "share")
@@ -187,7 +187,7 @@ def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_s
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_columns_that_it_reads_are_enough_and_make_it_likely(kind: str, tmp_path: Path) -> None:
-    facts = TASKS[kind].facts
+    facts = TASKS[kind].info
     given = {"flags": ("yes",), "endings": ("a", "b")}
     roles = [*facts.reads, *(["flags"] if "flags" in facts.may_read else [])]
     mapping = Mapping(**{role: given.get(role, role) for role in roles})

@@ -316,7 +316,7 @@ class ExplorePage(Page):
         """Each panel is offered where it has something to show; the best one comes to the front,
         unless the user has chosen another."""
         task = self.study.task
-        if task is not None and "pair" in TASKS[task].facts.reads and self.pair.isHidden():
+        if task is not None and "pair" in TASKS[task].info.reads and self.pair.isHidden():
             self.set_pair_shown(True)
         is_at_first = self.bench.is_at_first()
         for key, dock in self.bench.docks.items():

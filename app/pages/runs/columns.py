@@ -333,7 +333,7 @@ def all_columns() -> Iterator[str]:
 @cache
 def all_measures() -> tuple[Measure, ...]:
     """Each metric of each task at the best checkpoint and at the last evaluation; its extremes."""
-    of_tasks = {m.name: m for kind in TASKS.values() for m in kind.facts.metrics}
+    of_tasks = {m.name: m for kind in TASKS.values() for m in kind.info.metrics}
     found = []
     for name, metric in of_tasks.items():
         best: When = "highest" if metric.higher_is_better else "lowest"

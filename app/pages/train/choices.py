@@ -210,7 +210,7 @@ class Choices:
         spec = self.data.spec if self.data else None
         return recommended(
             Situation(
-                task=type(self.present_goal.task).facts,
+                task=type(self.present_goal.task).info,
                 from_scratch=self.from_scratch,
                 network=self.network,
                 rows=spec.rows.get("train", 0) if spec else 0,

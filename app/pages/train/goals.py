@@ -34,7 +34,7 @@ def goals() -> list[Goal]:
     found = []
     for kind, task in TASKS.items():
         found.append(Goal(kind))
-        if task.facts.from_scratch is not None:
+        if task.info.from_scratch is not None:
             found.append(Goal(kind, from_scratch=True))
     return found
 

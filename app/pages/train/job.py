@@ -118,7 +118,7 @@ def _values(field: SearchField) -> tuple[Any, ...]:
 
 def _goal_of(given: JobSpec) -> Goal:
     """The card that leads to a job."""
-    can_be_fresh = given.task.facts.from_scratch is not None
+    can_be_fresh = given.task.info.from_scratch is not None
     return Goal(given.task.kind, can_be_fresh and isinstance(given.base_model, FromScratch))
 
 

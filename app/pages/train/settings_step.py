@@ -212,8 +212,8 @@ class SettingsStep(QWidget):
 
     def _offer_metrics(self, task: TaskSpec) -> None:
         """The metrics that may decide which checkpoint is the best."""
-        metrics = {metric.name: in_language(metric.title) for metric in task.facts.metrics}
-        usual = self.tr("Default ({0})").format(metrics[task.facts.best_metric])
+        metrics = {metric.name: in_language(metric.title) for metric in task.info.metrics}
+        usual = self.tr("Default ({0})").format(metrics[task.info.best_metric])
         field = self.more.fields["best_metric"]
         assert isinstance(field, OneOf)
         field.offer(["", *metrics], [usual, *metrics.values()])
@@ -232,7 +232,7 @@ class SettingsStep(QWidget):
         longest = choices.training.max_length
         if choices.is_pretraining:
             return self.tr("Texts are split into blocks of {0} tokens.").format(longest)
-        if not choices.task.facts.cuts_long_texts:
+        if not choices.task.info.cuts_long_texts:
             template = self.tr("Longer passages are split into overlapping windows of {0} tokens.")
             return template.format(longest)
         found = self._state.preview.found

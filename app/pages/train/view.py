@@ -123,7 +123,7 @@ class TrainPage(Page):
             self.requests.take_model(Path(path))
             self._go(Step.TASK)
         elif (kind := request.get("task")) in TASKS:
-            self.requests.take_family(pretrains=TASKS[kind].facts.head is None)
+            self.requests.take_family(pretrains=TASKS[kind].info.head is None)
             self._go(Step.TASK)
         elif isinstance(given := request.get("job"), JobSpec):
             self.requests.take_job(given)

@@ -50,7 +50,7 @@ def _of_data(choices: Choices) -> list[str]:
 
 def _of_lengths(choices: Choices, lengths: Lengths | None) -> list[str]:
     cut = lengths.share_above(choices.training.max_length) if lengths else 0
-    if cut <= 0.01 or not choices.task.facts.cuts_long_texts:
+    if cut <= 0.01 or not choices.task.info.cuts_long_texts:
         return []
     template = translate(
         "Train", "About {share} % of the inputs are longer than {longest} tokens and are truncated."

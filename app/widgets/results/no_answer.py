@@ -28,7 +28,7 @@ class NoAnswer:
 
 
 def measured_no_answer(predictions: Predictions) -> NoAnswer:
-    used = predictions.facts.settings.get("no_answer_threshold", 0.0)
+    used = predictions.info.settings.get("no_answer_threshold", 0.0)
     return NoAnswer(threshold_curve(predictions), used)
 
 

@@ -53,7 +53,7 @@ class Reliability:
 
 def measured_reliability(predictions: Predictions) -> Reliability:
     """The reliability diagram, and temperature scaling where the task has it."""
-    facts = predictions.facts
+    facts = predictions.info
     found = temperature(predictions) if scales(facts.task) else None
     return Reliability(reliability(predictions), made_at(facts), found)
 

@@ -18,7 +18,7 @@ from app.widgets.text import plain_menu_text
 from engine.config.prediction import PredictionSettings
 from engine.results.curves import AtThreshold, Curve, label_curve
 from engine.results.fitting import best_threshold, best_thresholds, thresholds_of, with_thresholds
-from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.predictions import PredictionInfo, Predictions
 
 TITLE = marked("Threshold, PR and ROC curve")
 THRESHOLD, PR, ROC = range(3)
@@ -34,7 +34,7 @@ class Thresholds:
     Labels that are not predicted by a threshold, as one of three classes, have a curve alone.
     """
 
-    facts: PredictionFacts
+    info: PredictionInfo
     curves: tuple[Curve, ...]
     used: dict[str, float]
     best: dict[str, float]
@@ -42,9 +42,9 @@ class Thresholds:
 
 def measured_thresholds(predictions: Predictions) -> Thresholds:
     """The curve of each label, the last one first: of two, that is the one that is sought."""
-    facts = predictions.facts
-    curves = tuple(label_curve(predictions, one) for one in facts.labels[::-1][:MAX_LABELS])
-    return Thresholds(facts, curves, thresholds_of(predictions), best_thresholds(predictions))
+    info = predictions.info
+    curves = tuple(label_curve(predictions, one) for one in info.labels[::-1][:MAX_LABELS])
+    return Thresholds(info, curves, thresholds_of(predictions), best_thresholds(predictions))
 
 
 class ThresholdPicture(ChartPicture):
@@ -228,10 +228,10 @@ class ThresholdPicture(ChartPicture):
 
     def _decide(self, thresholds: dict[str, float]) -> None:
         assert self.measured is not None
-        facts = self.measured.facts
+        info = self.measured.info
 
         def change(settings: PredictionSettings) -> PredictionSettings:
-            return with_thresholds(settings, facts, thresholds)
+            return with_thresholds(settings, info, thresholds)
 
         self.decided.emit(change)
 

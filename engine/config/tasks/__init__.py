@@ -56,7 +56,7 @@ AnyTask = Annotated[SerializeAsAny[TaskSpec], BeforeValidator(task_of)]
 
 def head_of(kind: str) -> Head:
     """The layer that fine-tuning for a task adds."""
-    head = TASKS[kind].facts.head
+    head = TASKS[kind].info.head
     assert head is not None
     return head
 
@@ -64,8 +64,8 @@ def head_of(kind: str) -> Head:
 def heads() -> Iterator[tuple[str, Head]]:
     """Every task with a head of its own."""
     for kind, task in TASKS.items():
-        if task.facts.head is not None:
-            yield kind, task.facts.head
+        if task.info.head is not None:
+            yield kind, task.info.head
 
 
 def added_layers() -> Iterator[tuple[str, Head]]:
@@ -75,5 +75,5 @@ def added_layers() -> Iterator[tuple[str, Head]]:
 
 def metric_of(name: str) -> Metric | None:
     """What is known of a metric, whichever task computes it."""
-    every = (metric for task in TASKS.values() for metric in task.facts.metrics)
+    every = (metric for task in TASKS.values() for metric in task.info.metrics)
     return next((metric for metric in every if metric.name == name), None)

@@ -20,7 +20,7 @@ from engine.config.task import (
     LabelColumn,
     LabelledTask,
     Metric,
-    TaskFacts,
+    TaskInfo,
     target,
 )
 from engine.errors import StudioError
@@ -30,7 +30,7 @@ from engine.phrases import phrase
 class MultiLabel(LabelledTask):
     """Any number of labels for a text or a pair."""
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Multi-label classification",
         head=Head(
             SEQUENCE,

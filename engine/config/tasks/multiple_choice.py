@@ -11,7 +11,7 @@ from engine.config.task import (
     LOSS,
     Head,
     LabelColumn,
-    TaskFacts,
+    TaskInfo,
     TaskSpec,
     target,
 )
@@ -23,7 +23,7 @@ from engine.phrases import phrase
 class MultipleChoice(TaskSpec):
     """Which of several choices fits a text."""
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Multiple choice",
         head=Head(CHOICES, said=(Output(name="logits", of="input", meaning="one"),), outputs=1),
         metrics=(ACCURACY, LOSS),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 from engine.config.dataset import Mapping as Columns
-from engine.config.task import LabelColumn, TaskFacts
+from engine.config.task import LabelColumn, TaskInfo
 from engine.config.tasks.text_classification import (
     CLASSIFIER,
     METRICS,
@@ -18,7 +18,7 @@ from engine.phrases import phrase
 class PairClassification(Classes):
     """One label for a pair of texts: whether the second follows, repeats or answers the first."""
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Sentence-pair classification",
         head=CLASSIFIER,
         metrics=METRICS,

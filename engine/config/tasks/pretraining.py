@@ -13,7 +13,7 @@ from engine.config.task import (
     LOSS,
     LabelColumn,
     Metric,
-    TaskFacts,
+    TaskInfo,
     TaskSpec,
     target,
 )
@@ -31,7 +31,7 @@ class Pretraining(TaskSpec):
     Or the paper's comparison, a left-to-right language model without next sentence (§5.1).
     """
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Pre-training (MLM)",
         head=None,
         metrics=(

@@ -19,7 +19,7 @@ from engine.config.task import (
     Head,
     LabelColumn,
     Metric,
-    TaskFacts,
+    TaskInfo,
     TaskSpec,
 )
 from engine.config.training import TrainingSpec
@@ -30,7 +30,7 @@ from engine.phrases import phrase
 class QuestionAnswering(TaskSpec):
     """Extractive question answering: the answer is a span of the passage, or there is none."""
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Question answering",
         head=Head(
             SPANS,

@@ -14,7 +14,7 @@ from engine.config.task import (
     Head,
     LabelColumn,
     Metric,
-    TaskFacts,
+    TaskInfo,
     TaskSpec,
     shortened,
     target,
@@ -47,7 +47,7 @@ SPEARMAN = Metric(
 class Regression(TaskSpec):
     """A number for a text or a pair, such as how similar two sentences are."""
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Regression",
         head=Head(
             SEQUENCE,

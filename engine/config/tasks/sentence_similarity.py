@@ -16,7 +16,7 @@ from engine.config.task import (
     Head,
     LabelColumn,
     Metric,
-    TaskFacts,
+    TaskInfo,
     TaskSpec,
     shortened,
     target,
@@ -33,7 +33,7 @@ Objective = Literal["cosine", "in_batch_negatives", "triplets"]
 class SentenceSimilarity(TaskSpec):
     """Vectors of texts whose cosine says how similar the texts are."""
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Sentence similarity",
         head=Head(
             ENCODER,

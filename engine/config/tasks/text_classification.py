@@ -20,7 +20,7 @@ from engine.config.task import (
     Head,
     LabelColumn,
     LabelledTask,
-    TaskFacts,
+    TaskInfo,
     shortened,
     target,
 )
@@ -125,7 +125,7 @@ class Classes(LabelledTask):
 class TextClassification(Classes):
     """One label for a text."""
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Text classification",
         head=CLASSIFIER,
         metrics=METRICS,

@@ -21,7 +21,7 @@ from engine.config.task import (
     LabelColumn,
     LabelledTask,
     Metric,
-    TaskFacts,
+    TaskInfo,
 )
 from engine.errors import StudioError
 from engine.phrases import phrase
@@ -30,7 +30,7 @@ from engine.phrases import phrase
 class TokenClassification(LabelledTask):
     """A tag for each word: names of people and places, parts of speech."""
 
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Token classification (NER)",
         head=Head(TOKENS, said=(Output(name="logits", of="token", meaning="one"),)),
         metrics=(

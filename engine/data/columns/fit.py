@@ -43,7 +43,7 @@ def problems_of(
     lacking = [problem for _, problem in incomplete(mapping, task, empty or {}, rows)]
     strange = (
         [_missing_answers(missing_answers, rows)]
-        if missing_answers and "answers" in task.facts.reads
+        if missing_answers and "answers" in task.info.reads
         else []
     )
     return [*missing, *lacking, *strange, *task.problems(mapping, counted)]
@@ -92,7 +92,7 @@ def incomplete(
     of these rows; nothing where there are none. `problems_of` has the same in this order."""
     for role, names in mapping.by_field():
         lacking = tuple(name for name in names if empty.get(name))
-        if lacking and role in task.facts.fills:
+        if lacking and role in task.info.fills:
             yield lacking, without(role, max(empty[name] for name in lacking), rows)
 
 
@@ -143,11 +143,11 @@ def mapping_for(
     that is called as answers are, also where few of them stand in their passages; for several
     labels in each row, all columns that say yes or no where it is one of these.
     """
-    if "answers" in task.facts.reads and mapping.pair is not None and mapping.answers is None:
+    if "answers" in task.info.reads and mapping.pair is not None and mapping.answers is None:
         answers = named_answers({plain_name(column): column for column in reversed(columns)})
         if answers is not None and answers not in mapping.texts:
             return Mapping(text=mapping.text, pair=mapping.pair, answers=answers)
-    if "flags" in task.facts.may_read and target(mapping) == "label":
+    if "flags" in task.info.may_read and target(mapping) == "label":
         flags = flag_columns(columns, rows, mapping)
         if len(flags) > 1 and mapping.label in flags:
             return mapping.model_copy(update={"label": None, "flags": flags})
@@ -174,7 +174,7 @@ def _with_label(
     others: tuple[str, ...],
 ) -> Mapping:
     """The mapping with the first of its own and the other columns of labels that suits a task."""
-    read = (*task.facts.reads, *task.facts.may_read)
+    read = (*task.info.reads, *task.info.may_read)
     if mapping.flags and "flags" not in read:
         mapping = mapping.model_copy(update={"flags": ()})
     if "label" not in read or target(mapping) not in ("label", None):

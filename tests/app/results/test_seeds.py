@@ -93,7 +93,7 @@ def test_the_mean_over_seeds_stands_below_the_score_of_one_run(
 ) -> None:
     for seed, right in {1: 0.5, 2: 0.7, 3: 0.6}.items():
         made = classified(GOLD, PREDICTED, text=TEXTS)
-        facts = made.facts.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
+        facts = made.info.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
         Predictions(facts, made.table).write(file_of(runs["first", seed] / "results", "validation"))
     view = ResultsView(studio, results_of(runs["first", 2]))
     qtbot.addWidget(view)
@@ -136,7 +136,7 @@ def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_neve
 ) -> None:
     """After a correction the data have another fingerprint; the same part still comes first."""
     shown = runs["second", 1] / "results"
-    facts = read_predictions(file_of(shown, "validation")).facts
+    facts = read_predictions(file_of(shown, "validation")).info
     made = classified(GOLD, GOLD, text=TEXTS)
     for folder, part, fingerprint in (
         (shown, "test", facts.fingerprint),
@@ -144,9 +144,7 @@ def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_neve
         (runs["first", 1] / "results", "test", "older"),
         (runs["first", 2] / "results", "validation", "older"),
     ):
-        of = made.facts.model_copy(
-            update={"part": part, "fingerprint": fingerprint, "model": "One"}
-        )
+        of = made.info.model_copy(update={"part": part, "fingerprint": fingerprint, "model": "One"})
         Predictions(of, made.table).write(file_of(folder, part))
     offered = [one.file for one in others(studio.record, shown, facts)]
     assert offered[0] == file_of(runs["first", 1] / "results", "validation")
@@ -170,11 +168,11 @@ def test_the_same_training_on_an_earlier_version_is_compared_at_once(
             take_in(session, run, run.job())
         folders.append(run)
     first, second, slow, _ = folders
-    found = earlier(studio.record, second.results, made.facts)
+    found = earlier(studio.record, second.results, made.info)
     assert found is not None and found.file == file_of(first.results, "validation")
-    assert earlier(studio.record, first.results, made.facts) is None
-    assert earlier(studio.record, slow.results, made.facts) is None, "its settings differ"
-    assert earlier(studio.record, tmp_path / "elsewhere", made.facts) is None
+    assert earlier(studio.record, first.results, made.info) is None
+    assert earlier(studio.record, slow.results, made.info) is None, "its settings differ"
+    assert earlier(studio.record, tmp_path / "elsewhere", made.info) is None
 
     view = ResultsView(studio, results_of(second.path))
     qtbot.addWidget(view)

@@ -98,8 +98,8 @@ def test_a_precision_in_which_the_last_digits_differ_is_named(
     about = show().headline.about
     assert "computed in" not in about.text() and not about.toolTip()
     made = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
-    facts = made.facts.model_copy(update={"precision": "bf16"})
-    replace(made, facts=facts).write(tmp_path / "short" / "results" / "validation.parquet")
+    facts = made.info.model_copy(update={"precision": "bf16"})
+    replace(made, info=facts).write(tmp_path / "short" / "results" / "validation.parquet")
     view = ResultsView(studio, results_of(tmp_path / "short"))
     qtbot.addWidget(view)
     qtbot.waitUntil(lambda: view.headline.about.text().endswith("computed in bf16"))
@@ -182,7 +182,7 @@ def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells: dict[s
     made = classified(["1"], ["2"], ["1", "2"], text=["The cat sat"], **columns)
     mapping = Mapping(text="text", label="label", endings=tuple(cells))
     told = {"task": "multiple_choice", "mapping": mapping}
-    row = texts_of(Predictions(made.facts.model_copy(update=told), made.table), 0)
+    row = texts_of(Predictions(made.info.model_copy(update=told), made.table), 0)
     assert row == {"text": "The cat sat", "pair": None, "choices": ("on a mat", "on a dog")}
 
 
@@ -283,7 +283,7 @@ class FakeWorker:
             refused(Refused(problem="The file has no text.", advice="Choose another file."))
             return
         made = classified(GOLD, GOLD, text=TEXTS)
-        facts = made.facts.model_copy(update={"part": question.part, "source": "data.csv"})
+        facts = made.info.model_copy(update={"part": question.part, "source": "data.csv"})
         file = file_of(question.into, question.part, question.source)
         Predictions(facts, made.table).write(file)
         if question.part == "test":
@@ -431,7 +431,7 @@ def test_two_results_are_compared_and_flips_are_rows(
     show: Show, studio: Studio, qtbot: QtBot, tmp_path: Path
 ) -> None:
     before = classified(GOLD, ["good", "good", "good", "bad", "good"], text=TEXTS)
-    facts = before.facts.model_copy(update={"model": "Older", "step": 7})
+    facts = before.info.model_copy(update={"model": "Older", "step": 7})
     Predictions(facts, before.table).write(tmp_path / "results" / "step-00000007" / "x.parquet")
     view = show()
     (tmp_path / "results" / "step-00000007" / "x.parquet").rename(
@@ -496,7 +496,7 @@ def test_the_score_stands_beside_baselines(
     folder = tmp_path / "results"
     classified(gold, gold, text=texts).write(file_of(folder, "validation"))
     simple = classified(gold, baseline, text=texts)
-    facts = simple.facts.model_copy(update={"model": "Majority"})
+    facts = simple.info.model_copy(update={"model": "Majority"})
 
     def fit(question: FitBaselines, done: Any, *_: object) -> None:
         file = file_of(question.into, question.part, baseline="majority")

@@ -130,11 +130,11 @@ def test_every_setting_has_a_page_with_the_text_of_its_tooltip(spec, name):
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_every_metric_has_a_page_that_says_what_it_means(kind):
-    for metric in TASKS[kind].facts.metrics:
+    for metric in TASKS[kind].info.metrics:
         page = concept(f"{METRIC}{metric.name}")
         assert re.fullmatch(r"[A-Z].{30,300}\.", page.line), page.line
         assert page.title.casefold() == metric.title.casefold()
-        assert TASKS[kind].facts.title in page.text
+        assert TASKS[kind].info.title in page.text
 
 
 @pytest.mark.parametrize("shown", topics(), ids=lambda c: c.key)

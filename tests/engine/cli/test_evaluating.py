@@ -49,7 +49,7 @@ def test_a_run_is_scored_with_intervals_beside_its_baselines(run: RunFolder, ask
     file_of(run.results, "validation").unlink()
     said = asked("--run", run.path, "--baseline")
     found = read_predictions(file_of(run.results, "validation"))
-    accuracy = found.facts.metrics["accuracy"]
+    accuracy = found.info.metrics["accuracy"]
     assert f"accuracy {accuracy:.4f} (95 % interval " in said
     assert "Majority: accuracy 0.4" in said and "TF-IDF + logistic regression: accuracy" in said
     assert "the model less this baseline: " in said and "The test rows" not in said
@@ -61,7 +61,7 @@ def test_a_run_is_scored_with_intervals_beside_its_baselines(run: RunFolder, ask
     assert majority["verdict"] == "the model is better" and majority["difference"][1] > 0
     assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
     assert report["examples"] == len(found)
-    assert [one.facts.part for one in kept_in(run.results)] == ["validation"]
+    assert [one.info.part for one in kept_in(run.results)] == ["validation"]
 
 
 def test_the_mean_over_seeds_stands_in_evaluation_report_and_card(
@@ -78,10 +78,10 @@ def test_the_mean_over_seeds_stands_in_evaluation_report_and_card(
     first, second = beside("first"), beside("second", seed=7)
     beside("another", seed=8, learning_rate=1e-5)
     lower = read_predictions(file_of(second.results, "validation"))
-    accuracy = lower.facts.metrics["accuracy"]
-    metrics = lower.facts.metrics | {"accuracy": accuracy - 0.2}
-    facts = lower.facts.model_copy(update={"metrics": metrics})
-    replace(lower, facts=facts).write(file_of(second.results, "validation"))
+    accuracy = lower.info.metrics["accuracy"]
+    metrics = lower.info.metrics | {"accuracy": accuracy - 0.2}
+    facts = lower.info.model_copy(update={"metrics": metrics})
+    replace(lower, info=facts).write(file_of(second.results, "validation"))
     seed = run.job().training.seed
     mean = f"Mean of 2 runs (seeds {min(seed, 7)}, {max(seed, 7)}): accuracy {accuracy - 0.1:.4f}"
     assert mean in asked("--run", first.path)
@@ -126,7 +126,7 @@ def test_a_stored_part_is_scored_by_a_model(
     given = ("--data", run.dataset, "--model", run.checkpoint(best), "--max-length", "32")
     report = json.loads(asked(*given, "--baseline", "--json"))
     kept = read_predictions(file_of(run.results, "validation"))
-    assert report["accuracy"] == pytest.approx(kept.facts.metrics["accuracy"])
+    assert report["accuracy"] == pytest.approx(kept.info.metrics["accuracy"])
     assert [one["name"] for one in report["baselines"]] == [
         "Majority", "TF-IDF + logistic regression",
     ]  # fmt: skip

@@ -96,7 +96,7 @@ def test_figures_that_are_not_known_are_null(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = classified(["good", None], ["good", "bad"], text=["a", "b"])
-    Predictions(made.facts, made.table).write(tmp_path / "a")
+    Predictions(made.info, made.table).write(tmp_path / "a")
     told = json.loads(output(capsys, "compare-results", tmp_path / "a", tmp_path / "a", "--json"))
     assert told["rows"] == 1 and told["metrics"]["accuracy"]["difference"]["value"] == 0
 

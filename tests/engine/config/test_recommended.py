@@ -20,7 +20,7 @@ from engine.config.recommended import (
 from engine.config.tasks import TASKS
 from engine.config.training import TrainingSpec
 
-TEXT = TASKS["text_classification"].facts
+TEXT = TASKS["text_classification"].info
 TINY, SMALL, BASE = bert(2, 128), bert(4, 256), bert(12, 768)
 
 
@@ -30,7 +30,7 @@ def test_the_weights_of_layers_are_those_of_their_matrices() -> None:
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_size_that_was_not_measured_has_the_values_of_the_paper(kind: str) -> None:
-    facts = TASKS[kind].facts
+    facts = TASKS[kind].info
     found = recommended(Situation(facts, network=BASE, rows=500))
     assert found.training == facts.training
     if facts.head is not None:
@@ -95,7 +95,7 @@ def test_the_length_holds_what_is_typical_and_what_the_network_reads(
 
 def test_windows_and_blocks_keep_their_usual_length() -> None:
     for kind, length in (("question_answering", 384), ("pretraining", 128)):
-        facts = TASKS[kind].facts
+        facts = TASKS[kind].info
         found = recommended(Situation(facts, network=SMALL, typical_length=900))
         assert found.training.max_length == length
 

@@ -21,17 +21,17 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
 
 def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> None:
     kept = read_predictions(file_of(model.run.results, "validation"))
-    assert kept.facts.step is not None
-    best = model.run.checkpoint(kept.facts.step)
+    assert kept.info.step is not None
+    best = model.run.checkpoint(kept.info.step)
     text, score = model_card(best, "hf"), score_of(kept)
     card = ModelCard(text)
     assert card.data.pipeline_tag == "text-classification"
     assert card.data.library_name == "transformers"
     (found,) = [one for one in card.data.eval_results if one.metric_type == "accuracy"]
-    assert found.metric_value == pytest.approx(kept.facts.metrics["accuracy"], abs=1e-4)
+    assert found.metric_value == pytest.approx(kept.info.metrics["accuracy"], abs=1e-4)
     assert f"| this model | {score.value:.4f} | {score.low:.4f} to {score.high:.4f} |" in text
     assert "| labels | bad, good |" in text and "| trained on | sentences.csv |" in text
-    assert f"Computed in {kept.facts.precision};" in text
+    assert f"Computed in {kept.info.precision};" in text
     assert "AutoModelForSequenceClassification" in text and "chose the checkpoint" in text
     assert "onnxruntime" in model_card(best, "onnx") and "```" not in model_card(best, "tf1")
 

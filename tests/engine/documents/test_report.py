@@ -61,23 +61,23 @@ def sections(report: Report) -> dict[str, Section]:
 def test_the_report_says_what_the_files_of_the_run_say(model: FineTuned) -> None:
     report, results = report_of(model.run)
     kept, found = read_predictions(file_of(model.run.results, "validation")), sections(report)
-    assert list(results) == ["validation"] and results["validation"].facts == kept.facts
+    assert list(results) == ["validation"] and results["validation"].info == kept.info
     assert "Good or bad" in report.title
     score = score_of(kept)
     assert found["validation"].rows[0][1:] == (
         f"{score.value:.4f}",
         f"{score.low:.4f} to {score.high:.4f}",
     )
-    others = [name for name in kept.facts.metrics if f"{name} " in found["validation"].sentences[1]]
+    others = [name for name in kept.info.metrics if f"{name} " in found["validation"].sentences[1]]
     assert others and all(
-        f"{name} {kept.facts.metrics[name]:.4f}" in found["validation"].sentences[1]
+        f"{name} {kept.info.metrics[name]:.4f}" in found["validation"].sentences[1]
         for name in others
     )
-    assert any(f"in {kept.facts.precision};" in one for one in found["validation"].sentences)
+    assert any(f"in {kept.info.precision};" in one for one in found["validation"].sentences)
     trained = dict(one[:2] for one in found[TRAINED].rows)
     job = model.run.job()
     assert trained["trained on"] == job.data.name and trained["labels"] == "bad, good"
-    assert trained["checkpoint"] == f"step {kept.facts.step}, the best one"
+    assert trained["checkpoint"] == f"step {kept.info.step}, the best one"
     settings = {row[0]: row[1:] for row in found["settings"].rows}
     assert settings["Learning rate"] == (f"{job.training.learning_rate:g}", "5e-5")
     assert settings["Epochs"] == ("1", "3")
@@ -139,7 +139,7 @@ def with_results(model: FineTuned, made: Predictions) -> tuple[Report, dict[str,
     """The report of the run as if these were its validation rows."""
     file = file_of(model.run.results, "validation")
     kept = read_predictions(file)
-    facts = made.facts.model_copy(update={"step": kept.facts.step})
+    facts = made.info.model_copy(update={"step": kept.info.step})
     Predictions(facts, made.table).write(file)
     try:
         report, results = report_of(model.run)
@@ -150,12 +150,12 @@ def with_results(model: FineTuned, made: Predictions) -> tuple[Report, dict[str,
 
 def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
     kept = read_predictions(file_of(model.run.results, "validation"))
-    test = Predictions(kept.facts.model_copy(update={"part": "test"}), kept.table)
+    test = Predictions(kept.info.model_copy(update={"part": "test"}), kept.table)
     file = file_of(model.run.results, "test")
     test.write(file)
     try:
         for _ in range(2):
-            note_look(model.run.results, test.facts)
+            note_look(model.run.results, test.info)
         report, results = report_of(model.run)
     finally:
         file.unlink()
@@ -195,7 +195,5 @@ def test_every_task_has_a_report(kind: str, tmp_path: Path) -> None:
     report, results = report_of(tuned.run)
     found = sections(report)
     mistakes = found["validation-mistakes"]
-    assert (
-        set(results["validation"].facts.mapping.texts) < set(mistakes.header) or not mistakes.rows
-    )
+    assert set(results["validation"].info.mapping.texts) < set(mistakes.header) or not mistakes.rows
     assert Page(html(report)).of("h2")[0] == "What was trained"

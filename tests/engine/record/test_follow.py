@@ -179,7 +179,7 @@ def test_of_equal_scores_the_one_with_the_lower_loss_is_best(followed: Followed)
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) -> None:
-    facts = TASKS[kind].facts
+    facts = TASKS[kind].info
     higher = {metric.name: metric.higher_is_better for metric in facts.metrics}[facts.best_metric]
     name = f"validation_{facts.best_metric}"
     ready = PREPARED.model_copy(update={"best_metric": name, "higher_is_better": higher})

@@ -9,10 +9,10 @@ import numpy as np
 
 from engine.config.dataset import Mapping
 from engine.evaluation import question_answering
-from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.predictions import PredictionInfo, Predictions
 
 
-def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionFacts:
+def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionInfo:
     told = {
         "task": task,
         "labels": tuple(labels),
@@ -22,7 +22,7 @@ def facts(task: str, labels: Sequence[str] = (), **changes: Any) -> PredictionFa
         "model": "First",
         "made": datetime(2026, 1, 1, tzinfo=UTC),
     }
-    return PredictionFacts(**(told | changes))
+    return PredictionInfo(**(told | changes))
 
 
 def classified(

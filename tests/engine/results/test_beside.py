@@ -13,7 +13,7 @@ GOLD = ["good"] * 50 + ["bad"] * 10
 
 def predicted(said: list[str], **facts: object) -> Predictions:
     found = classified(GOLD, said, text=[f"text {n}" for n in range(len(GOLD))])
-    return Predictions(found.facts.model_copy(update=facts), found.table)
+    return Predictions(found.info.model_copy(update=facts), found.table)
 
 
 MAJORITY = predicted(["good"] * 60, model="Majority")

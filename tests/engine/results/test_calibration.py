@@ -87,7 +87,7 @@ def test_the_brier_score_is_that_of_scikit_learn() -> None:
         made = classes(count, 300, 1)
         gold = made.table["gold"].to_pylist()
         scores = made.scores if count > 2 else made.scores[:, 1]
-        labels = made.facts.labels
+        labels = made.info.labels
         more = {"labels": labels} if count > 2 else {"pos_label": "1"}
         assert brier(made) == pytest.approx(
             metrics.brier_score_loss(gold, scores, **more), rel=1e-5
@@ -115,7 +115,7 @@ def test_a_temperature_is_that_of_a_reference_fit(
     count: int, rows: int, seed: int, sure: float
 ) -> None:
     made = classes(count, rows, seed, sure)
-    names = made.facts.labels
+    names = made.info.labels
     truth = np.array([[gold == name for name in names] for gold in made.table["gold"].to_pylist()])
     logits = to_logits(made.scores)
 

@@ -15,7 +15,7 @@ from tests.engine.results.test_measures import numbers
 def renumbered(made: Predictions, rows: list[int]) -> Predictions:
     table = made.table
     place = table.column_names.index("row")
-    return Predictions(made.facts, table.set_column(place, "row", [rows]))
+    return Predictions(made.info, table.set_column(place, "row", [rows]))
 
 
 def test_rows_are_matched_by_number_and_text_then_by_text_alone() -> None:

@@ -86,7 +86,7 @@ def less_than_another(rng: np.random.Generator) -> Interval:
     table = second.table.set_column(
         second.table.column_names.index("score"), second.table.schema.field("score"), [right]
     )
-    return difference(measures(Predictions(second.facts, table))[0], better)
+    return difference(measures(Predictions(second.info, table))[0], better)
 
 
 def seeds(rng: np.random.Generator) -> Interval:

@@ -62,7 +62,7 @@ def every(*tables: dict[str, Predictions]) -> list[Predictions]:
 
 
 def each_label(made: Predictions) -> object:
-    return [curves.label_curve(made, label).best for label in made.facts.labels]
+    return [curves.label_curve(made, label).best for label in made.info.labels]
 
 
 OF_LABELS = (

@@ -47,7 +47,7 @@ def test_without_probabilities_the_loss_says_how_sure_a_mistake_is() -> None:
     found = classified(["a", "a", "a"], ["b", "a", "b"], labels=("a", "b"), text=["x"] * 3)
     record = found.table.set_column(4, "probability", pa.nulls(3, pa.float32()))
     record = record.set_column(5, "loss", pa.array([1.0, 0.5, 3.0], pa.float32()))
-    assert mistakes_first(Predictions(found.facts, record)).tolist() == [2, 0, 1]
+    assert mistakes_first(Predictions(found.info, record)).tolist() == [2, 0, 1]
 
 
 def test_cells_that_all_are_numbers_are_sorted_as_numbers_and_empty_ones_last() -> None:
@@ -90,10 +90,10 @@ def test_the_score_of_classes_is_the_accuracy_of_labelled_rows_with_an_interval(
 
 def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint() -> None:
     found = mixed()
-    chosen = replace(found, facts=found.facts.model_copy(update={"best_metric": "f1_macro"}))
+    chosen = replace(found, info=found.info.model_copy(update={"best_metric": "f1_macro"}))
     assert metric_of(chosen).name == "f1_macro"
     assert score_of(chosen) != score_of(found)
-    by_loss = replace(found, facts=found.facts.model_copy(update={"best_metric": "loss"}))
+    by_loss = replace(found, info=found.info.model_copy(update={"best_metric": "loss"}))
     assert metric_of(by_loss).name == "accuracy", "rows do not decide a loss"
 
 

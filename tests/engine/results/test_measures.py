@@ -122,8 +122,8 @@ def test_the_first_metric_is_the_one_of_the_task() -> None:
     }  # fmt: skip
     for task, one in made.items():
         names = [measure.name for measure in measures(one)]
-        known = {metric.name for metric in TASKS[task].facts.metrics}
-        assert names[0] == TASKS[task].facts.best_metric and set(names) <= known
+        known = {metric.name for metric in TASKS[task].info.metrics}
+        assert names[0] == TASKS[task].info.best_metric and set(names) <= known
 
 
 def test_the_interval_of_a_difference_is_that_of_pairs() -> None:

@@ -8,11 +8,11 @@ import pytest
 
 from engine.config.dataset import Mapping
 from engine.errors import StudioError
-from engine.results.predictions import PredictionFacts, Predictions, read_predictions
+from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 
 
 def predictions() -> Predictions:
-    facts = PredictionFacts(
+    facts = PredictionInfo(
         task="text_classification",
         labels=("bad", "good"),
         part="validation",
@@ -39,7 +39,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     written = predictions()
     written.write(tmp_path / "results" / "validation.parquet")
     found = read_predictions(tmp_path / "results" / "validation.parquet")
-    assert found.facts == written.facts
+    assert found.info == written.info
     assert found.table.equals(written.table)
     assert found.columns == ("text", "label")
     assert found.cells("text").to_pylist() == ["fine", "poor"]

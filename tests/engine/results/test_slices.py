@@ -98,7 +98,7 @@ def test_slices_of_tags_are_by_type() -> None:
     made = tagged(rows)
     score = np.where(np.arange(90) % 9 == 0, 0.5, made.numbers("score")).astype(np.float32)
     table = made.table.set_column(made.table.column_names.index("score"), "score", pa.array(score))
-    [first, *_] = worst_slices(Predictions(made.facts, table)).slices
+    [first, *_] = worst_slices(Predictions(made.info, table)).slices
     assert first.conditions == (HasSpan(gold="place"),)
     assert first.sentence == (
         "mean F1 of the rows 0.05 in 30 rows where the row has a span: gold “place”, "

@@ -13,7 +13,7 @@ from tests.engine.results.test_predictions import predictions
 def of(part: str, step: int, fingerprint: str = "one") -> Predictions:
     made = predictions()
     update = {"part": part, "step": step, "fingerprint": fingerprint}
-    return Predictions(made.facts.model_copy(update=update), made.table)
+    return Predictions(made.info.model_copy(update=update), made.table)
 
 
 def test_what_is_kept_is_listed_by_its_metadata(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_what_is_kept_is_listed_by_its_metadata(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     of("validation", 5).write(file_of(tmp_path / "elsewhere", "validation"))
     found = kept_in(tmp_path)
-    assert [(one.facts.part, one.facts.step, one.rows) for one in found] == [
+    assert [(one.info.part, one.info.step, one.rows) for one in found] == [
         ("validation", 9, 2),
         ("test", 9, 2),
         ("validation", 4, 2),
@@ -37,12 +37,12 @@ def test_what_is_kept_is_listed_by_its_metadata(tmp_path: Path) -> None:
 def test_each_look_at_test_rows_is_counted_for_its_data(tmp_path: Path) -> None:
     folder = tmp_path / "results"
     assert looks_in(folder) == []
-    assert note_look(folder, of("test", 1).facts) == 1
-    assert note_look(folder, of("test", 2).facts) == 2
-    assert note_look(folder, of("test", 2, "other").facts) == 1
+    assert note_look(folder, of("test", 1).info) == 1
+    assert note_look(folder, of("test", 2).info) == 2
+    assert note_look(folder, of("test", 2, "other").info) == 1
     with open(folder / LOOKS, "ab") as file:
         file.write(b"damaged\n")
-    assert note_look(folder, of("test", 3).facts) == 3
+    assert note_look(folder, of("test", 3).info) == 3
     first, *_, last = looks_in(folder, "one")
     assert (first.step, last.step, len(looks_in(folder))) == (1, 3, 4)
     assert first.metrics == {"accuracy": 0.5} and first.at.tzinfo is not None
@@ -52,5 +52,5 @@ def test_a_link_in_the_place_of_the_looks_is_not_written_through(tmp_path: Path)
     (tmp_path / "target").write_text("mine", encoding="utf-8")
     (tmp_path / LOOKS).symlink_to(tmp_path / "target")
     with pytest.raises(StudioError, match="link"):
-        note_look(tmp_path, of("test", 1).facts)
+        note_look(tmp_path, of("test", 1).info)
     assert (tmp_path / "target").read_text(encoding="utf-8") == "mine"

@@ -17,7 +17,7 @@ from engine.data.datasets.store import Rows
 from engine.results.predictions import read_predictions
 from engine.results.store import baselines_in, baselines_of_run
 from engine.tasks.baselines import baselines, predicted
-from engine.tasks.outcomes import Outcomes
+from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.scoring import fit_baselines
 from engine.training.context import RunContext
 from engine.training.setup import set_up
@@ -34,11 +34,11 @@ def both(**columns: Any) -> tuple[Rows, Rows]:
     return Rows(**train), Rows(**rest)
 
 
-def said(kind: str, key: str, train: Rows, rows: Rows) -> tuple[Outcomes, dict[str, float]]:
+def said(kind: str, key: str, train: Rows, rows: Rows) -> tuple[RowPredictions, dict[str, float]]:
     task = task_of(kind)
     baseline = next(one for one in baselines(task) if one.key == key)
     collected, _ = predicted(baseline, task, train, rows)
-    return collected.outcomes(), collected.report().metrics()
+    return collected.row_predictions(), collected.report().metrics()
 
 
 def tfidf(train: list[str]) -> TfidfVectorizer:
@@ -110,7 +110,7 @@ def test_a_label_that_all_training_rows_have_or_none_is_as_in_them() -> None:
     train = Rows(train.texts, labels=["film|always" if n else "always" for n in range(30)])
     task = task_of({"kind": "multi_label", "labels": ["film", "always", "rare"]})
     baseline = baselines(task)[1]
-    found = predicted(baseline, task, train, rows)[0].outcomes()
+    found = predicted(baseline, task, train, rows)[0].row_predictions()
     assert found.scores is not None
     assert (found.scores[:, 1] > 0.99).all() and (found.scores[:, 2] < 0.01).all()
 
@@ -205,15 +205,15 @@ def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path
         baselines_of_run(run, "validation", labels), tmp_path, lambda one: told.append(one.stage)
     )
     found = [read_predictions(file) for file in said.files]
-    assert [one.facts.model for one in found] == [one.name for one in baselines(job.task)]
+    assert [one.info.model for one in found] == [one.name for one in baselines(job.task)]
     fingerprint = made.data.dataset.spec.fingerprint
     kept = baselines_in(run.results, "validation", fingerprint)
     assert {one.file for one in kept} == {*said.files}
     assert not baselines_in(run.results, "validation", "other") and "Fitting the baselines" in told
     for one in found:
-        assert one.facts.labels == labels and one.facts.part == "validation"
+        assert one.info.labels == labels and one.info.part == "validation"
         metrics = {*made.data.learner.measured, "examples"}
-        assert {*one.facts.metrics} == metrics - (
+        assert {*one.info.metrics} == metrics - (
             {"loss"} if kind == "question_answering" else set()
         )
         assert one.table["gold"].null_count == 0 and one.columns == made.data.dataset.spec.columns

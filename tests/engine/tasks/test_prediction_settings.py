@@ -68,7 +68,7 @@ def test_the_usual_settings_change_no_bit(of: dict[str, FineTuned]) -> None:
     before = scored(model)
     save_settings(model.checkpoint, PredictionSettings())
     after = scored(model)
-    assert after.table.equals(before.table) and after.facts.metrics == before.facts.metrics
+    assert after.table.equals(before.table) and after.info.metrics == before.info.metrics
 
 
 def test_of_two_classes_the_threshold_decides(of: dict[str, FineTuned]) -> None:
@@ -83,9 +83,9 @@ def test_of_two_classes_the_threshold_decides(of: dict[str, FineTuned]) -> None:
         rows = scored(model)
         reached = rows.scores[:, 1] >= threshold
         assert rows.table["predicted"].to_pylist() == [(first, second)[int(r)] for r in reached]
-        assert rows.facts.settings["threshold"] == threshold
+        assert rows.info.settings["threshold"] == threshold
         right = np.mean(rows.table["predicted"].to_numpy() == rows.table["gold"].to_numpy())
-        assert rows.facts.metrics["accuracy"] == pytest.approx(right)
+        assert rows.info.metrics["accuracy"] == pytest.approx(right)
 
 
 def test_each_of_several_labels_has_its_threshold(of: dict[str, FineTuned]) -> None:
@@ -122,7 +122,7 @@ def test_the_no_answer_threshold_withholds_answers(of: dict[str, FineTuned]) -> 
         save_settings(model.checkpoint, PredictionSettings(no_answer_threshold=threshold))
         rows = scored(model)
         assert all(not text for text in rows.table["predicted"].to_pylist()) == withheld
-        assert rows.facts.settings["no_answer_threshold"] == threshold
+        assert rows.info.settings["no_answer_threshold"] == threshold
 
 
 def test_thresholds_move_with_the_temperature() -> None:
@@ -148,7 +148,7 @@ def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(
         before = scored(model)
         fitted = with_best_f1(PredictionSettings(temperature=at), before)
         save_settings(model.checkpoint, fitted)
-        after, names = scored(model), before.facts.labels
+        after, names = scored(model), before.info.labels
         several = kind == "multi_label"
         gold = [set(json.loads(one)["gold"]) for one in before.table["details"].to_pylist()] \
             if several else [{one} for one in before.table["gold"].to_pylist()]  # fmt: skip

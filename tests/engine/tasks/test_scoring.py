@@ -41,9 +41,9 @@ def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run: RunFolder
     said = evaluate(evaluation_of_run(run, "validation"), tell=told.append)
     after = read_predictions(file)
     assert said.file == file and said.rows == len(before) and said.looks == 0
-    assert said.metrics == pytest.approx(before.facts.metrics, abs=1e-6)
+    assert said.metrics == pytest.approx(before.info.metrics, abs=1e-6)
     same = {"made", "metrics"}
-    assert after.facts.model_dump(exclude=same) == before.facts.model_dump(exclude=same)
+    assert after.info.model_dump(exclude=same) == before.info.model_dump(exclude=same)
     for name in ("row", "line", "gold", "predicted", "cell:text", "cell:label"):
         assert after.table[name].equals(before.table[name])
     assert told[0].stage == "Loading the model"
@@ -59,7 +59,7 @@ def test_every_look_at_the_test_rows_is_counted(run: RunFolder) -> None:
     question = evaluation_of_run(run, "test", other)
     assert evaluate(question).looks == 3
     assert question.into == run.results / f"step-{other:08d}"
-    parts = [(one.facts.part, one.facts.step) for one in kept_in(run.results)]
+    parts = [(one.info.part, one.info.step) for one in kept_in(run.results)]
     assert parts == [("validation", run.best_step()), ("test", run.best_step()), ("test", other)]
     assert [one.step for one in looks_in(run.results)] == [run.best_step()] * 2 + [other]
     test = read_predictions(file_of(run.results, "test"))
@@ -77,7 +77,7 @@ def test_a_file_is_scored_as_a_whole_and_without_labels_too(run: RunFolder, tmp_
     said = evaluate(question, scratch=tmp_path)
     found = read_predictions(said.file)
     assert (said.file.name, said.metrics, said.looks) == ("file-new.csv.parquet", {}, 0)
-    assert (found.facts.part, found.facts.source, found.is_labelled) == ("file", "new.csv", False)
+    assert (found.info.part, found.info.source, found.is_labelled) == ("file", "new.csv", False)
     assert found.cells("note").to_pylist() == ["x", "y"]
     assert found.table["line"].to_pylist() == [2, 3]
     assert kept_in(tmp_path / "results")[0].file == said.file
@@ -87,7 +87,7 @@ def test_a_file_is_scored_as_a_whole_and_without_labels_too(run: RunFolder, tmp_
 def test_rows_of_a_file_without_a_label_are_left_out_and_told(
     run: RunFolder, tmp_path: Path
 ) -> None:
-    labels = read_predictions(file_of(run.results, "validation")).facts.labels
+    labels = read_predictions(file_of(run.results, "validation")).info.labels
     file = tmp_path / "some.csv"
     lines = [f"a lovely warm film,{labels[0]}", "bad acting,", f"a bad film,{labels[1]}", "cold, "]
     file.write_text("\n".join(["text,label", *lines]), encoding="utf-8")

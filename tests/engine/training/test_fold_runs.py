@@ -56,7 +56,7 @@ def test_every_row_is_scored_by_a_run_that_did_not_see_it(tmp_path: Path) -> Non
             file_of(RunFolder(tmp_path / "folds" / f"run-{fold}").results, "validation")
         )
         assert kept.cells("text").to_pylist() == [texts[n] for n in np.flatnonzero(folds == fold)]
-        assert kept.facts.labels == tuple(names)
+        assert kept.info.labels == tuple(names)
         assert np.allclose(p[folds == fold], kept.scores)
 
 

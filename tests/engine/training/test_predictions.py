@@ -11,8 +11,8 @@ from engine.messages.events import Measured, Saved
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of, kept_in
 from engine.runs.folder import RunFolder
-from engine.tasks.outcomes import Origin
 from engine.tasks.predicting import Predictor
+from engine.tasks.row_predictions import Origin
 from engine.tasks.scoring import scored_rows
 from engine.training import predictions
 from engine.training.loop import train
@@ -33,12 +33,12 @@ def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", job)
     train(job, run, run.append)
     found, best = kept(run), best_step(run)
-    assert (found.facts.step, found.facts.model, found.facts.part) == (best, job.name, "validation")
+    assert (found.info.step, found.info.model, found.info.part) == (best, job.name, "validation")
     curve = {
         e.name: e.value for e in run.every_event() if isinstance(e, Measured) and e.step == best
     }
-    assert found.facts.metrics["accuracy"] == curve["validation_accuracy"]
-    assert [(one.facts, one.rows) for one in kept_in(run.results)] == [(found.facts, len(found))]
+    assert found.info.metrics["accuracy"] == curve["validation_accuracy"]
+    assert [(one.info, one.rows) for one in kept_in(run.results)] == [(found.info, len(found))]
 
     predictor = Predictor(run.checkpoint(best), job.training.max_length)
     dataset = open_dataset(run.dataset)
@@ -47,7 +47,7 @@ def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
     again = scored_rows(predictor, rows, cells, origin).predictions
     assert again.table["predicted"].equals(found.table["predicted"])
     np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
-    assert again.facts.metrics == pytest.approx(found.facts.metrics, abs=1e-5)
+    assert again.info.metrics == pytest.approx(found.info.metrics, abs=1e-5)
 
 
 def test_what_is_kept_says_in_which_precision_it_was_computed(tmp_path: Path) -> None:
@@ -58,14 +58,14 @@ def test_what_is_kept_says_in_which_precision_it_was_computed(tmp_path: Path) ->
         run = small.new_run(tmp_path / precision, job.model_copy(update={"hardware": hardware}))
         train(run.job(), run, run.append)
         found[precision] = kept(run)
-        assert found[precision].facts.precision == precision
+        assert found[precision].info.precision == precision
     best = best_step(run)
     predictor = Predictor(run.checkpoint(best), job.training.max_length)
     dataset = open_dataset(run.dataset)
     rows, cells = dataset.rows("validation"), dataset.cells("validation")
     origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
     again = scored_rows(predictor, rows, cells, origin).predictions
-    assert again.facts.precision == "fp32", "as Explore computes it"
+    assert again.info.precision == "fp32", "as Explore computes it"
     short = found["bf16"].scores
     assert not np.array_equal(again.scores, short), "so both pages name theirs"
     np.testing.assert_allclose(again.scores, short, atol=2e-2)  # bf16 has 8 bits
@@ -76,7 +76,7 @@ def test_a_run_that_is_stopped_has_the_file_at_once(tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", job)
     outcome, step = train(job, run, run.append, lambda: small.has_seen(run, 4))
     assert (outcome, step) == ("stopped", 4)
-    assert kept(run).facts.step == 3
+    assert kept(run).info.step == 3
 
 
 def test_a_run_that_resumes_keeps_what_one_without_a_stop_keeps(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_a_run_that_resumes_keeps_what_one_without_a_stop_keeps(tmp_path: Path) 
     one, other = kept(whole), kept(parted)
     assert one.table.equals(other.table), "bit for bit"
     same = {"made"}
-    assert one.facts.model_dump(exclude=same) == other.facts.model_dump(exclude=same)
+    assert one.info.model_dump(exclude=same) == other.info.model_dump(exclude=same)
 
 
 def test_what_cannot_be_kept_is_noted_and_ends_no_run(

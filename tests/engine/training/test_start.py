@@ -67,11 +67,11 @@ def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
     assert said.majority == dummy.predict(rest)[0]
     assert said.majority_score == dummy.score(rest, ROWS["validation"])
     (kept,) = kept_in(run.results)
-    made = fit_baselines(baselines_of_run(run, "validation", kept.facts.labels), tmp_path)
+    made = fit_baselines(baselines_of_run(run, "validation", kept.info.labels), tmp_path)
     every = [read_predictions(file) for file in made.files]
-    (beside,) = (one for one in every if one.facts.model == "Majority")
+    (beside,) = (one for one in every if one.info.model == "Majority")
     assert set(beside.table["predicted"].to_pylist()) == {said.majority}
-    assert beside.facts.metrics["accuracy"] == said.majority_score
+    assert beside.info.metrics["accuracy"] == said.majority_score
 
 
 @pytest.mark.parametrize(

@@ -82,16 +82,16 @@ def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run: RunFolder) -> 
     own = {one.name: one.interval() for one in measures(found)}
     assert list(own) == ["loss_mlm", "accuracy", "top5"]
     for name, interval in own.items():
-        assert interval.value == pytest.approx(found.facts.metrics[name], abs=1e-5)
+        assert interval.value == pytest.approx(found.info.metrics[name], abs=1e-5)
         assert interval.low <= interval.value <= interval.high
-    assert "nsp_accuracy" in found.facts.metrics
+    assert "nsp_accuracy" in found.info.metrics
 
 
 def test_a_text_has_one_mask_and_gives_the_same_token_back(run: RunFolder) -> None:
     found, tokenizer = kept(run), Tokenizer.from_folder(best_checkpoint(run))
     ids = [tokenizer.encode(text).ids for text in found.cells("text").to_pylist()]
     assert all(one.count(tokenizer.mask) == 1 for one in ids)
-    assert found.facts.mapping.text == "text"
+    assert found.info.mapping.text == "text"
 
 
 def test_the_file_is_made_again_as_it_was(run: RunFolder) -> None:
@@ -101,13 +101,13 @@ def test_the_file_is_made_again_as_it_was(run: RunFolder) -> None:
         if name not in ("probability", "loss"):
             assert again.table[name].equals(before.table[name]), name
     np.testing.assert_allclose(again.numbers("loss"), before.numbers("loss"), rtol=1e-4)
-    assert again.facts.metrics == pytest.approx(before.facts.metrics, abs=1e-5)
+    assert again.info.metrics == pytest.approx(before.info.metrics, abs=1e-5)
 
 
 def test_the_baseline_predicts_by_frequency(run: RunFolder) -> None:
     found = kept(run)
     baseline, counts = unigram(found), occurrences(found)
-    total = found.facts.settings["training_tokens"] + 0.5 * found.facts.settings["vocabulary"]
+    total = found.info.settings["training_tokens"] + 0.5 * found.info.settings["vocabulary"]
     np.testing.assert_allclose(baseline.numbers("loss"), -np.log((counts + 0.5) / total), rtol=1e-5)
     most = found.table["gold"][int(np.argmax(counts))].as_py()
     assert set(baseline.table["predicted"].to_pylist()) == {most}
@@ -124,7 +124,7 @@ def test_of_many_tokens_those_of_some_inputs_are_kept(
     assert 0 < len(some) < len(whole) * 0.6
     texts = set(whole.cells("text").to_pylist())
     assert set(some.cells("text").to_pylist()) <= texts
-    assert some.facts.metrics == pytest.approx(whole.facts.metrics, abs=1e-5), "of all tokens"
+    assert some.info.metrics == pytest.approx(whole.info.metrics, abs=1e-5), "of all tokens"
 
 
 def test_a_left_to_right_model_keeps_no_masked_tokens(tmp_path: Path) -> None:

@@ -2,12 +2,12 @@
 
 from typing import ClassVar, Literal
 
-from engine.config.task import LOSS, Metric, TaskFacts
+from engine.config.task import LOSS, Metric, TaskInfo
 from engine.config.tasks.text_classification import CLASSIFIER, Classes
 
 
 class Mood(Classes):
-    facts: ClassVar[TaskFacts] = TaskFacts(
+    info: ClassVar[TaskInfo] = TaskInfo(
         title="Mood of a text",
         head=CLASSIFIER,
         metrics=(

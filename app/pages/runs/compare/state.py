@@ -209,6 +209,6 @@ def measured_here(rows: Sequence[RunRow]) -> list[Measure]:
         f"validation_{metric.name}"
         for row in rows
         if row.task in TASKS
-        for metric in TASKS[row.task].facts.metrics
+        for metric in TASKS[row.task].info.metrics
     }
     return [one for one in all_measures() if one.when == "at best" and one.name in names]

@@ -92,7 +92,7 @@ class RowsTab(QWidget):
             except (OSError, StudioError):
                 return None  # not there yet, or just being replaced: the next look finds it
             columns = columns_of(predictions)
-            texts = {CELL + name for name in predictions.facts.mapping.texts}
+            texts = {CELL + name for name in predictions.info.mapping.texts}
             columns = [one for one in columns if one.key in {*WHAT_WAS_SAID, *texts}]
             worst, best = extremes(predictions, ROWS)
 
@@ -102,7 +102,7 @@ class RowsTab(QWidget):
                 return tuple(tuple(shown(row[one.key], one) for one in columns) for row in rows)
 
             return now, Ends(
-                predictions.facts.step or 0,
+                predictions.info.step or 0,
                 len(predictions),
                 tuple(one.title for one in columns),
                 tuple(n for n, one in enumerate(columns) if one.key in texts),

@@ -34,7 +34,7 @@ def test_every_column_says_something(row: RunRow) -> None:
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_every_task_has_a_title_and_a_best_score(row: RunRow, kind: str) -> None:
-    facts = TASKS[kind].facts
+    facts = TASKS[kind].info
     name = f"{run_texts.VALIDATION}{facts.best_metric}"
     metric = next(metric for metric in facts.metrics if metric.name == facts.best_metric)
     one = replace(row, task=kind, best_metric=name, best_score=0.5, best_step=3)
@@ -47,7 +47,7 @@ def test_every_task_has_a_title_and_a_best_score(row: RunRow, kind: str) -> None
 
 @pytest.mark.parametrize("kind", TASKS)
 def test_every_metric_of_a_task_has_a_title(kind: str) -> None:
-    for metric in TASKS[kind].facts.metrics:
+    for metric in TASKS[kind].info.metrics:
         name = f"{run_texts.VALIDATION}{metric.name}"
         assert run_texts.metric_title(name) == f"validation {metric.title}"
         assert run_texts.evaluation_title(name) == metric.title

@@ -70,7 +70,7 @@ def test_the_metrics_of_the_task_are_offered_for_the_best_checkpoint(
     for kind in ("regression", usual.kind):
         goal = next(goal for goal in goals() if goal.kind == kind)
         wizard.state.set(replace(wizard.state.choices, goal=goal))
-        metrics = [metric.name for metric in goal.task.facts.metrics]
+        metrics = [metric.name for metric in goal.task.info.metrics]
         shown = [field.combo.itemText(place) for place in range(field.combo.count())]
         assert field.values == ("", *metrics) and field.get() == ""
         assert shown[0].startswith("Default (") and len(shown) == len(metrics) + 1

@@ -234,7 +234,7 @@ def test_a_threshold_is_used_for_predictions_and_taken_back(qtbot: QtBot) -> Non
     assert found[-1].threshold == pytest.approx(0.25)
     at = MADE["text_classification"]
     settings = {"temperature": 1.0, "threshold": 0.75}
-    moved = Predictions(at.facts.model_copy(update={"settings": settings}), at.table)
+    moved = Predictions(at.info.model_copy(update={"settings": settings}), at.table)
     picture.show_measured(ThresholdPicture.measure(moved))
     assert picture.label.currentText() == "bad" and picture.threshold == pytest.approx(0.25)
     assert "predicts it from 25.0 % on" in picture.note.text()
@@ -268,7 +268,7 @@ def test_a_temperature_is_used_and_turned_off(qtbot: QtBot) -> None:
     fitted = with_temperature(PredictionSettings(), overconfident)
     assert fitted is not None and found[-1].temperature == pytest.approx(fitted.temperature)
     at = {"temperature": fitted.temperature}
-    facts = overconfident.facts.model_copy(update={"settings": at})
+    facts = overconfident.info.model_copy(update={"settings": at})
     scaled = probabilities_at(to_logits(overconfident.scores), fitted.temperature)
     after = classified(gold, ["bad", "good"] * 10, scores=scaled.tolist())
     picture.show_measured(ReliabilityPicture.measure(Predictions(facts, after.table)))

@@ -185,7 +185,7 @@ class TextsState(QObject):
     @property
     def _reads_pairs(self) -> bool:
         task = self.study.both[0].task
-        return task in TASKS and "pair" in TASKS[task].facts.reads if task else False
+        return task in TASKS and "pair" in TASKS[task].info.reads if task else False
 
     def _on_sources(self, found: list[DataEntry]) -> None:
         self._listing = None

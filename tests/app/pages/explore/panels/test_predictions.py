@@ -339,8 +339,8 @@ def test_enter_on_a_result_opens_both_texts_and_explains_the_wrong_class(
         text=["the cat sat", "a mat"],
         other=["a dog sat", "the mat"],
     )
-    mapping = said.facts.mapping.model_copy(update={"pair": "other"})
-    facts = said.facts.model_copy(update={"mapping": mapping})
+    mapping = said.info.mapping.model_copy(update={"pair": "other"})
+    facts = said.info.model_copy(update={"mapping": mapping})
     Predictions(facts, said.table).write(tmp_path / "results" / "validation.parquet")
     results = ResultsView(workshop, ResultsOf(tmp_path / "results", lambda _: folder, None))
     qtbot.addWidget(results)

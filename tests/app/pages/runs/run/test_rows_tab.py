@@ -30,7 +30,7 @@ def write(folder: RunFolder, right: float, step: int, rows: int = 30) -> None:
         other=["no text of the task"] * rows,
     )
     told = facts("text_classification", ("bad", "good"), step=step)
-    replace(made, facts=told).write(folder.results / "validation.parquet")
+    replace(made, info=told).write(folder.results / "validation.parquet")
 
 
 def said(item: QTableWidgetItem | None) -> str:

@@ -14,7 +14,7 @@ from engine.data.datasets.store import Dataset
 from engine.results.predictions import read_predictions
 from engine.tasks.evaluating import evaluate
 from engine.tasks.learner import Learner, PredictionCollector
-from engine.tasks.outcomes import Origin, kept
+from engine.tasks.row_predictions import Origin, build_predictions
 from engine.training.context import RunContext
 from engine.training.setup import set_up
 from tests.engine.training import small
@@ -38,7 +38,9 @@ class Said:
         rows, cells = self.dataset.rows("validation"), self.dataset.cells("validation")
         origin = Origin("validation", "Data", self.dataset.spec.mapping, "Run", 3, "abc")
         labels, metrics = self.learner.labels, found.report().metrics()
-        self.found = kept(found.outcomes(), rows.lines, cells, origin, kind, labels, metrics)
+        self.found = build_predictions(
+            found.row_predictions(), rows.lines, cells, origin, kind, labels, metrics
+        )
 
     def details(self) -> list[dict[str, list[str]]]:
         return [json.loads(one) for one in self.found.table["details"].to_pylist()]
@@ -60,7 +62,7 @@ def test_the_rows_are_kept_with_their_cells_and_facts(said: Said, tmp_path: Path
     assert found.columns == dataset.spec.columns
     assert found.table["row"].to_pylist() == list(range(len(found)))
     assert found.table["line"].to_pylist() == dataset.rows("validation").lines
-    assert found.facts.model_dump(exclude={"made", "settings"}) == {
+    assert found.info.model_dump(exclude={"made", "settings"}) == {
         "task": said.learner.task.kind,
         "labels": said.learner.labels,
         "part": "validation",
@@ -75,11 +77,11 @@ def test_the_rows_are_kept_with_their_cells_and_facts(said: Said, tmp_path: Path
     }
     found.write(tmp_path / "some.parquet")
     again = read_predictions(tmp_path / "some.parquet")
-    assert again.facts == found.facts and again.table.equals(found.table)
+    assert again.info == found.info and again.table.equals(found.table)
 
 
 def test_it_measures_what_its_learner_says(said: Said) -> None:
-    assert {*said.found.facts.metrics} == {*said.learner.measured, "examples"}
+    assert {*said.found.info.metrics} == {*said.learner.measured, "examples"}
 
 
 def test_the_losses_of_the_rows_average_to_that_of_the_report(said: Said) -> None:
@@ -100,12 +102,12 @@ def test_rows_without_labels_are_kept_as_well(said: Said) -> None:
     else:
         examples.rows = said.dataset.rows("validation").unlabelled()
         examples.targets = examples.tags = None
-    bare = said.collected.outcomes()
+    bare = said.collected.row_predictions()
     assert (bare.gold, bare.loss, bare.score) == (None, None, None)
     assert list(bare.predicted) == said.found.table["predicted"].to_pylist()
     rows = said.dataset.rows("validation").unlabelled()
     origin = Origin("file", "some.csv", Mapping(text="text"), "Run")
-    found = kept(bare, rows.lines, {"text": list(rows.texts)}, origin, "any", (), {})
+    found = build_predictions(bare, rows.lines, {"text": list(rows.texts)}, origin, "any", (), {})
     assert not found.is_labelled and np.isnan(found.numbers("score")).all()
 
 
@@ -121,7 +123,7 @@ def test_a_class_is_right_or_wrong_and_as_likely_as_its_score(
     np.testing.assert_array_equal(found.numbers("probability"), found.scores.max(1))
     right = [a == b for a, b in zip(gold, predicted, strict=True)]
     np.testing.assert_array_equal(found.numbers("score"), right)
-    assert np.mean(right) == pytest.approx(found.facts.metrics["accuracy"])
+    assert np.mean(right) == pytest.approx(found.info.metrics["accuracy"])
     np.testing.assert_allclose(found.scores.sum(1), 1, rtol=1e-6)
     losses = -np.log(found.scores[np.arange(len(found)), [names.index(one) for one in gold]])
     np.testing.assert_allclose(found.numbers("loss"), losses, rtol=1e-5)
@@ -131,7 +133,7 @@ def test_sets_of_labels_are_right_as_a_whole(of: Callable[[str], Said]) -> None:
     said = of("multi_label")
     found, names = said.found, said.learner.labels
     sets = said.details()
-    given = found.scores >= [found.facts.settings[f"threshold({name})"] for name in names]
+    given = found.scores >= [found.info.settings[f"threshold({name})"] for name in names]
     for row, one in enumerate(sets):
         assert one["predicted"] == [
             name for name, yes in zip(names, given[row], strict=True) if yes
@@ -140,7 +142,7 @@ def test_sets_of_labels_are_right_as_a_whole(of: Callable[[str], Said]) -> None:
     exact = [one["gold"] == one["predicted"] for one in sets]
     np.testing.assert_array_equal(found.numbers("score"), exact)
     true = np.array([[name in one["gold"] for name in names] for one in sets])
-    assert f1_score(true, given, average="micro") == pytest.approx(found.facts.metrics["f1_micro"])
+    assert f1_score(true, given, average="micro") == pytest.approx(found.info.metrics["f1_micro"])
     sure = np.where(given, found.scores, 1 - found.scores).prod(axis=1)
     np.testing.assert_allclose(found.numbers("probability"), sure, rtol=1e-6)
 
@@ -172,11 +174,11 @@ def test_tags_are_scored_as_seqeval_scores_a_sentence(of: Callable[[str], Said])
 def test_answers_are_scored_as_the_report_scores_them(of: Callable[[str], Said]) -> None:
     said = of("question_answering")
     found = said.found
-    assert found.numbers("score").mean() == pytest.approx(found.facts.metrics["f1"])
+    assert found.numbers("score").mean() == pytest.approx(found.info.metrics["f1"])
     exact = [one["exact"] for one in said.details()]
-    assert np.mean(exact) == pytest.approx(found.facts.metrics["exact_match"])
-    threshold = found.facts.settings["no_answer_threshold"]
-    passages = found.cells(found.facts.mapping.pair or "").to_pylist()
+    assert np.mean(exact) == pytest.approx(found.info.metrics["exact_match"])
+    threshold = found.info.settings["no_answer_threshold"]
+    passages = found.cells(found.info.mapping.pair or "").to_pylist()
     for one, told, passage in zip(
         said.details(), found.table["predicted"].to_pylist(), passages, strict=True
     ):

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping as ColumnMapping
 from engine.config.dataset import SplitName
-from engine.results.predictions import PredictionFacts, Predictions
+from engine.results.predictions import PredictionInfo, Predictions
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class RowPredictions:
     """The columns of `engine.results.predictions.RECORD` that a task fills.
 
     Args:
@@ -53,7 +53,7 @@ class Outcomes:
 
 
 class Origin(NamedTuple):
-    """Where rows come from, and who answered them: as in `PredictionFacts`."""
+    """Where rows come from, and who answered them: as in `PredictionInfo`."""
 
     part: SplitName | Literal["file"]
     source: str
@@ -65,8 +65,8 @@ class Origin(NamedTuple):
     precision: str = ""
 
 
-def kept(
-    outcomes: Outcomes,
+def build_predictions(
+    predicted: RowPredictions,
     lines: Sequence[int] | None,
     cells: Mapping[str, Sequence[str]],
     origin: Origin,
@@ -79,17 +79,17 @@ def kept(
     `lines` are those of the file that the rows were read from; None where they are not known. A
     metric that is not finite, as of a network that blew up, is left out.
     """
-    facts = PredictionFacts(
+    facts = PredictionInfo(
         task=task,
         labels=labels,
         **origin._asdict(),
         made=datetime.now(UTC),
         metrics={name: value for name, value in metrics.items() if np.isfinite(value)},
-        settings=dict(outcomes.settings),
+        settings=dict(predicted.settings),
     )
-    count = len(outcomes.predicted)
+    count = len(predicted.predicted)
     places = {"row": np.arange(count), "line": lines or np.zeros(count, np.int64)}
-    return Predictions.of(facts, places | outcomes.record(), cells)
+    return Predictions.of(facts, places | predicted.record(), cells)
 
 
 def _lists(scores: NDArray[np.floating[Any]]) -> "pa.ListArray[Any]":
