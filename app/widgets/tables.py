@@ -1,6 +1,11 @@
-"""What all tables and models of rows have in common."""
+"""Tables: one model with columns, and the habits that all tables share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import (
+    QAbstractTableModel,
     QCoreApplication,
     QEvent,
     QItemSelectionModel,
@@ -9,15 +14,172 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     Qt,
 )
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QTableView
 
+from app.widgets.text import tooltip
+
 Index = QModelIndex | QPersistentModelIndex
-NOWHERE = QModelIndex()  # the parent of all rows of a flat model
-# How a model says where its cells stand: as numbers, for a flag takes Qt five times as long.
+NOWHERE = QModelIndex()  # parent of all rows of a flat model
+# Alignment of cells, as numbers: converting a flag takes Qt five times as long.
 AT_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 AT_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-MEASURED_ROWS = 30  # beside those in sight, for the width of a column; Qt's 1,000 hold the window
+MEASURED_ROWS = 30  # besides visible ones, for column widths; Qt's 1,000 block the GUI thread
+
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """One column of a table, computed from a row; each function may return None."""
+
+    title: str
+    text: Callable[[Row], str | None]
+    value: Callable[[Row], object] | None = None  # EditRole, copied as it is; default: the text
+    tooltip: Callable[[Row], str | None] | None = None  # plain text
+    color: Callable[[Row], QColor | None] | None = None
+    font: Callable[[Row], QFont | None] | QFont | None = None
+    align_right: bool = False
+    meaning: str = ""  # tooltip of the heading
+    title_font: QFont | None = None
+    sort_key: Callable[[Row], Any] | None = None  # rows with None come last in either order
+    descending_first: bool = False  # order of the first click on the heading
+    roles: Mapping[int, Callable[[Row], object]] = field(default_factory=dict)  # for delegates
+
+    def cell(self, row: Row, role: int) -> object:
+        """Value of `role` for this column in `row`."""
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self.text(row)
+            case Qt.ItemDataRole.EditRole:
+                return (self.value or self.text)(row)
+            case Qt.ItemDataRole.ToolTipRole if self.tooltip is not None:
+                text = self.tooltip(row)
+                return None if text is None else tooltip(text)
+            case Qt.ItemDataRole.ForegroundRole if self.color is not None:
+                return self.color(row)
+            case Qt.ItemDataRole.FontRole if self.font is not None:
+                return self.font if isinstance(self.font, QFont) else self.font(row)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return AT_RIGHT if self.align_right else AT_LEFT
+        known = self.roles.get(role)
+        return None if known is None else known(row)
+
+    def heading(self, role: int) -> object:
+        """Value of `role` for the heading."""
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return self.title
+            case Qt.ItemDataRole.ToolTipRole if self.meaning:
+                return tooltip(self.meaning)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return AT_RIGHT if self.align_right else AT_LEFT
+            case Qt.ItemDataRole.FontRole:
+                return self.title_font
+            case Qt.ItemDataRole.InitialSortOrderRole if self.descending_first:
+                return Qt.SortOrder.DescendingOrder.value
+        return None
+
+
+class ColumnsModel(QAbstractTableModel, Generic[Row]):
+    """Rows of any type, shown by a list of columns and sorted by their keys.
+
+    `rows` are as given, `order` has the index of each shown row among them. `row_title` names a row
+    in the vertical header, given its position.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Column[Row]] = (),
+        parent: QObject | None = None,
+        row_title: Callable[[int], str] | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.columns: Sequence[Column[Row]] = columns
+        self.rows: Sequence[Row] = ()
+        self.order: Sequence[int] = ()
+        self._sorted = (-1, Qt.SortOrder.AscendingOrder)
+        self._row_title = row_title
+
+    def show_rows(self, rows: Sequence[Row], columns: Sequence[Column[Row]] | None = None) -> None:
+        """Replace all rows, and the columns if given; the chosen order stays."""
+        self.beginResetModel()
+        self.rows = rows
+        if columns is not None:
+            self.columns = columns
+        self.order = self._sorted_order()
+        self.endResetModel()
+
+    def update_rows(self, rows: Sequence[Row]) -> None:
+        """Replace each row by its new state; selection and scroll position stay.
+
+        Resets the model if the number of rows changes.
+        """
+        if len(rows) != len(self.rows):
+            self.show_rows(rows)
+            return
+        self.rows = rows
+        if self._sort_key() is not None:
+            self._reorder()
+        if rows:
+            last = self.index(len(rows) - 1, self.columnCount() - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+
+    def row(self, position: int) -> Row:
+        """The row shown at a position."""
+        return self.rows[self.order[position]]
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.order)
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        return self.columns[index.column()].cell(self.row(index.row()), role)
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal:
+            return self.columns[section].heading(role) if section < len(self.columns) else None
+        if role != Qt.ItemDataRole.DisplayRole or section >= len(self.order):
+            return None
+        return str(section + 1) if self._row_title is None else self._row_title(section)
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Order rows by a column; -1 restores the order in which they were given."""
+        self._sorted = column, order
+        self._reorder()
+
+    def _reorder(self) -> None:
+        self.layoutAboutToBeChanged.emit()
+        old = self.persistentIndexList()
+        shown = [self.order[index.row()] for index in old]
+        self.order = self._sorted_order()
+        positions = {row: position for position, row in enumerate(self.order)} if old else {}
+        new = [
+            self.index(positions[row], index.column())
+            for row, index in zip(shown, old, strict=True)
+        ]
+        self.changePersistentIndexList(old, new)
+        self.layoutChanged.emit()
+
+    def _sort_key(self) -> Callable[[Row], Any] | None:
+        column = self._sorted[0]
+        return self.columns[column].sort_key if 0 <= column < len(self.columns) else None
+
+    def _sorted_order(self) -> Sequence[int]:
+        everything, key = range(len(self.rows)), self._sort_key()
+        if key is None:
+            return everything
+        keys = [key(row) for row in self.rows]
+        known = [n for n in everything if keys[n] is not None]
+        known.sort(key=keys.__getitem__, reverse=self._sorted[1] == Qt.SortOrder.DescendingOrder)
+        return known + [n for n in everything if keys[n] is None]
 
 
 def dress(table: QTableView, name: str) -> None:

@@ -1,0 +1,60 @@
+"""A table drawn on paper as a figure."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPen
+
+from app.theme import Role
+from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.tables import ColumnsModel
+
+ROW, GAP, LETTERS = 22, 16, 12  # px: height of a row, between columns, of the letters
+MAX_WIDTH = 320  # px of a column; longer texts are elided in the middle
+MAX_ROWS = 100  # drawn; the table of numbers has all
+
+
+def table_figure(
+    model: ColumnsModel[Any], name: str, title: str, caption: str, table: Callable[[], Table]
+) -> Figure:
+    """The columns of a model as shown, in its order; `table` gives the numbers behind them."""
+    drawn = [model.row(position) for position in range(min(model.rowCount(), MAX_ROWS))]
+    cells = [[column.text(row) or "" for row in drawn] for column in model.columns]
+    titles = [column.title for column in model.columns]
+    right = [column.align_right for column in model.columns]
+    metrics = QFontMetricsF(paper_font(LETTERS))
+    widths = [
+        min(max(map(metrics.horizontalAdvance, (heading, *texts))) + 1, MAX_WIDTH)
+        for heading, texts in zip(titles, cells, strict=True)
+    ]
+
+    def paint(painter: QPainter, _size: QSizeF) -> None:
+        painter.setFont(paper_font(LETTERS))
+        painter.setPen(ink(Role.MUTED))
+        _paint_row(painter, 0, titles, widths, right)
+        for number, texts in enumerate(zip(*cells, strict=True), 1):
+            painter.setPen(ink(Role.TEXT))
+            _paint_row(painter, number, texts, widths, right)
+        painter.setPen(QPen(ink(Role.BORDER), 1))
+        painter.drawLine(0, ROW, round(sum(widths) + GAP * (len(widths) - 1)), ROW)
+
+    width = sum(widths) + GAP * max(len(widths) - 1, 0)
+    size = QSize(round(width), ROW * (1 + len(drawn)))
+    return Figure(name=name, title=title, caption=caption, size=size, paint=paint, table=table)
+
+
+def _paint_row(
+    painter: QPainter,
+    number: int,
+    texts: Sequence[str],
+    widths: Sequence[float],
+    right: Sequence[bool],
+) -> None:
+    left = 0.0
+    for text, width, at_right in zip(texts, widths, right, strict=True):
+        side = Qt.AlignmentFlag.AlignRight if at_right else Qt.AlignmentFlag.AlignLeft
+        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, round(width))
+        box = QRectF(left, number * ROW, width, ROW)
+        painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, shown)
+        left += width + GAP
