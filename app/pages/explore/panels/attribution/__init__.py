@@ -1,1 +1,1 @@
-"""Which words a prediction comes from, how far that can be trusted, and what edits change."""
+"""Attributions: word effects on a prediction, their faithfulness, and edits of the text."""

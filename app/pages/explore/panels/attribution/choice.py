@@ -1,4 +1,4 @@
-"""What is explained, and how: one choice for both sides of a comparison."""
+"""The explained target, method and baseline, shared by both sides of a comparison."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from app.pages.explore.study import Study
 from engine.config.tasks import head_of
 from engine.messages.explore.attribution import Baseline, Method
 
-ENDS = ("start", "end")  # of an answer
+ENDS = ("start", "end")  # of an answer span
 
 
 class Choice(QObject):
-    """The class is that of the study, so that other panels show the same.
+    """Target and method of the attributions; the class is the page's, so that all panels agree.
 
     Signals:
-        changed: something else is explained, or in another way.
+        changed: another target, method or baseline.
     """
 
     changed = Signal()
@@ -26,15 +26,15 @@ class Choice(QObject):
         self.study = study
         self.method: Method = "occlusion"
         self.baseline: Baseline = "mask"
-        self.token = ""  # at a mask; empty: the top prediction
-        self.against = ""  # a class or a token; empty: nothing
+        self.token = ""  # token at a mask; empty: the top prediction
+        self.against = ""  # a class or token to contrast with; empty: none
         self.end = ENDS[0]
         self._wants_mask = False
         study.label_changed.connect(self.changed)
         study.model_changed.connect(self._on_model)
 
     def set(self, **what: Any) -> None:
-        """Change `method`, `baseline`, `token`, `against` or `end`; texts are cleaned."""
+        """Set `method`, `baseline`, `token`, `against` or `end`; texts are cleaned."""
         before = dict(vars(self))
         for name, value in what.items():
             setattr(self, name, cleaned(value.strip()) if isinstance(value, str) else value)
@@ -42,18 +42,18 @@ class Choice(QObject):
             self.changed.emit()
 
     def explain_mask(self, wanted: bool) -> None:
-        """Explain what is predicted at a mask, in a model that has a task as well."""
+        """Explain the prediction at a mask in a model that also has a task head."""
         if wanted != self._wants_mask:
             self._wants_mask = wanted
             self.against = ""
             self.changed.emit()
 
     def is_of_mask(self, side: Side) -> bool:
-        """Whether a token at a mask is explained, and not a prediction of a task."""
+        """True if a token at a mask is explained, not the prediction of a task head."""
         return side.has_head("mlm") and (self._wants_mask or not has_target(side))
 
     def labels(self, side: Side) -> tuple[str, ...]:
-        """The classes, labels or tags of the model."""
+        """Classes, labels or tags of the model."""
         model = side.model
         return model.info.labels if model is not None and model.info is not None else ()
 
@@ -61,7 +61,7 @@ class Choice(QObject):
         return side.task is not None and head_of(side.task).finds_spans
 
     def target(self, side: Side) -> dict[str, Any] | None:
-        """The fields of a question about what is explained; None where there is nothing."""
+        """Target fields of a question; None if there is nothing to explain."""
         if self.is_of_mask(side):
             return self._mask(side)
         if not has_target(side):
@@ -83,7 +83,6 @@ class Choice(QObject):
         }
 
     def _mask(self, side: Side) -> dict[str, Any] | None:
-        """Of the selected masked token, or of the first."""
         places = [n for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)]
         if not places:
             return None
@@ -96,7 +95,6 @@ class Choice(QObject):
         }
 
     def _on_model(self) -> None:
-        """Classes of another model are others; those of another step of its training are not."""
         if self.study.is_over_training:
             return
         self.against = ""
@@ -105,8 +103,8 @@ class Choice(QObject):
 
 
 def has_target(side: Side) -> bool:
-    """Whether the model has a task whose score can be explained here.
+    """True if the model has a task head whose score can be explained here.
 
-    Choices are typed where they are predicted, so those are explained there.
+    Multiple choice is explained in the panel where its choices are typed.
     """
     return side.task is not None and not head_of(side.task).scores_choices

@@ -1,4 +1,4 @@
-"""What if? Words dropped, swapped or replaced, each edit by itself, with what becomes of it."""
+"""What if? Drop, swap or replace words and score each edit separately."""
 
 from dataclasses import dataclass
 
@@ -30,24 +30,24 @@ from engine.messages.explore.attribution import (
 )
 from engine.messages.question import Answer, Refused
 
-MAX_ROWS = 100  # edits of a text
+MAX_ROWS = 100  # edits of one text
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a text, and the one after it, in characters."""
+    """Character span of a word and of the word after it."""
 
     segment: int
     start: int
     end: int
-    next: tuple[int, int] | None = None  # the word after it in the same text
+    next: tuple[int, int] | None = None  # the next word of the same text
 
 
 class EditsState(QObject):
-    """The edits of the present text, and the score of each.
+    """The edits of the current text and their scores.
 
     Signals:
-        changed: the edits, their scores, the selected word, or why there is no score.
+        changed: the edits, their scores, the selected word, or the reason for no score.
     """
 
     changed = Signal()
@@ -59,8 +59,8 @@ class EditsState(QObject):
         self._explorer, self._home = explorer, home
         self._names: tuple[str, ...] = ()
         self._edits: tuple[Edit, ...] = ()
-        self._key: object = None  # the texts that they are edits of
-        self._suggesting = 0  # number of the question
+        self._key: object = None  # checkpoint and texts that the edits belong to
+        self._suggesting = 0  # id of the open question, or 0
         self._suggested: Word | None = None
         self.query = LiveQuery(of.study, explorer, self._question)
         self.query.changed.connect(self.changed)
@@ -103,7 +103,7 @@ class EditsState(QObject):
         return answer
 
     def rows(self) -> list[tuple[str, EditScored | None]]:
-        """What each edit is, and its score as soon as it is there."""
+        """Description of each edit with its score, None until it is known."""
         answer, count = self.answer, len(self._current())
         scored = answer.edits if answer is not None else (None,) * count
         return list(zip(self._names[:count], scored, strict=True))
@@ -111,7 +111,7 @@ class EditsState(QObject):
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def drop(self) -> None:
-        """Leave out the selected word, and one space beside it."""
+        """Remove the selected word and one adjacent space."""
         word = self.word
         if word is None:
             return
@@ -125,7 +125,7 @@ class EditsState(QObject):
         self._add([(name, Edit(segment=word.segment, start=start, end=end))])
 
     def swap(self) -> None:
-        """Exchange the selected word and the one after it."""
+        """Swap the selected word with the next one."""
         word = self.word
         if word is None or word.next is None:
             return
@@ -145,14 +145,14 @@ class EditsState(QObject):
         self._add([(name, edit)])
 
     def replace(self, typed: str) -> None:
-        """Put other words in place of the selected one."""
+        """Replace the selected word."""
         word, new = self.word, cleaned(typed.strip())
         if word is not None and new:
             self._add([self._replacement(word, new)])
 
     def suggest(self) -> None:
-        """Put the most likely words in place of the selected one: by the model itself where it has
-        an MLM head, or by one of the models that have one."""
+        """Add the most likely replacements of the selected word, from this model's MLM head or from
+        another model that has one."""
         if self.word is None:
             return
         self.problem = ""
@@ -168,7 +168,7 @@ class EditsState(QObject):
         self.changed.emit()
 
     def show_input(self, row: int) -> None:
-        """Make the text of an edit the text of the page."""
+        """Show the edited text on the page."""
         scored = self.rows()[row][1]
         if scored is not None:
             self.study.input_wanted.emit(Input(scored.text, scored.pair))
@@ -179,7 +179,7 @@ class EditsState(QObject):
         return self.of.side.checkpoint, self.of.side.texts
 
     def _current(self) -> tuple[Edit, ...]:
-        """Those of the present text; another one has none yet."""
+        """Edits of the current text; changing the text clears them."""
         if self._key != self._now():
             self._key, self._names, self._edits, self.problem = self._now(), (), (), ""
         return self._edits
@@ -205,7 +205,7 @@ class EditsState(QObject):
         return side.asked(ScoreEdits, edits=edits, **target)
 
     def _on_picked(self) -> None:
-        self.query.renew()  # of a tag it is the place
+        self.query.renew()  # the position of a tag follows the selection
         self.changed.emit()
 
     def _on_models(self, models: list[ModelEntry]) -> None:
@@ -246,8 +246,6 @@ class EditsState(QObject):
 
 
 class EditsView(QWidget):
-    """Buttons for the selected word, and a row for each edit."""
-
     def __init__(self, state: EditsState) -> None:
         super().__init__()
         self._state = state
@@ -342,6 +340,6 @@ class EditsView(QWidget):
 
 
 def signed(value: float) -> str:
-    """A difference with its sign, also where it is nothing."""
+    """A difference with its sign, “±” for zero."""
     text = decimal(abs(value), 3)
     return f"+{text}" if value > 0 else f"−{text}" if value < 0 else f"±{text}"

@@ -1,4 +1,4 @@
-"""How far the effects can be trusted: what masking the strongest words does, on request."""
+"""Faithfulness on request: mask the strongest words and watch the score."""
 
 from statistics import mean, stdev
 
@@ -21,10 +21,10 @@ from engine.messages.explore.attribution import (
 
 
 class FaithfulnessState(QObject):
-    """Of the words of one side, in the order of their effects.
+    """Sufficiency and comprehensiveness of one side's word effects.
 
     Signals:
-        changed: the figures, how far it is, or why there are none.
+        changed: the measures, the progress, or the reason for none.
     """
 
     changed = Signal()
@@ -42,7 +42,7 @@ class FaithfulnessState(QObject):
 
     @property
     def answer(self) -> FaithfulnessChecked | None:
-        """The figures of the effects that are shown, as far as they are computed."""
+        """Measures for the effects on display, as far as computed."""
         return self._taken if self._is_wanted() else None
 
     @property
@@ -66,7 +66,7 @@ class FaithfulnessState(QObject):
         return refusal.phrase if refusal is not None and self._is_wanted() else ""
 
     def start(self) -> None:
-        """Check the effects that are shown."""
+        """Check the effects on display."""
         answer = self._of.answer
         if not self.can_run or answer is None:
             return
@@ -104,7 +104,7 @@ class FaithfulnessState(QObject):
 
 
 class FaithfulnessView(QWidget):
-    """A button, and two figures beside those of random orders."""
+    """A button, and two measures compared with random orders of the words."""
 
     def __init__(self, state: FaithfulnessState) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class FaithfulnessView(QWidget):
         self.note.setText(self._note())
 
     def _beside(self, own: float, others: list[float], better: int) -> str:
-        """A figure beside those of random orders; `better` is 1 where higher is better, else -1."""
+        """A measure compared with random orders; `better` is 1 if higher is better, else -1."""
         beaten = sum(better * (own - one) > 0 for one in others)
         return self.tr("{0} · random {1} ± {2} · better than {3} of {4}").format(
             decimal(own, 3),

@@ -1,4 +1,4 @@
-"""The words with their effects, as a figure to keep."""
+"""Figure of the words with their effects."""
 
 import numpy as np
 from PySide6.QtCore import QSize, QSizeF
@@ -18,7 +18,7 @@ WIDE = 760  # px
 
 
 def figure_of(state: AttributionState) -> Figure | None:
-    """The effects of one side; None until all of them are computed."""
+    """The effects of one side; None until all are computed."""
     answer, asked, model = state.answer, state.answered, state.side.model
     if answer is None or asked is None or not state.is_complete or not answer.words:
         return None
@@ -43,7 +43,7 @@ def figure_of(state: AttributionState) -> Figure | None:
 
 
 def table_of(answer: Attributed) -> Table:
-    """Every word; then, where the method has them, every token, counted from 1."""
+    """One row per word, then per token if the method scores tokens; counted from 1."""
     rows: list[tuple[object, ...]] = [
         ("word", n, word.text, word.segment, word.effect) for n, word in _counted(answer.words)
     ]

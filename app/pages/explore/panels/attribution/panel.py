@@ -1,4 +1,4 @@
-"""The panel Attributions as the table of panels has it."""
+"""Description of the Attributions panel."""
 
 from PySide6.QtCore import QCoreApplication
 

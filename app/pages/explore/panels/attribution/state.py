@@ -1,4 +1,4 @@
-"""Asks for the effects of the words, a part at a time."""
+"""Request word effects in several parts."""
 
 from typing import Any
 
@@ -13,10 +13,10 @@ from engine.messages.explore.attribution import Attribute, Attributed
 
 
 class AttributionState(QObject):
-    """One side. What is known so far is shown while the rest is computed.
+    """Attributions of one side; partial results are shown while the rest is computed.
 
     Signals:
-        changed: the answer, why there is none, or whether one is awaited.
+        changed: the answer, the reason for none, or whether one is pending.
     """
 
     changed = Signal()
@@ -25,9 +25,10 @@ class AttributionState(QObject):
         super().__init__(study)
         self.study, self.side, self.choice = study, study.both[side], choice
         self.answer: Attributed | None = None
-        self.answered: Attribute | None = None  # what it is the answer to, from the first part on
-        self.asked: Attribute | None = None  # likewise of what is asked now
-        self._part: dict[str, Any] = {}  # where it is continued
+        # first part of the question that `answer` belongs to
+        self.answered: Attribute | None = None
+        self.asked: Attribute | None = None  # first part of the current question
+        self._part: dict[str, Any] = {}  # offset of the next part
         self._taken: Attributed | None = None
         self.query = LiveQuery(study, explorer, self._question, side)
         self.query.changed.connect(self._on_changed)
@@ -36,20 +37,20 @@ class AttributionState(QObject):
 
     @property
     def problem(self) -> str:
-        """Why there are no effects."""
+        """The reason for no effects, or “”."""
         refusal = self.query.refusal
         return refusal.phrase if refusal is not None else ""
 
     @property
     def is_complete(self) -> bool:
-        """Whether the answer is whole, and to what is asked now."""
+        """True if the answer is complete and belongs to the current question."""
         answer = self.answer
         is_whole = answer is not None and answer.next is None and not self.query.is_waiting
         return is_whole and self.answered == self.asked
 
     @property
     def largest(self) -> float:
-        """The effect that has the strongest tint; 0 where there is none."""
+        """The effect with the strongest tint; 0 if there is none."""
         words = self.answer.words if self.answer is not None else ()
         largest = max((abs(word.effect) for word in words), default=0.0)
         return self.study.held(f"attributions {self.choice.method}", largest)

@@ -1,4 +1,4 @@
-"""What the panel says of what is explained, and of how."""
+"""Sentences about the target and the method."""
 
 from app.translation import marked, tr
 from app.widgets.chips import painted
@@ -19,7 +19,7 @@ BASELINES: dict[Baseline, str] = {
 
 
 def explained_text(answer: Attributed, head: str) -> str:
-    """Which logit, and how much it is: Logit of “good” rather than “bad”: 1.234."""
+    """The logit and its value: Logit of “good” rather than “bad”: 1.234."""
     shown = answer.explained
     score = decimal(shown.score, 3)
     if not shown.label:
@@ -41,7 +41,7 @@ def explained_text(answer: Attributed, head: str) -> str:
 
 
 def note(answer: Attributed, asked: Attribute) -> str:
-    """What the numbers are, and how far they can be trusted."""
+    """Meaning of the numbers and how reliable they are."""
     others = decimal(answer.others, 3)
     match asked.method:
         case "occlusion":

@@ -1,4 +1,4 @@
-"""The words with their effects; below them how far that can be trusted, and what edits change."""
+"""Word effects, their faithfulness and edits of the text."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -30,14 +30,12 @@ from app.widgets.wrapping import Wrapping
 from engine.messages.explore.attribution import Attributed
 from engine.messages.explore.occlusion import WordEffect
 
-VISIBLE_LABELS = 20  # of a list that a box opens
-MIN_HEIGHT = 20 * SPACE  # of the words, of which the others are scrolled to
-MASK = "mask"  # the entry of the box for what is predicted at a mask
+VISIBLE_LABELS = 20  # of an open list
+MIN_HEIGHT = 20 * SPACE  # of the words, which scroll
+MASK = "mask"  # box entry for the prediction at a mask
 
 
 class AttributionView(Panel):
-    """Controls, the words of one side or two, faithfulness and edits."""
-
     def __init__(
         self,
         states: tuple[AttributionState, AttributionState],
@@ -66,14 +64,13 @@ class AttributionView(Panel):
         self.show_state()
 
     def show_state(self) -> None:
-        """Whether there is a second side."""
         self.sides[1].setVisible(self.study.is_compared)
         for side in self.sides:
             side.show_state()
 
 
 class Controls(Wrapping):
-    """What is explained, and by which method."""
+    """Boxes for the target and the method."""
 
     def __init__(self, choice: Choice) -> None:
         super().__init__()
@@ -138,7 +135,6 @@ class Controls(Wrapping):
         self._choice.set(token=self.token.text(), against=self.other.text())
 
     def show_state(self) -> None:
-        """Bring the boxes in line with the model and the choice."""
         choice = self._choice
         side = choice.study.both[0]
         is_of_mask = choice.is_of_mask(side)
@@ -181,7 +177,7 @@ class Controls(Wrapping):
         return f"={study.label or ''}"
 
     def _targets(self) -> list[tuple[str, str]]:
-        """Texts and data of what can be explained; data of a class begin with “=”."""
+        """Texts and data of the possible targets; data of a class begin with “=”."""
         choice = self._choice
         side = choice.study.both[0]
         found: list[tuple[str, str]] = []
@@ -200,7 +196,7 @@ class Controls(Wrapping):
 
 
 class OneSide(QWidget):
-    """What is explained, the words with their effects, and what the numbers are."""
+    """Target, words with effects, and the note of one side."""
 
     def __init__(self, state: AttributionState, notices: Notices) -> None:
         super().__init__()
@@ -226,7 +222,7 @@ class OneSide(QWidget):
             study.pick(study.from_side(self._state.side.number, token))
 
     def _token(self, number: int) -> int:
-        """The first token of a word that is shown, or -1."""
+        """First token of a displayed word, or -1."""
         answer, side = self._state.answer, self._state.side
         words = answer.words if answer is not None else ()
         if number >= len(words):
@@ -256,13 +252,13 @@ class OneSide(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """The words take what they need, and scroll where there is less."""
+        """Give the words the height they need; they scroll if there is less."""
         need = self.words.heightForWidth(max(1, self.area.viewport().width()))
         self.area.setMinimumHeight(min(need, MIN_HEIGHT))
         self.area.setMaximumHeight(max(1, need))
 
     def _picked(self, answer: Attributed | None) -> int:
-        """The word of the selected token, or -1."""
+        """Index of the selected token's word, or -1."""
         study, side = self._state.study, self._state.side
         picked = study.on_side(side.number, study.picked)
         if answer is None or not 0 <= picked < len(side.tokens):

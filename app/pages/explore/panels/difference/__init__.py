@@ -1,1 +1,1 @@
-"""What the second model has that the first has not, on many texts."""
+"""How the second model differs from the first on many texts."""

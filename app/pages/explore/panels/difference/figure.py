@@ -1,4 +1,4 @@
-"""What differs, as figures to keep."""
+"""Figures of the differences."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,12 @@ from app.widgets.text import visible
 from engine.messages.explore.head_measures import KEYS
 
 ROW, NAME, BAR = 22, 90, 300  # px
-WIDTHS = (380, 110, 110, 70)  # px of the columns of texts
-MOST_ROWS, MAX_CELL = 20, 120  # texts that are drawn, and characters of a cell
+WIDTHS = (380, 110, 110, 70)  # px of the columns of the text table
+MOST_ROWS, MAX_CELL = 20, 120  # rows drawn; characters of a cell
 
 
 def figure_of(state: DifferenceState) -> Figure | None:
-    """The grid of heads; of models whose heads do not correspond the CKA."""
+    """The head grid, or the CKA if the heads do not correspond."""
     values, answer = state.values, state.answer
     if answer is None or state.of is None:
         return None
@@ -68,7 +68,7 @@ def figure_of(state: DifferenceState) -> Figure | None:
 
 
 def cka_figure_of(state: DifferenceState) -> Figure | None:
-    """None while it is not known."""
+    """CKA by layer; None until known."""
     answer, cka = state.answer, state.found.get("cka", np.zeros(0))
     if answer is None or state.of is None or not len(cka):
         return None
@@ -110,7 +110,7 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
 
 
 def texts_figure_of(state: DifferenceState) -> Figure | None:
-    """The texts whose predictions changed most; None where no prediction can be compared."""
+    """The texts whose predictions changed most; None if predictions cannot be compared."""
     answer, of, order = state.answer, state.of, state.changed_most()
     if answer is None or of is None or not order:
         return None

@@ -1,4 +1,4 @@
-"""The panel Difference as the table of panels has it."""
+"""Description of the Difference panel."""
 
 from PySide6.QtCore import QCoreApplication
 

@@ -1,4 +1,4 @@
-"""The second model of the page held beside the first one, on the chosen texts.
+"""Compare two models on the chosen texts.
 
 Shapes: N texts, L layers, H heads.
 """
@@ -24,12 +24,14 @@ from engine.messages.explore.text_set import CompareModels, ModelsDiffered, SetA
 DIVERGENCE = "divergence"
 COLUMNS = (DIVERGENCE, *KEYS)
 DIGITS = 3
-FEW_VECTORS = 2_000  # below which a CKA is uncertain
+FEW_VECTORS = 2_000  # a CKA of fewer vectors is uncertain
 
 
 class DifferenceState(QObject):
-    """Signals:
-    changed: the numbers, which of them are shown, or whether they are computed.
+    """The comparison and the column on display.
+
+    Signals:
+        changed: the numbers, the displayed column, or the progress.
     """
 
     changed = Signal()
@@ -52,7 +54,7 @@ class DifferenceState(QObject):
 
     @property
     def why_not(self) -> str:
-        """Why nothing can be compared, or “”."""
+        """The reason why nothing can be compared, or “”."""
         if not self.study.is_compared:
             return self.tr("Choose a second model with Compare, above.")
         if self.study.heads_off:
@@ -66,7 +68,7 @@ class DifferenceState(QObject):
         return self.study.both[1].checkpoint
 
     def compare(self) -> None:
-        """Let both models read the texts, or go on with that."""
+        """Run both models over the texts, or continue."""
         study, other = self.study, self.study.both[1]
         chosen, first = study.chosen, study.both[0]
         if chosen is None or first.checkpoint is None or other.checkpoint is None or self.why_not:
@@ -90,7 +92,7 @@ class DifferenceState(QObject):
 
     @property
     def values(self) -> np.ndarray | None:
-        """The column that is shown, float64 [L, H]; None where there is none."""
+        """The displayed column, float64 [L, H]; None if there is none."""
         if DIVERGENCE not in self.found:
             return None
         if self.column == DIVERGENCE:
@@ -127,13 +129,13 @@ class DifferenceState(QObject):
         )
 
     def changed_most(self) -> list[int]:
-        """The texts by how much their prediction changed, without those where nobody knows."""
+        """Indices of the texts by how much their prediction changed, unknown ones left out."""
         kl = self.found.get("kl", np.zeros(0))
         order = np.argsort(-np.nan_to_num(kl, nan=-np.inf), kind="stable")
         return [int(n) for n in order if np.isfinite(kl[n])]
 
     def show_input(self, text: int) -> None:
-        """Make a text the text of the page."""
+        """Show a text on the page."""
         if text < len(self.rows):
             first, pair = self.rows[text]
             pair = None if pair is None else cleaned(pair)

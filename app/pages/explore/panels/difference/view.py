@@ -1,4 +1,4 @@
-"""The grid of all heads, how alike each height is, and the texts that changed most."""
+"""Head grid of differences, similarity by layer, and the texts that changed most."""
 
 from functools import partial
 
@@ -36,8 +36,6 @@ MAX_LABEL = 13  # characters
 
 
 class DifferenceView(Panel):
-    """Shows a DifferenceState."""
-
     def __init__(
         self, state: DifferenceState, notices: Notices, parent: QWidget | None = None
     ) -> None:
@@ -69,7 +67,7 @@ class DifferenceView(Panel):
         )
         self.note = Text("", "small")
         self._lay_out()
-        self.order: list[int] = []  # texts of the table
+        self.order: list[int] = []  # indices of the texts in the table
         self.column.activated.connect(lambda _: state.show_column(self.column.currentData()))
         self.grid.picked.connect(self._study.pick_head)
         self.texts.activated.connect(self._on_activated)
@@ -90,7 +88,7 @@ class DifferenceView(Panel):
             (Text(self.tr("How alike, by layer"), "strong", wraps=False), 1), self.keep_cka
         )
         middle = layouts.column(alike, (self.layers, 1), spacing=SPACE)
-        self.layers.setMinimumWidth(46 * SPACE)  # for “Embeddings” in full
+        self.layers.setMinimumWidth(46 * SPACE)  # fits “Embeddings”
         changed = QHBoxLayout()
         title = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
         changed.addWidget(title, 1)
@@ -100,7 +98,7 @@ class DifferenceView(Panel):
         right.addWidget(self.texts, 1)
         right.addStretch()
         below = layouts.row((left, 6), (middle, 3), spacing=4 * SPACE)
-        below.addLayout(right, 9)  # whose texts need the room
+        below.addLayout(right, 9)  # the texts need the room
         layouts.column(
             self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
         )
@@ -109,7 +107,6 @@ class DifferenceView(Panel):
         self._state.show_input(self.order[index.row()])
 
     def show_state(self) -> None:
-        """Bring grid and tables in line with the state."""
         state = self._state
         self.grid.show_values(state.values, state.is_signed)
         self.grid.setEnabled(state.values is not None)

@@ -1,1 +1,1 @@
-"""What every head does in many texts."""
+"""Statistics of every head over many texts."""

@@ -1,4 +1,4 @@
-"""A column of all heads as a figure to keep."""
+"""Figure of one statistic of all heads."""
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QPainter
@@ -13,7 +13,7 @@ from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
 
 
 def figure_of(state: HeadsState) -> Figure | None:
-    """None while nothing is counted."""
+    """None until there are numbers."""
     answer, of = state.answer, state.of
     if answer is None or of is None:
         return None

@@ -1,4 +1,4 @@
-"""The panel Heads as the table of panels has it."""
+"""Description of the Heads panel."""
 
 from PySide6.QtCore import QCoreApplication
 

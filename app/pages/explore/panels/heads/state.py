@@ -1,6 +1,6 @@
-"""What each head of the first model does in the chosen texts.
+"""Statistics of the first model's heads on the chosen texts.
 
-Shapes: L layers, H heads, C columns.
+Shapes: L layers, H heads.
 """
 
 from typing import Any, Literal
@@ -36,16 +36,18 @@ OFFSET, SHARE = "offset", "offset_share"
 TO_HEAD, FROM_HEAD = "head dependent", "head governor"
 IMPORTANCE, LOSS_OFF, PRUNED = "importance", "loss off", "pruned round"
 DIGITS = 3
-MAX_FALL = 0.01  # of the figure, at first
-LAST_ROUNDS = 3  # that are told of
+MAX_FALL = 0.01  # largest allowed fall of the metric by default
+LAST_ROUNDS = 3  # rounds in the note
 
 
 class HeadsState(QObject):
-    """Signals:
-    changed: the numbers, or whether they are computed.
-    saved: the folder of a model without the pruned heads.
-    not_saved: a Refused says why not.
-    column_changed: another column is shown as colours.
+    """The statistics, and the column on display.
+
+    Signals:
+        changed: the numbers, or the progress.
+        saved: the folder of a model without the pruned heads.
+        not_saved: a Refused with the reason.
+        column_changed: another column is shown as colours.
     """
 
     changed = Signal()
@@ -62,10 +64,10 @@ class HeadsState(QObject):
         self.weighed: HeadsWeighed | None = None
         self.pruned: HeadsPruned | None = None
         self.replacement: Replacement = "zero"
-        self.max_fall = MAX_FALL  # of the figure, while heads are pruned
+        self.max_fall = MAX_FALL  # largest fall of the metric while pruning
         self.is_saving = False
-        self._weighed_by: Replacement = "zero"  # what was in the place of each head
-        self.of: ChosenTexts | None = None  # the texts of the numbers
+        self._weighed_by: Replacement = "zero"  # what replaced each head
+        self.of: ChosenTexts | None = None  # the texts behind the numbers
         self.column = SHARE
         self._columns: dict[str, np.ndarray] = {}  # float64 [3, L, H] each
         self.work.told.connect(self._on_told)
@@ -75,26 +77,25 @@ class HeadsState(QObject):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns of numbers, first those that somebody asked for last or that name a head,
-        and those that the texts have a column for."""
+        """Columns of the table: those computed on request or named by their head first."""
         asked = (PRUNED, LOSS_OFF, IMPORTANCE, SHARE, TO_HEAD, FROM_HEAD)
         front = [key for key in asked if key in self._columns]
         return (*front, *(key for key in self._columns if key not in (*front, OFFSET)))
 
     @property
     def is_signed(self) -> bool:
-        """Whether 0 is in the middle of the column that is shown."""
+        """True if 0 is the middle of the displayed column's scale."""
         return self.column == LOSS_OFF
 
     @property
     def answer(self) -> HeadsCounted | HeadsWeighed | HeadsPruned | None:
-        """What the column that is shown comes from."""
+        """The answer behind the displayed column."""
         if self.column == PRUNED:
             return self.pruned
         return self.weighed if self.column in (IMPORTANCE, LOSS_OFF) else self.counted
 
     def ends(self, key: str) -> np.ndarray:
-        """Mean, and both ends of its interval, float64 [3, L, H]."""
+        """Mean and both ends of its interval, float64 [3, L, H]."""
         return self._columns[key]
 
     @property
@@ -104,25 +105,25 @@ class HeadsState(QObject):
         return shape[1], shape[2]
 
     def choose_method(self, method: Method) -> None:
-        """What the button computes; the numbers of another one stay beside it."""
+        """Choose what the button computes; other numbers remain."""
         if method != self.method:
             self.method = method
             self.work.forget()
 
     def replace_by(self, replacement: Replacement) -> None:
-        """What is in the place of each head that is off."""
+        """Set the replacement of a head that is switched off."""
         if replacement != self.replacement:
             self.replacement = replacement
             self.work.forget()
 
     def allow_fall(self, share: float) -> None:
-        """By how much the figure may fall while heads are pruned, such as 0.01."""
+        """Set by how much the metric may fall while pruning, e.g. 0.01."""
         if share != self.max_fall:
             self.max_fall = share
             self.work.forget()
 
     def count(self) -> None:
-        """Let every head be counted or weighed, or go on with that."""
+        """Compute the chosen statistics, or continue."""
         chosen, checkpoint = self.study.chosen, self.study.checkpoint
         if chosen is None or checkpoint is None:
             return
@@ -147,13 +148,13 @@ class HeadsState(QObject):
 
     @property
     def can_save(self) -> bool:
-        """Whether heads were pruned, and nothing is being saved."""
+        """True if heads were pruned and nothing is being saved."""
         pruned = self.pruned
         done = pruned is not None and pruned.is_final and bool(pruned.pruned)
         return done and not self.is_saving and self.study.model is not None
 
     def save(self) -> None:
-        """Save the model without the pruned heads beside the other models."""
+        """Save the model without the pruned heads as another model."""
         pruned, model = self.pruned, self.study.model
         if not self.can_save or pruned is None or model is None:
             return
@@ -219,7 +220,7 @@ class HeadsState(QObject):
         return f"{text}; {best}"
 
     def pattern(self, layer: int, head: int) -> str:
-        """What a positional head is called; else nothing."""
+        """Name of a positional head's pattern, or “”."""
         if SHARE not in self._columns:
             return ""
         share = float(self.ends(SHARE)[0, layer, head])
@@ -253,14 +254,15 @@ class HeadsState(QObject):
         return f"{text} {ends}"
 
     def cell(self, key: str, layer: int, head: int) -> str:
-        """A number as the table has it."""
+        """Text of a table cell."""
         value = float(self.ends(key)[0, layer, head])
         if key == PRUNED:
             return str(int(value)) if np.isfinite(value) else self.tr("kept")
         return f"{value:.{DIGITS}f}"
 
     def pruning(self) -> str:
-        """What the rounds have shown: all heads, how many can go, and where it fell."""
+        """Summary of the pruning rounds: metric with all heads, heads that can go, and where it
+        fell."""
         pruned = self.pruned
         if pruned is None or not pruned.rounds:
             return ""
@@ -300,7 +302,7 @@ class HeadsState(QObject):
         self.changed.emit()
 
     def _on_pruned(self, answer: HeadsPruned) -> None:
-        """The rounds as a column: that of each head that can go, NaN of those that stay."""
+        """Store the round of each pruned head as a column; NaN for kept heads."""
         model = self.study.model
         if model is None or model.info is None:
             return

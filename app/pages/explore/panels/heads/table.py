@@ -1,4 +1,4 @@
-"""A row for each head, in the order of a column."""
+"""Table model with a row per head, sorted by a column."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ HEAD, PATTERN, FIRST = 0, 1, 2  # columns
 
 
 class HeadRows(QAbstractTableModel):
-    """`order` has layer and head of each row."""
+    """`order` holds layer and head of each row."""
 
     def __init__(self, state: HeadsState) -> None:
         super().__init__(state)
@@ -24,7 +24,7 @@ class HeadRows(QAbstractTableModel):
         self.order: list[tuple[int, int]] = []
 
     def take(self) -> None:
-        """Show what the state has now."""
+        """Update from the state."""
         new = self._state.keys
         if new != self._keys:
             self.beginResetModel()
@@ -40,11 +40,11 @@ class HeadRows(QAbstractTableModel):
         return FIRST + self._keys.index(key) if key in self._keys else -1
 
     def key_of(self, section: int) -> str:
-        """The column of numbers; “” for others."""
+        """Key of a column of numbers; “” for the others."""
         return self._keys[section - FIRST] if FIRST <= section < self.columnCount() else ""
 
     def row_of(self, layer: int, head: int) -> int:
-        """-1 where it is not there."""
+        """Row of a head, or -1."""
         return self.order.index((layer, head)) if (layer, head) in self.order else -1
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -101,7 +101,7 @@ class HeadRows(QAbstractTableModel):
             self._state.show_column(key)
 
     def _order(self) -> None:
-        """Heads of which a number is not known come last, equal ones by layer."""
+        """Heads without a number come last, equal ones by layer."""
         layers, heads = self._state.size if self._keys else (0, 0)
         every = list(np.ndindex(layers, heads))
         key, order = self._sorted

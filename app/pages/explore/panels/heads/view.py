@@ -1,4 +1,4 @@
-"""The button that counts, the grid of all heads, and the table."""
+"""Controls, head grid and table of the statistics."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,7 +32,7 @@ from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
 
 
 class HeadsView(Panel):
-    """Shows a HeadsState; the head that is chosen is that of all panels."""
+    """The chosen head is shared with all panels."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class HeadsView(Panel):
         models_changed: Callable[[], object] = lambda: None,
         parent: QWidget | None = None,
     ) -> None:
-        """`models_changed` is called where a model was saved."""
+        """`models_changed` is called after a model was saved."""
         super().__init__((), parent)
         self._notices, self._models_changed = notices, models_changed
         self._state, self._study = state, state.study
@@ -109,7 +109,6 @@ class HeadsView(Panel):
         self.show_state()
 
     def show_state(self) -> None:
-        """Bring grid, table and note in line with the state."""
         state = self._state
         self.instead.setVisible(state.method == "each")
         self.fall.setVisible(state.method == "prune")
@@ -123,7 +122,7 @@ class HeadsView(Panel):
             header = self.table.horizontalHeader()
             place, falls = self.rows.section_of(state.column), Qt.SortOrder.DescendingOrder
             header.setSortIndicator(place, falls)
-            self.rows.sort(place, falls)  # also where another column stood in its place
+            self.rows.sort(place, falls)  # also if another column was in this position
             header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
             self.table.scrollTo(self.rows.index(0, 0))
         self._show_column()
@@ -139,7 +138,6 @@ class HeadsView(Panel):
         self._follow()
 
     def _follow(self) -> None:
-        """Show the head that is chosen."""
         layer, head = self._study.layer, self._study.head
         layers, heads = self._state.size
         if layers:
@@ -190,7 +188,7 @@ class HeadsView(Panel):
         return " ".join([*parts, *self._of_others()])
 
     def _of_others(self) -> list[str]:
-        """That the numbers are of other texts than those that are chosen now."""
+        """Notes that the numbers belong to other texts than the chosen ones."""
         of = self._state.of
         if of is None or of == self._study.chosen:
             return []

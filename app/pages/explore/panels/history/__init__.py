@@ -1,1 +1,1 @@
-"""Every input that was viewed: to come back to, to pin, to compare with."""
+"""Viewed inputs, to reopen, pin or compare with."""

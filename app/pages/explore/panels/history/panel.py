@@ -1,4 +1,4 @@
-"""The panel History as the table of panels has it."""
+"""Description of the History panel."""
 
 from PySide6.QtCore import QCoreApplication
 

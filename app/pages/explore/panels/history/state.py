@@ -1,8 +1,7 @@
-"""The inputs that were viewed, kept in the home between sessions.
+"""History of viewed inputs, saved in the home folder.
 
-An input that rests for a moment becomes an entry; an edit makes another entry and changes none, but
-for a sentence that is typed on: it stays one entry until it is finished. The file is read and
-written off the window's thread, and once more at the end of the program.
+An input becomes an entry after a short rest. An edit adds an entry, except that a sentence typed on
+replaces its unfinished entry. The file is read and written off the GUI thread, and flushed at exit.
 """
 
 import json
@@ -25,16 +24,16 @@ from engine.phrases import phrase
 
 log = logging.getLogger("studio")
 
-REST_MS = 2_000  # ms after which an input is worth an entry
-SAVE_DELAY_MS = 500  # ms between a change and the file
-SENTENCE_ENDS = (*".!?…:;。！？", "”", ")")  # after which what is typed is another input
-MAX_ENTRIES = 200  # entries that are not pinned
-MAX_FILE_BYTES = 64_000_000  # bytes of a file that is read at all
+REST_MS = 2_000  # ms until an input becomes an entry
+SAVE_DELAY_MS = 500  # ms between a change and writing the file
+SENTENCE_ENDS = (*".!?…:;。！？", "”", ")")  # text typed after these is another input
+MAX_ENTRIES = 200  # not counting pinned entries
+MAX_FILE_BYTES = 64_000_000  # larger files are refused
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One input; `at` is when it was last viewed, in the words of ISO 8601."""
+    """One input; `at` is its last view, as ISO 8601."""
 
     input: Input
     at: str
@@ -42,7 +41,7 @@ class Entry:
 
 
 class Kept(BaseModel):
-    """An entry in the file. A new field has a default, so that old files stay readable."""
+    """An entry of the file. Give new fields a default, so that old files stay readable."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -57,8 +56,10 @@ FILE = TypeAdapter(list[Kept])
 
 
 class History(QObject):
-    """Signals:
-    changed: the entries.
+    """The entries and their file.
+
+    Signals:
+        changed: the entries.
     """
 
     changed = Signal()
@@ -66,11 +67,11 @@ class History(QObject):
     def __init__(self, study: Study, file: Path, notices: Notices) -> None:
         super().__init__(study)
         self.study = study
-        self.entries: list[Entry] = []  # the newest first
+        self.entries: list[Entry] = []  # newest first
         self._file, self._notices = file, notices
         self._is_read = False
-        self._rested: Input | None = None  # what became an entry last, by resting
-        self._is_due = False  # whether the file lacks something
+        self._rested: Input | None = None  # last input that became an entry by resting
+        self._is_due = False  # entries not yet written
         self._writing: background.Job | None = None
         self._resting = debounced(self, REST_MS, self.keep_input)
         self._saving = debounced(self, SAVE_DELAY_MS, self._save)
@@ -84,16 +85,16 @@ class History(QObject):
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def open(self, entry: Entry) -> None:
-        """Open an input again; the present one is kept first."""
+        """Reopen an input; the current one becomes an entry first."""
         self.keep_input()
         self.study.input_wanted.emit(entry.input)
 
     def pin(self, entry: Entry, pinned: bool) -> None:
-        """Keep an entry for good, or no longer."""
+        """Pin or unpin an entry."""
         self._put([replace(e, pinned=pinned) if e == entry else e for e in self.entries])
 
     def remove(self, entry: Entry) -> None:
-        """Take an entry away; the message about it offers to bring it back."""
+        """Remove an entry; the notice offers to undo it."""
         if entry not in self.entries:
             return
         place = self.entries.index(entry)
@@ -106,12 +107,12 @@ class History(QObject):
         self._notices.say(self.tr("The input was removed from the history."), self.tr("Undo"), undo)
 
     def compare(self, entry: Entry) -> None:
-        """Put an input beside the one that is typed, and pin it, so that it stays."""
+        """Compare an input with the current one, and pin it."""
         self.pin(entry, True)
         self.study.compare(self.study.model, entry.input)
 
     def keep_input(self) -> None:
-        """Make an entry of the present input, or move the one that it has to the top."""
+        """Add the current input, or move its entry to the top."""
         self._resting.stop()
         now = self.study.input
         if not "".join(now.texts).strip():
@@ -121,14 +122,14 @@ class History(QObject):
         entry = replace(known, at=at) if known is not None else Entry(now, at)
         others = [e for e in self.entries if e.input != now]
         if others and self._rested == others[0].input and _goes_on(others[0], now):
-            del others[0]  # the same sentence, not yet typed to its end
+            del others[0]  # the same sentence, unfinished
         self._rested = now
         self._put([entry, *others])
 
     # ── the file ─────────────────────────────────────────────────────────────────────────────
 
     def flush(self) -> None:
-        """Write now what the file lacks; for the end of the program."""
+        """Write unsaved entries now; called at exit."""
         if self._is_due and self._is_read:
             self._is_due = False
             write_file(self._file, _content(self.entries))
@@ -145,7 +146,7 @@ class History(QObject):
         self.changed.emit()
 
     def _on_read(self, read: list[Entry]) -> None:
-        """What was viewed meanwhile is newer than all that was read."""
+        """Entries viewed meanwhile are newer than those read."""
         self._is_read = True
         new = {entry.input for entry in self.entries}
         self.entries += [entry for entry in read if entry.input not in new]
@@ -182,7 +183,7 @@ class History(QObject):
 
 
 def _goes_on(entry: Entry, now: Input) -> bool:
-    """Whether more was typed after the unfinished sentence of an entry, and nothing else."""
+    """True if `now` only continues the unfinished sentence of an entry."""
     before = entry.input
     if entry.pinned or any(before.masks) or any(now.masks):
         return False
@@ -192,9 +193,9 @@ def _goes_on(entry: Entry, now: Input) -> bool:
 
 
 def _read(file: Path) -> list[Entry]:
-    """Nothing where there is no file. A damaged one is kept as `….bad`, and the history is empty.
+    """Empty if there is no file. A damaged file is renamed to `….bad`.
 
-    Raises StudioError where the file is there and cannot be read.
+    Raises StudioError if the file exists but cannot be read.
     """
     try:
         return [_entry(kept) for kept in FILE.validate_json(read_regular(file, MAX_FILE_BYTES))]

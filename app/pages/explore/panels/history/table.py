@@ -1,4 +1,4 @@
-"""The entries as rows: pinned ones first, then the newest."""
+"""Rows of the history: pinned entries first, then the newest."""
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -22,11 +22,11 @@ from app.widgets.text import font, tooltip, visible
 
 Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole
-MAX_LINE = 200  # characters of a text that are read for a line
+MAX_LINE = 200  # characters of a text read for one line
 
 
 class Entries(QAbstractListModel):
-    """The entries of a history that hold what is searched for."""
+    """The entries that match a search."""
 
     def __init__(self, history: History, parent: QWidget) -> None:
         super().__init__(parent)
@@ -42,7 +42,7 @@ class Entries(QAbstractListModel):
 
     def _take(self) -> None:
         found = [e for e in self._history.entries if self._fits(e)]
-        found.sort(key=lambda e: not e.pinned)  # stable: the newest of each stay first
+        found.sort(key=lambda e: not e.pinned)  # stable: newest first within each group
         self.beginResetModel()
         self.rows = found
         self.endResetModel()
@@ -76,7 +76,7 @@ class Entries(QAbstractListModel):
         return visible(" ".join(entry.input.text[:MAX_LINE].split()))
 
     def below(self, entry: Entry) -> str:
-        """The second text, what is masked, and when."""
+        """Second text, masked words and time."""
         parts = []
         if entry.input.pair is not None:
             parts.append(f"+ {' '.join(entry.input.pair[:MAX_LINE].split())}")
@@ -90,7 +90,7 @@ class Entries(QAbstractListModel):
 
 
 class Rows(QStyledItemDelegate):
-    """The text, and below it what is masked and when; a pin at the right."""
+    """Paints the text, details below it, and a pin at the right."""
 
     def __init__(self, entries: Entries, parent: QWidget) -> None:
         super().__init__(parent)

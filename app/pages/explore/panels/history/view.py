@@ -1,4 +1,4 @@
-"""The list of inputs, a line to search it, and what can be done with the one that is chosen."""
+"""Searchable list of inputs with actions on the selected one."""
 
 from collections.abc import Callable
 
@@ -14,16 +14,14 @@ from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.text import Text
 
-MANY = 8  # entries from which there is a line to search them
+MANY = 8  # number of entries from which the search field is shown
 
 
 class HistoryView(Panel):
-    """Shows a History."""
-
     def __init__(self, history: History, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
         self.history = history
-        self._last: Input | None = None  # what is chosen, also while the rows change
+        self._last: Input | None = None  # selected input, kept while the rows change
         self.search = QLineEdit()
         self.search.setPlaceholderText(self.tr("Search inputs"))
         self.search.setClearButtonEnabled(True)
@@ -59,7 +57,7 @@ class HistoryView(Panel):
         self._on_entries()
 
     def chosen(self) -> Entry | None:
-        """The entry that is chosen."""
+        """The selected entry."""
         entry = self.list.currentIndex().data(ENTRY)
         return entry if isinstance(entry, Entry) else None
 
@@ -111,7 +109,7 @@ class HistoryView(Panel):
             self.choose(min(row, len(self.entries.rows) - 1))
 
     def _choose_input(self, wanted: Input) -> None:
-        """The same input, wherever it stands now."""
+        """Select the row of an input again."""
         for row, each in enumerate(self.entries.rows):
             if each.input == wanted:
                 self.choose(row)

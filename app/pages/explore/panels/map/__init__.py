@@ -1,1 +1,1 @@
-"""Many texts as points: which are alike for the model, and whether labels are apart."""
+"""Many texts as points, with the separation of their labels."""

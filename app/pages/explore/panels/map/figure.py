@@ -1,4 +1,4 @@
-"""The map as a figure to keep."""
+"""Figure of the map."""
 
 from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
@@ -12,11 +12,11 @@ from app.translation import tr
 from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.numbers import count
 
-BELOW = 20  # px for the name of the axis
+BELOW = 20  # px of the axis name
 
 
 def figure_of(state: MapState) -> Figure | None:
-    """None while there is no map."""
+    """None if there is no map."""
     answer, of = state.answer, state.of
     if answer is None or of is None:
         return None

@@ -1,4 +1,4 @@
-"""The panel Map as the table of panels has it."""
+"""Description of the Map panel."""
 
 from PySide6.QtCore import QCoreApplication
 

@@ -1,4 +1,4 @@
-"""Points in a plane; a lasso selects, arrow keys go from point to point.
+"""Scatter view of texts: lasso selection, and arrow keys between points.
 
 Shapes: N points.
 """
@@ -25,17 +25,19 @@ from app.translation import tr
 from app.widgets.text import font, tooltip, visible
 
 ROLES = theme.CHART[:7]
-RADIUS, NEAR = 3.0, 12.0  # px of a point, and how far from it a click may be
-EDGE, LINE, KEY = 12, 16, 14  # px; the last before a name of the legend
-MAX_NAME = 60  # characters of it
+RADIUS, NEAR = 3.0, 12.0  # px: radius of a point, and reach of a click
+EDGE, LINE, KEY = 12, 16, 14  # px; KEY is the colour sample of the legend
+MAX_NAME = 60  # characters of a legend name
 SIDE = 420  # px of a saved map
 Colours = Callable[[Role], QColor]
 
 
 class PointsView(QWidget):
-    """Signals:
-    selected: the numbers of the points in a lasso; none after a click beside them.
-    opened: the number of a point that was double-clicked, or chosen with Enter.
+    """Points with a legend, a hover text and a lasso.
+
+    Signals:
+        selected: indices of the points in a lasso; none after a click on the background.
+        opened: index of a point that was double-clicked, or activated with Enter.
     """
 
     selected = Signal(list)
@@ -63,7 +65,7 @@ class PointsView(QWidget):
         legend: Sequence[str],
         marked: tuple[int, ...],
     ) -> None:
-        """float [N, 2], what each is coloured by, and which are in the lasso."""
+        """Show points float [N, 2] with the category of each and the indices in the lasso."""
         self.points, self.names, self.legend, self.marked = points, names, legend, marked
         if self.current >= len(points):
             self.current = -1
@@ -145,7 +147,7 @@ class PointsView(QWidget):
             self.update()
 
     def _next(self, right: int, down: int) -> int:
-        """The nearest point in a direction; the first one where none is chosen."""
+        """Nearest point in a direction; the first point if none is current."""
         if self.current < 0:
             return 0
         places = self.places()
@@ -156,7 +158,7 @@ class PointsView(QWidget):
         return int(cost.argmin()) if np.isfinite(cost).any() else self.current
 
     def _near(self, place: QPointF) -> int:
-        """The point under the mouse, or -1."""
+        """Point under the mouse, or -1."""
         if not len(self.points):
             return -1
         apart = np.hypot(*(self.places() - np.array([place.x(), place.y()])).T)
@@ -171,7 +173,7 @@ class PointsView(QWidget):
 
 
 def inside(places: np.ndarray, lasso: QPolygonF) -> list[int]:
-    """The numbers of the points in a polygon."""
+    """Indices of the points in a polygon."""
     return [
         n
         for n, (x, y) in enumerate(places.tolist())
@@ -180,7 +182,7 @@ def inside(places: np.ndarray, lasso: QPolygonF) -> list[int]:
 
 
 def places_of(points: np.ndarray, area: QRectF) -> np.ndarray:
-    """px in `area`, both axes at one scale and the second one upwards; float [N, 2]."""
+    """px in `area`, one scale for both axes, y upwards; float [N, 2]."""
     if not len(points):
         return np.zeros((0, 2))
     low, high = points.min(0), points.max(0)
@@ -193,13 +195,13 @@ def places_of(points: np.ndarray, area: QRectF) -> np.ndarray:
 
 
 def listed_names(names: Sequence[str], legend: Sequence[str]) -> list[str]:
-    """What the legend lists: the names of the colours, and the others where there are some."""
+    """Legend entries: the coloured names, and “others” if there are any."""
     several = any(name and name not in legend[: len(ROLES)] for name in names)
     return [*legend, tr("others")] if several else list(legend)
 
 
 def beside_legend(whole: QRectF, listed: Sequence[str], metrics: QFontMetricsF) -> QRectF:
-    """What the legend at the left leaves to the points."""
+    """The area right of the legend."""
     if not listed:
         return whole
     widest = max(metrics.horizontalAdvance(visible(name[:MAX_NAME])) for name in listed)
@@ -215,7 +217,7 @@ def paint_points(
     colours: Colours,
     marked: Sequence[int] = (),
 ) -> None:
-    """The names of the colours, and beside them the points, those outside of a lasso faint."""
+    """Draw legend and points; points outside of the lasso are faint."""
     listed = listed_names(names, legend)
     area = beside_legend(whole, listed, QFontMetricsF(painter.font()))
     chosen = set(marked)

@@ -1,4 +1,4 @@
-"""The chosen texts as points of a plane, at a height of the first model."""
+"""Map of the chosen texts at one layer of the first model."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,12 +17,14 @@ from engine.files.regular_file import regular
 from engine.messages.explore.text_set import PlaceTexts, Pooling, SetAnswer, TextsPlaced
 
 Colouring = Literal["label", "prediction", "error"]
-MAX_COLOURS = 7  # labels that have a colour of their own
+MAX_COLOURS = 7  # labels with a colour of their own
 
 
 class MapState(QObject):
-    """Signals:
-    changed: the points, how they are coloured, or whether they are computed.
+    """The points and their colours.
+
+    Signals:
+        changed: the points, their colours, or the progress.
     """
 
     changed = Signal()
@@ -39,7 +41,7 @@ class MapState(QObject):
         self.method: Literal["pca", "tsne"] = "pca"
         self.colouring: Colouring = "label"
         self.rows: Sequence[tuple[str, str | None]] = ()
-        self.inside: tuple[int, ...] = ()  # points in the lasso
+        self.inside: tuple[int, ...] = ()  # indices in the lasso
         self._is_choosing = False
         self._reading: background.Job | None = None
         self.work.told.connect(self._on_told)
@@ -49,7 +51,7 @@ class MapState(QObject):
 
     @property
     def heights(self) -> int:
-        """How many there are: the embeddings and the layers."""
+        """Number of layers with the embeddings."""
         model = self.study.model
         info = model.info if model is not None else None
         return info.layers + 1 if info is not None else 1
@@ -60,7 +62,7 @@ class MapState(QObject):
         return last if self.height < 0 or self.pooling == "pooled" else min(self.height, last)
 
     def place(self) -> None:
-        """Let the model read the texts, or go on with that."""
+        """Compute the map, or continue."""
         chosen = self.study.chosen
         if chosen is not None:
             self._start(chosen)
@@ -71,7 +73,7 @@ class MapState(QObject):
         pooling: Pooling | None = None,
         method: Literal["pca", "tsne"] | None = None,
     ) -> None:
-        """Another plane; where the vectors are known it is computed at once."""
+        """Change the projection; known vectors are projected at once."""
         before = self.height, self.pooling, self.method
         self.height = self.height if height is None else height
         self.pooling, self.method = pooling or self.pooling, method or self.method
@@ -86,7 +88,7 @@ class MapState(QObject):
         self.changed.emit()
 
     def names(self) -> tuple[str, ...]:
-        """What each point is coloured by; “” for nothing."""
+        """Category of each point; “” for none."""
         answer = self.answer
         if answer is None:
             return ()
@@ -99,12 +101,12 @@ class MapState(QObject):
         return tuple("" if not a or not b else right if a == b else wrong for a, b in pairs)
 
     def legend(self) -> list[str]:
-        """The names that have a colour, the most frequent first."""
+        """Names with a colour, most frequent first."""
         counts = Counter(name for name in self.names() if name)
         return [name for name, _ in counts.most_common(MAX_COLOURS)]
 
     def select(self, points: Sequence[int]) -> None:
-        """Let the points of a lasso be the chosen texts; none: all of the map."""
+        """Make the points of a lasso the chosen texts; none: all of the map."""
         if self.of is None:
             return
         self.inside = tuple(points)
@@ -115,7 +117,7 @@ class MapState(QObject):
         self.changed.emit()
 
     def show_input(self, point: int) -> None:
-        """Make a text the text of the page."""
+        """Show a text on the page."""
         if point < len(self.rows):
             text, pair = self.rows[point]
             pair = None if pair is None else cleaned(pair)

@@ -1,4 +1,4 @@
-"""What the map says of its points."""
+"""Texts about the points of the map."""
 
 from app.pages.explore.panels.map.state import MapState
 from app.translation import tr
@@ -7,7 +7,7 @@ from engine.messages.explore.text_set import TextsPlaced
 
 
 def vectors_name(state: MapState) -> str:
-    """Which vectors the points are."""
+    """The kind of vector behind the points."""
     if state.pooling == "cls":
         return tr("Vectors of the first token")
     if state.pooling == "pooled":
@@ -16,7 +16,7 @@ def vectors_name(state: MapState) -> str:
 
 
 def axis_names(answer: TextsPlaced) -> tuple[str, str]:
-    """Of both axes, with the share of the variance that a PCA gives them."""
+    """Axis titles, with the explained variance of a PCA."""
     if answer.explained is None:
         return tr("t-SNE, axis 1"), tr("t-SNE, axis 2")
     first, second = (percent(share) for share in answer.explained)

@@ -1,4 +1,4 @@
-"""The points, how they are made and coloured, and whether labels are apart at each height."""
+"""The map, its settings, and label separation by layer."""
 
 from functools import partial
 
@@ -20,12 +20,10 @@ from app.widgets.numbers import count, percent
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text import Text, visible
 
-MAX_TOLD = 200  # characters of a text under the mouse
+MAX_TOLD = 200  # characters of a hover text
 
 
 class MapView(Panel):
-    """Shows a MapState."""
-
     def __init__(self, state: MapState, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
         self._state = state
@@ -94,7 +92,6 @@ class MapView(Panel):
         )
 
     def show_state(self) -> None:
-        """Bring boxes, points and table in line with the state."""
         state = self._state
         if self.height_box.count() != state.heights:
             self.height_box.clear()

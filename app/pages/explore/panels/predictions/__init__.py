@@ -1,1 +1,1 @@
-"""Answers: what a fine-tuned model says of the text."""
+"""Predictions of a fine-tuned model."""

@@ -1,4 +1,4 @@
-"""The words that speak for a class, or against it, in the text under study."""
+"""Words that raise or lower the score of a class."""
 
 from PySide6.QtCore import QObject, QSignalBlocker, Signal
 from PySide6.QtWidgets import QWidget
@@ -16,15 +16,15 @@ from app.widgets.word_effects import Words
 from engine.config.tasks import head_of
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 
-VISIBLE_LABELS = 20  # of the list that the box opens
-CHARACTERS = 22  # of a label that the box has room for
+VISIBLE_LABELS = 20  # of the open list
+CHARACTERS = 22  # of a label in the closed box
 
 
 class DecidingState(QObject):
-    """Asks for the words of the class that the study has chosen, some at a time.
+    """Word effects on the chosen class, requested in several parts.
 
     Signals:
-        changed: the words, the class, or why there are none.
+        changed: the words, the class, or the reason for none.
     """
 
     changed = Signal()
@@ -33,9 +33,9 @@ class DecidingState(QObject):
         super().__init__(study)
         self.study, self.side = study, study.both[side]
         self.words: tuple[WordEffect, ...] = ()
-        self.left = 0  # words that are not yet known
-        self.explained = ""  # the class that the words speak for
-        self._asked: Occlude | None = None  # from the first word on
+        self.left = 0  # words still unknown
+        self.explained = ""  # the class that the words support
+        self._asked: Occlude | None = None  # the question from its first word on
         self._start = 0
         self.query = LiveQuery(study, explorer, self._question, side)
         self.query.changed.connect(self._on_changed)
@@ -43,19 +43,18 @@ class DecidingState(QObject):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The classes of the model."""
         model = self.side.model
         return model.info.labels if model is not None and model.info is not None else ()
 
     @property
     def label(self) -> str | None:
-        """The class to be explained; the predicted one where the model does not know the chosen."""
+        """The class to explain; “” (the prediction) if the model lacks the chosen one."""
         chosen = self.study.label
         return chosen if chosen is None or chosen in self.labels else ""
 
     @property
     def problem(self) -> str:
-        """Why there are no words."""
+        """The reason for no words, or “”."""
         refusal = self.query.refusal
         return refusal.phrase if refusal is not None else ""
 
@@ -84,14 +83,12 @@ class DecidingState(QObject):
 
 
 def is_explained(task: str) -> bool:
-    """Whether the task has one score for the whole text, of which words can be said to decide."""
+    """True if the task gives the whole text one score, which words can influence."""
     head = head_of(task)
     return not head.reads_tokens and not head.pools and not view_of(task).asks_for_choices
 
 
 class DecidingView(QWidget):
-    """A choice of the class, and the words with their effects on it."""
-
     def __init__(self, state: DecidingState) -> None:
         super().__init__()
         self._state = state
@@ -125,7 +122,6 @@ class DecidingView(QWidget):
         self.show_state()
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
         state = self._state
         if state.labels != self._labels:
             self._labels = state.labels

@@ -1,4 +1,4 @@
-"""An answer as a figure to keep, and how two answers differ."""
+"""Figure of a prediction, and the differences of two predictions."""
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
@@ -17,13 +17,13 @@ from engine.messages.explore.prediction import Predicted
 from engine.messages.explore.text import PRECISIONS
 
 ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px
-MAX_DRAWN_ROWS = 100  # rows that are drawn
-NAMED_DIFFERENCES = 5  # differences that a sentence names
+MAX_DRAWN_ROWS = 100  # rows drawn
+NAMED_DIFFERENCES = 5  # differences named in a sentence
 
 
 def figure_of(state: PredictionsState) -> Figure | None:
-    """The exact answer of one side as bars; None while there is none."""
-    if not state.query.be_exact():  # it is there in a moment
+    """The exact answer of one side as bars; None if there is none."""
+    if not state.query.be_exact():  # it arrives in a moment
         return None
     answer, model = state.answer, state.side.model
     if answer is None:
@@ -48,7 +48,7 @@ def figure_of(state: PredictionsState) -> Figure | None:
 
 
 def rows_of(answer: Predicted) -> list[tuple[str, float]]:
-    """Every label, or stretch of the text, with its probability; a number alone."""
+    """Every label, or span of the text, with its probability; or a single number."""
     if answer.predictions:
         return [(one.label, one.probability) for one in answer.predictions[0].ranked]
     rows = [(f"{one.text} {one.label}".strip(), one.probability) for one in answer.spans]
@@ -59,7 +59,7 @@ def rows_of(answer: Predicted) -> list[tuple[str, float]]:
 
 
 def differences(first: Predicted, second: Predicted) -> list[str]:
-    """By how much the second says more of what both name, the largest differences first."""
+    """Changes from the first to the second of what both name, largest first."""
     if head_of(first.task) != head_of(second.task):
         return []
     before, after = dict(rows_of(first)), dict(rows_of(second))

@@ -1,4 +1,4 @@
-"""The panel Task predictions as the table of panels has it."""
+"""Description of the Task predictions panel."""
 
 from PySide6.QtCore import QCoreApplication
 

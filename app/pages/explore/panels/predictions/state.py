@@ -1,4 +1,4 @@
-"""What a fine-tuned model says of the text."""
+"""Predictions of a fine-tuned model."""
 
 from PySide6.QtCore import QObject, Signal
 
@@ -11,8 +11,10 @@ from engine.messages.explore.prediction import Predict, Predicted
 
 
 class PredictionsState(QObject):
-    """Signals:
-    changed: the answer, the reason why there is none, or whether one is awaited.
+    """The prediction of one side.
+
+    Signals:
+        changed: the answer, the reason for none, or whether one is pending.
     """
 
     changed = Signal()
@@ -20,7 +22,7 @@ class PredictionsState(QObject):
     def __init__(self, study: Study, explorer: Explorer, side: int = 0) -> None:
         super().__init__(study)
         self.study, self.side = study, study.both[side]
-        self.endings = _clean(study.choices)  # to choose from, for multiple choice
+        self.endings = _clean(study.choices)  # for multiple choice
         self.query = LiveQuery(study, explorer, self._question, side)
         self.query.changed.connect(self.changed)
         study.choices_changed.connect(lambda: self.set_endings(study.choices))
@@ -32,11 +34,11 @@ class PredictionsState(QObject):
 
     @property
     def waits(self) -> bool:
-        """Whether an answer is awaited, or no question was asked yet."""
+        """True while an answer or the first question is pending."""
         return self.query.is_waiting or not self.study.is_settled
 
     def set_endings(self, endings: tuple[str, ...]) -> None:
-        """Choose from these; lone surrogates, which JSON cannot hold, are replaced."""
+        """Set the choices; lone surrogates, which JSON cannot hold, are replaced."""
         clean = _clean(endings)
         if clean != self.endings:
             self.endings = clean
@@ -44,7 +46,7 @@ class PredictionsState(QObject):
 
     @property
     def lacks_choices(self) -> bool:
-        """Whether nothing is asked because there are not two choices yet."""
+        """True if nothing is asked because fewer than two choices were typed."""
         task = self.side.task
         return task is not None and self._needs_choices(task) and not self.waits
 

@@ -1,4 +1,4 @@
-"""What a fine-tuned model says of the text, updated while typing."""
+"""Predictions of a fine-tuned model, updated while typing."""
 
 from functools import partial
 
@@ -23,7 +23,7 @@ from app.widgets.text import OneLine, Text
 
 
 class PredictionsView(Panel):
-    """What the model says, beside it what a second one says, and how the two differ."""
+    """Predictions of one or two models, and their differences."""
 
     def __init__(
         self,
@@ -53,7 +53,6 @@ class PredictionsView(Panel):
         self.show_state()
 
     def show_state(self) -> None:
-        """Whether there is a second side, and how it differs."""
         first, second = self._states
         task = second.side.task
         compared = (
@@ -84,7 +83,7 @@ class PredictionsView(Panel):
 
 
 class OneSide(QWidget):
-    """Shows a PredictionsState with the view of the model's task, and the words that decided."""
+    """The prediction in the view of the model's task, and the words that decided."""
 
     def __init__(
         self, state: PredictionsState, deciding: DecidingState, parent: QWidget | None = None
@@ -109,7 +108,6 @@ class OneSide(QWidget):
             view.show_choices(self._state.study.choices)
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
         refusal, answer = self._state.query.refusal, self._state.answer
         if refusal is not None:
             self.problem.title.setText(refusal.problem)

@@ -1,1 +1,1 @@
-"""Words in the slots of templates, and how much one makes another more likely."""
+"""Words in template slots, and how much one makes another more likely."""

@@ -1,4 +1,4 @@
-"""The grid of fillers and targets as a figure to keep."""
+"""Figure of the fillers × targets grid."""
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
@@ -26,7 +26,7 @@ def measure_names() -> dict[Measure, str]:
 
 
 def figure_of(state: TemplatesState) -> Figure | None:
-    """None while nothing is known."""
+    """None until a number is known."""
     if not state.rows:
         return None
     fillers = [painted(word) for word in state.fillers]

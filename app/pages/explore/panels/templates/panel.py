@@ -1,4 +1,4 @@
-"""The panel Templates as the table of panels has it."""
+"""Description of the Templates panel."""
 
 from PySide6.QtCore import QCoreApplication
 

@@ -1,4 +1,4 @@
-"""Templates with fillers and targets, and what the model of the page makes of them.
+"""Templates with fillers and targets, scored by the first model.
 
 Shapes: S templates, F fillers, G targets.
 """
@@ -28,10 +28,10 @@ TARGETS = ("he", "she")
 
 
 class TemplatesState(QObject):
-    """Of the first model; rows come a slice at a time.
+    """Templates, words and scores; rows arrive in slices.
 
     Signals:
-        changed: the rows, why there are none, or whether more are awaited.
+        changed: the rows, the reason for none, or whether more are pending.
         shown_changed: another template or measure is shown.
     """
 
@@ -46,10 +46,10 @@ class TemplatesState(QObject):
         self.targets: tuple[str, ...] = TARGETS
         self.rows: tuple[TemplateRow, ...] = ()
         self.total = 0
-        self.template = -1  # that is shown; -1: the mean of all
+        self.template = -1  # displayed template; -1: the mean of all
         self.measure: Measure = "association"
         self._start = 0
-        self._key: ScoreTemplates | None = None  # what the rows are of
+        self._key: ScoreTemplates | None = None  # the question that the rows answer
         self._taken: TemplatesScored | None = None
         self.query = LiveQuery(study, explorer, self._question)
         self.query.changed.connect(self._on_answer)
@@ -65,14 +65,14 @@ class TemplatesState(QObject):
         return bool(self.rows) and len(self.rows) == self.total
 
     def set_templates(self, typed: str) -> None:
-        """A template on each line."""
+        """Set the templates, one per line."""
         lines = (cleaned(line.strip()) for line in typed.splitlines())
         self.templates = tuple(line for line in lines if line)[:MAX_TEMPLATES]
         self.template = -1
         self.query.renew()
 
     def set_fillers(self, typed: str) -> None:
-        """Words with commas between them."""
+        """Set the fillers, separated by commas."""
         self.fillers = words(typed)
         self.query.renew()
 
@@ -86,7 +86,7 @@ class TemplatesState(QObject):
             self.shown_changed.emit()
 
     def numbers(self, measure: Measure) -> np.ndarray:
-        """float64 [S, F, G], natural logarithms; NaN where there is none, or not yet."""
+        """float64 [S, F, G], natural logarithms; NaN if missing or not known yet."""
         found = np.full((len(self.templates), len(self.fillers), len(self.targets)), np.nan)
         for row in self.rows:
             for column, target in enumerate(row.targets):
@@ -97,7 +97,7 @@ class TemplatesState(QObject):
 
     @property
     def shown(self) -> np.ndarray:
-        """The numbers of a template, or their means over those that have one; float64 [F, G]."""
+        """One template, or the mean over those with a number; float64 [F, G]."""
         every = self.numbers(self.measure)
         if self.template >= 0:
             chosen: np.ndarray = every[self.template]
@@ -108,7 +108,7 @@ class TemplatesState(QObject):
         return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
     def problems(self) -> dict[str, list[str]]:
-        """Why numbers are missing: each reason with the words that it is of."""
+        """Words of the missing numbers by reason."""
         found: dict[str, list[str]] = {}
         for row in self.rows:
             is_filler = all(target.problem for target in row.targets)
@@ -149,13 +149,13 @@ class TemplatesState(QObject):
             self.total = answer.total
             if answer.next is not None:
                 self._start = answer.next
-                self.query.renew()  # at once, or when it is seen again
+                self.query.renew()  # at once, or when the panel is visible again
                 if self.query.is_waiting:
-                    return  # which told of it
+                    return  # it has emitted `changed`
         self.changed.emit()
 
     def _is_next(self, answer: TemplatesScored) -> bool:
-        """Whether these are the rows behind those that are known."""
+        """True if these rows continue the known ones."""
         if self._asked(self.study.both[0]) != self._key or not answer.rows:
             return False
         first = answer.rows[0]
@@ -163,7 +163,7 @@ class TemplatesState(QObject):
 
 
 def words(typed: str) -> tuple[str, ...]:
-    """What stands between commas, each once."""
+    """Unique words of a comma-separated list."""
     found = (cleaned(word.strip()) for word in typed.replace("\n", ",").split(","))
     return tuple(dict.fromkeys(word for word in found if word))[:MAX_WORDS]
 

@@ -1,4 +1,4 @@
-"""The templates and their words, and the grid of fillers and targets."""
+"""Templates, their words, and the grid of fillers and targets."""
 
 from functools import partial
 
@@ -31,8 +31,6 @@ DIGITS = 3
 
 
 class TemplatesView(Panel):
-    """Shows a TemplatesState."""
-
     def __init__(
         self, state: TemplatesState, notices: Notices, parent: QWidget | None = None
     ) -> None:
@@ -113,7 +111,6 @@ class TemplatesView(Panel):
         self.template.setCurrentIndex(self.template.findData(self._state.template))
 
     def show_state(self) -> None:
-        """Bring grid and note in line with the state."""
         state = self._state
         values = state.shown
         rows = [

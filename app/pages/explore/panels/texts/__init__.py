@@ -1,1 +1,1 @@
-"""Many texts: which are hard for the model, and which other panels work on."""
+"""Many texts: their losses, and the selection that other panels use."""

@@ -1,4 +1,4 @@
-"""How the losses are spread, with the hardest texts, as a figure to keep."""
+"""Figure of the loss distribution with the hardest texts."""
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
@@ -13,11 +13,11 @@ from app.widgets.numbers import count, decimal
 from app.widgets.text import visible
 
 BINS, LEFT, BOTTOM, HIGH, WIDE = 30, 48, 40, 220, 560
-HARDEST, ROW = 10, 20  # rows below the bars, and px of each
+HARDEST, ROW = 10, 20  # texts below the bars, and px of each
 
 
 def figure_of(state: TextsState) -> Figure | None:
-    """None while no loss is known."""
+    """None until a loss is known."""
     losses = state.losses
     known = losses[np.isfinite(losses)]
     if not len(known):

@@ -1,4 +1,4 @@
-"""The panel Texts as the table of panels has it."""
+"""Description of the Texts panel."""
 
 from PySide6.QtCore import QCoreApplication
 

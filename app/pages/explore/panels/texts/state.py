@@ -1,4 +1,4 @@
-"""Texts that are typed, or those of a data set, and what the model of the page says of them."""
+"""Typed texts or those of a data set, and the model's scores."""
 
 from collections.abc import Sequence
 
@@ -30,11 +30,11 @@ MAX_TYPED = 2_000  # lines
 
 
 class TextsState(QObject):
-    """Of the first model.
+    """Texts and scores of the first model.
 
     Signals:
-        sources_changed: the data sets that there are.
-        changed: the texts, their scores, or why there are none.
+        sources_changed: the available data sets.
+        changed: the texts, their scores, or the reason for none.
     """
 
     sources_changed = Signal()
@@ -45,14 +45,14 @@ class TextsState(QObject):
         self.study, self._home = study, home
         self.work = SetWork(start_worker, self)
         self.sources: tuple[DataEntry, ...] = ()
-        self.source: DataEntry | None = None  # None: what is typed
+        self.source: DataEntry | None = None  # None: typed texts
         self.part: SplitName = "validation"
-        self.lines = 0  # that were typed
+        self.lines = 0  # typed
         self.problem = ""
         self.texts: TextSet | None = None  # all of them
-        self.rows: list[tuple[str, str | None]] = []  # as a person would type them
+        self.rows: list[tuple[str, str | None]] = []  # text and second text, as typed
         self.labels: Sequence[str] = ()
-        self.scores: list[TextScore] = []  # of the first rows, as far as they are known
+        self.scores: list[TextScore] = []  # of the first rows, as far as known
         self.loss = "task"
         self.selected: tuple[int, ...] = ()
         self._typed = ""
@@ -71,7 +71,7 @@ class TextsState(QObject):
 
     @property
     def name(self) -> str:
-        """How the texts are called."""
+        """Name of the texts for sentences."""
         if self.source is None or self.source.spec is None:
             return self.tr("the typed list")
         spec = self.source.spec
@@ -79,28 +79,28 @@ class TextsState(QObject):
 
     @property
     def every(self) -> ChosenTexts | None:
-        """All texts, whichever are selected."""
+        """All texts, regardless of the selection."""
         return ChosenTexts(self.texts, self.name, len(self.rows)) if self.texts else None
 
     def parts(self) -> dict[SplitName, int]:
-        """The parts of the data set that have rows."""
+        """Row counts of the data set's non-empty splits."""
         spec = self.source.spec if self.source is not None else None
         return {part: spec.rows[part] for part in SPLITS if spec.rows.get(part)} if spec else {}
 
     @property
     def is_cut(self) -> bool:
-        """Whether the part, or what is typed, is longer than what is worked on."""
+        """True if the split or the typed list is longer than the limit."""
         if self.source is None:
             return self.lines > MAX_TYPED
         return self.parts().get(self.part, 0) > MAX_TEXTS
 
     @property
     def losses(self) -> np.ndarray:
-        """float64 [texts that are scored], NaN where there is none."""
+        """float64 [scored texts], NaN if there is none."""
         return np.array([np.nan if one.loss is None else one.loss for one in self.scores])
 
     def read_sources(self) -> None:
-        """List the data sets of the home, off the window's thread."""
+        """List the data sets of the home, off the GUI thread."""
         home = self._home
         if self._listing is None:
             self._listing = background.run(self, lambda: library.datasets(home), self._on_sources)
@@ -110,7 +110,7 @@ class TextsState(QObject):
         self._read()
 
     def use_data(self, entry: DataEntry, part: SplitName | None = None) -> None:
-        """Texts of a data set; without a part of its validation rows, or of what it has."""
+        """Use a split of a data set; by default validation, or else its last."""
         self.source = entry
         has = list(self.parts())
         best = "validation" if "validation" in has or not has else has[-1]
@@ -122,14 +122,14 @@ class TextsState(QObject):
             self.use_data(self.source, part)
 
     def set_typed(self, typed: str) -> None:
-        """A text on each line; behind a tab the second text of a pair, or the label."""
+        """Set the texts, one per line; a tab separates the second text or the label."""
         if typed != self._typed:
             self._typed = typed
             if self.source is None:
                 self._read()
 
     def score(self) -> None:
-        """Let the model predict all texts, or go on with that."""
+        """Predict all texts, or continue."""
         checkpoint = self.study.checkpoint
         if self.texts is None or checkpoint is None:
             return
@@ -144,7 +144,7 @@ class TextsState(QObject):
         )
 
     def select(self, rows: Sequence[int]) -> None:
-        """The rows that other panels work on; none of them: all."""
+        """Select the rows that other panels work on; none: all."""
         new = tuple(sorted(rows))
         if new != self.selected:
             self.selected = new
@@ -152,14 +152,14 @@ class TextsState(QObject):
             self.changed.emit()
 
     def show_input(self, row: int) -> None:
-        """Make a text the text of the page."""
+        """Show a text on the page."""
         text, pair = self.rows[row]
         self.study.input_wanted.emit(Input(cleaned(text), None if pair is None else cleaned(pair)))
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _read(self) -> None:
-        """The rows of what is chosen, off the window's thread."""
+        """Read the rows of the source, off the GUI thread."""
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
@@ -208,11 +208,11 @@ class TextsState(QObject):
     def _on_model(self) -> None:
         self._forget_scores()
         if self.source is None and self._typed:
-            self._read()  # what stands behind a tab depends on the task
+            self._read()  # the text after a tab depends on the task
         self.changed.emit()
 
     def _on_chosen(self) -> None:
-        """A panel chose some of these texts, as a lasso does."""
+        """Follow a selection made in another panel, such as a lasso."""
         chosen, texts = self.study.chosen, self.texts
         if chosen is None or texts is None:
             return
@@ -228,7 +228,7 @@ class TextsState(QObject):
         self.changed.emit()
 
     def _choose(self) -> None:
-        """Tell the other panels."""
+        """Publish the selection to the other panels."""
         texts = self.texts
         if texts is None:
             self.study.choose_texts(None)
@@ -246,7 +246,7 @@ class TextsState(QObject):
 
 
 def _typed(line: str, reads_pairs: bool) -> TypedText:
-    """A line with tabs: text, second text, label; or text and label."""
+    """Parse a line with tabs: text, second text, label; or text and label."""
     cells = [cleaned(cell.strip()) for cell in line.split("\t")]
     if len(cells) == 1:
         return TypedText(text=cells[0])

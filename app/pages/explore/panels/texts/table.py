@@ -1,4 +1,4 @@
-"""The texts as rows, sorted by any column; the hardest ones first once they are scored."""
+"""Table model of the texts, sorted by any column; once scored, by loss."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from app.widgets.numbers import count, decimal
 from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index
 from app.widgets.text import tooltip, visible
 
-MAX_CELL = 300  # characters that are shown
+MAX_CELL = 300  # characters shown
 TEXT, PAIR, LABEL, PREDICTION, PROBABILITY, LOSS, TOKENS = range(7)
 NAMES = (
     marked("Text"),
@@ -32,7 +32,7 @@ MEANINGS = {
 
 
 class TextRows(QAbstractTableModel):
-    """Rows in the order of a column; `order` has the number of each row's text."""
+    """`order` holds the text index of each row."""
 
     def __init__(self, state: TextsState) -> None:
         super().__init__(state)
@@ -41,13 +41,13 @@ class TextRows(QAbstractTableModel):
         self._sorted = (-1, Qt.SortOrder.AscendingOrder)
 
     def take(self) -> None:
-        """Show what the state has now."""
+        """Update from the state."""
         self.layoutAboutToBeChanged.emit()
         self._order()
         self.layoutChanged.emit()
 
     def reset(self) -> None:
-        """Other texts: in their own order, until a column is chosen."""
+        """Back to the order of the texts, until a column is chosen."""
         self.beginResetModel()
         self._sorted = (-1, Qt.SortOrder.AscendingOrder)
         self._order()
@@ -101,7 +101,7 @@ class TextRows(QAbstractTableModel):
         return in_language(NAMES[column])
 
     def cell(self, row: int, column: int) -> str:
-        """What stands in a cell, on one line."""
+        """Text of a cell on one line."""
         state = self._state
         if column in (TEXT, PAIR):
             return visible(" ".join((state.rows[row][column] or "")[:MAX_CELL].split()))
@@ -133,7 +133,7 @@ class TextRows(QAbstractTableModel):
         self.layoutChanged.emit()
 
     def _order(self) -> None:
-        """Texts of which a number is not known come last."""
+        """Texts without a number come last."""
         column, order = self._sorted
         every = list(range(len(self._state.rows)))
         falls = order == Qt.SortOrder.DescendingOrder

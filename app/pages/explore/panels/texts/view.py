@@ -1,4 +1,4 @@
-"""Where the texts come from, the button that scores them, and the table."""
+"""Source of the texts, the button that scores them, and their table."""
 
 from functools import partial
 
@@ -39,12 +39,12 @@ from app.widgets.text import Text, visible
 from engine.config.dataset import SplitName
 from engine.messages.explore.text_set import MAX_TEXTS
 
-TYPED = ""  # the entry of the box for what is typed here
+TYPED = ""  # box entry for typed texts
 LEAST_LABEL = 24 * SPACE  # px of a label or prediction
 
 
 class TextsView(Panel):
-    """Shows a TextsState; what is selected in the table is what other panels work on."""
+    """The rows selected in the table are those that other panels use."""
 
     def __init__(self, state: TextsState, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
@@ -79,8 +79,8 @@ class TextsView(Panel):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.note = Text("", "small")
         self._lay_out()
-        self._known = 0  # scores that were sorted by already
-        self._rows: list[tuple[str, str | None]] | None = None  # that are shown
+        self._known = 0  # scores already included in the order
+        self._rows: list[tuple[str, str | None]] | None = None  # displayed
         self._is_sorting = False
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.typed.textChanged.connect(self._pause.start)
@@ -147,7 +147,6 @@ class TextsView(Panel):
         self.source.setCurrentIndex(max(0, self.source.findData(folder)))
 
     def show_state(self) -> None:
-        """Bring boxes, table and note in line with the state."""
         state = self._state
         parts = state.parts()
         shown = [(self.part.itemData(n), self.part.itemText(n)) for n in range(self.part.count())]
@@ -223,7 +222,7 @@ class TextsView(Panel):
         for column in (TEXT, PAIR):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         header.setMaximumSectionSize(100 * SPACE)
-        for column in (LABEL, PREDICTION):  # may be tags of all words, and can be made wider
+        for column in (LABEL, PREDICTION):  # may hold a tag per word, and can be widened
             wanted = max(table.sizeHintForColumn(column), header.sectionSizeHint(column))
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Interactive)
             header.resizeSection(column, min(max(wanted, LEAST_LABEL), table.width() // 4))
@@ -249,7 +248,7 @@ class TextsView(Panel):
         return " ".join(parts)
 
     def _found(self) -> list[str]:
-        """What is known of all texts together."""
+        """Statistics over all texts."""
         state = self._state
         if not state.scores:
             return []

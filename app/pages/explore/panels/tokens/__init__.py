@@ -1,1 +1,1 @@
-"""From the typed text to the vectors that the first layer reads."""
+"""From the typed text to the input vectors of the first layer."""

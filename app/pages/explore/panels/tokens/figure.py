@@ -1,4 +1,4 @@
-"""The tokens with the lengths of their vectors, as a figure to keep."""
+"""Figure of the tokens with the norms of their vectors."""
 
 from collections.abc import Sequence
 
@@ -16,14 +16,14 @@ from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import Figure, Table, ink, paper_font
 
 ROW = 20  # px
-HEAD = 26  # px of the line of names
+HEAD = 26  # px of the header line
 NUMBER, BAR = 60, 90  # px of a number, and of a bar with its number
-NAME = 130  # px of a token, at the most
+NAME = 130  # px of a token, at most
 LETTERS = 12  # px
 
 
 def figure_of(state: TokensState, side: int) -> Figure | None:
-    """The table of one side with its bars; None while the norms are not known."""
+    """The table of one side with its bars; None until the norms are known."""
     rows, tables = state.rows(side), state.tables(side)
     if not rows or not rows[0].norms:
         return None
@@ -55,7 +55,7 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
 
 
 def table_of(rows: Sequence[Row], names: Sequence[str]) -> Table:
-    """All that is shown, with every digit."""
+    """All columns with every digit."""
     header = ("token", "id", "segment", "position", *(f"norm of {name}" for name in names))
     return Table(header, [(r.name, r.id, r.token.segment, r.position, *r.norms) for r in rows])
 

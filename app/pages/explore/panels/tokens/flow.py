@@ -1,4 +1,4 @@
-"""The three steps from a text to its tokens, one below the other."""
+"""The three steps from a text to its tokens."""
 
 from PySide6.QtCore import QSizeF, Qt
 from PySide6.QtGui import QResizeEvent
@@ -11,13 +11,13 @@ from app.widgets.text import Text, height_of_lines, visible
 from app.widgets.token_row import TokenRow
 from app.widgets.tokenizer_texts import step_helps
 
-LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
+LONGEST_LINE = 2_000  # characters; longer lines slow the window down
 MOST_LINES = 3  # before a text scrolls
 MAX_TOKENS_SHOWN = 160
 
 
 class Flow(QWidget):
-    """Normalise, split, tokenise: what each step does, and what came of it on the first side."""
+    """Normalise, split, tokenise: each step with its result on the first side."""
 
     def __init__(self, state: TokensState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,7 +55,6 @@ class Flow(QWidget):
         self.show_state()
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
         side, taken = self._state.study.both[0], self._state.steps[0]
         tokenizer = side.tokenizer
         if tokenizer is None:
@@ -76,7 +75,7 @@ class Flow(QWidget):
 
 
 class _Shown(QPlainTextEdit):
-    """Lines to read and copy, as high as they need up to a limit."""
+    """Read-only lines, as high as needed up to a limit."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -87,19 +86,20 @@ class _Shown(QPlainTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.document().setDocumentMargin(0)  # where part of the next line would be seen
+        self.document().setDocumentMargin(0)  # a margin would show part of the next line
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
         self._fit(QSizeF(0, 1))
 
     def show_lines(self, lines: list[str]) -> None:
-        """Show each text on a line of its own."""
+        """Show each text on its own line."""
         shown = "\n".join(visible(line[:LONGEST_LINE]).replace("\n", "⏎") for line in lines)
         if shown != self.toPlainText():
             self.setPlainText(shown)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit(self.document().size())  # a wider one may need fewer lines, of which Qt says none
+        # a wider document may need fewer lines, which Qt does not signal
+        self._fit(self.document().size())
 
     def _fit(self, size: QSizeF) -> None:
         lines = min(MOST_LINES, max(1, round(size.height())))

@@ -1,4 +1,4 @@
-"""The panel Tokens as the table of panels has it."""
+"""Description of the Tokens panel."""
 
 from PySide6.QtCore import QCoreApplication
 

@@ -1,4 +1,4 @@
-"""What becomes of the text before the first layer, on each side."""
+"""Tokenisation and input embeddings of the text, on each side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from engine.messages.explore.embeddings import Embed, Embedded, Table
 from engine.messages.explore.text import Token
 from engine.tokenizers.steps import Steps, steps
 
-MAX_NAMED = 5  # unknown or different words that a sentence names
+MAX_NAMED = 5  # words named in a sentence
 
 
 @dataclass(frozen=True)
 class Row:
-    """One token. `norms` are those of the addends, the sum and the outcome; empty while unknown."""
+    """One token; `norms` of the addends, their sum and the normalised vector, empty until known."""
 
     token: Token
-    name: str  # as the model sees it: of a masked token the mask
-    id: int  # that the model sees: of a masked token the mask's
-    position: int  # the row of the table of positions
+    name: str  # as the model sees it; “[MASK]” if masked
+    id: int  # as the model sees it
+    position: int  # row of the position embedding
     norms: tuple[float, ...]
 
 
 class TokensState(QObject):
-    """Told of once for all that changed in one turn of the event loop, and only while seen.
+    """Emits at most once per turn of the event loop, and only while visible.
 
     Signals:
-        changed: the tokens, their norms, or why there are none, of one side.
-        steps_changed: the steps, or the tokens; told of in another turn, so that neither is long.
+        changed: the tokens or norms of one side, or the reason for none.
+        steps_changed: the steps or the tokens; emitted in a turn of its own, as both take time.
     """
 
     changed = Signal()
@@ -44,7 +44,7 @@ class TokensState(QObject):
     def __init__(self, study: Study, explorer: Explorer) -> None:
         super().__init__(study)
         self.study = study
-        self.steps: list[tuple[Steps, ...]] = [(), ()]  # of each side, of each of its texts
+        self.steps: list[tuple[Steps, ...]] = [(), ()]  # of each side, for each of its texts
         self.queries = (
             LiveQuery(study, explorer, lambda side: side.asked(Embed)),
             LiveQuery(study, explorer, lambda side: side.asked(Embed), side=1),
@@ -62,13 +62,14 @@ class TokensState(QObject):
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     def rows(self, side: int = 0) -> list[Row]:
-        """The tokens at once; their norms once they are known."""
+        """The tokens at once; their norms once known."""
         shown, answer = self.study.both[side], self.answer(side)
         if answer is None:
             return [Row(t, shown.seen(n), t.id, n, ()) for n, t in enumerate(shown.tokens)]
         tables = {addend.table: addend.rows for addend in answer.addends}
         words = tables["token"]
-        positions = tables.get("position", range(len(words)))  # of relative and rotary ones, places
+        # relative and rotary models: the indices
+        positions = tables.get("position", range(len(words)))
         columns = [*(a.norms for a in answer.addends), answer.sums, answer.outcome]
         return [
             Row(token, shown.seen(n), words[n], positions[n], tuple(c[n] for c in columns))
@@ -76,13 +77,13 @@ class TokensState(QObject):
         ]
 
     def answer(self, side: int = 0) -> Embedded | None:
-        """The newest answer, if it is about the tokens that are shown."""
+        """The newest answer if it belongs to the current tokens."""
         answer = self.queries[side].answer
         fits = isinstance(answer, Embedded) and answer.tokens == self.study.both[side].tokens
         return answer if fits and isinstance(answer, Embedded) else None
 
     def tables(self, side: int = 0) -> tuple[Table, ...]:
-        """Which addends the model has; all three while that is not known."""
+        """The embeddings that the model adds up; all three until known."""
         answer = self.answer(side)
         return (
             ("token", "position", "segment")
@@ -91,12 +92,12 @@ class TokensState(QObject):
         )
 
     def unknown(self, side: int = 0) -> list[str]:
-        """The words that became [UNK], as they were typed."""
+        """The words that became [UNK], as typed."""
         shown = self.study.both[side]
         return [shown.typed(n) for n in range(len(shown.tokens)) if shown.is_unknown(n)]
 
     def left_out(self, side: int = 0) -> list[str]:
-        """How what the model does not read begins, for each text that was cut."""
+        """The beginning of the truncated rest of each text."""
         shown = self.study.both[side]
         rests = []
         for segment, text in enumerate(shown.texts):
@@ -107,7 +108,7 @@ class TokensState(QObject):
         return rests
 
     def differences(self) -> list[tuple[str, str]]:
-        """The words that the two sides tokenise differently, as both write them."""
+        """The words that both sides tokenise differently, with either spelling."""
         first, second = (_by_word(side) for side in self.study.both)
         found = []
         for here in first:
@@ -119,7 +120,7 @@ class TokensState(QObject):
     # ── the steps ────────────────────────────────────────────────────────────────────────────
 
     def set_seen(self, seen: bool) -> None:
-        """Whether somebody looks; what was put off is told of now."""
+        """Set whether the panel is visible; pending changes are emitted now."""
         self._is_seen = seen
         for query in self.queries:
             query.set_seen(seen)
@@ -135,7 +136,7 @@ class TokensState(QObject):
         self._telling_steps.start()
 
     def _take_steps(self, side: Side) -> None:
-        """Off the window's thread: a long text takes a moment."""
+        """Off the GUI thread, since a long text takes a moment."""
         work = self._work[side.number]
         if work is not None:
             work.cancel()
@@ -154,7 +155,7 @@ class TokensState(QObject):
 
 
 def _by_word(side: Side) -> dict[tuple[int, str, int], list[str]]:
-    """The tokens of every word, by its text, its letters and where it begins."""
+    """Tokens of every word, by text, letters and start."""
     words: dict[tuple[int, str, int], list[str]] = {}
     seen: set[tuple[int, ...]] = set()
     for number, token in enumerate(side.tokens):
@@ -169,5 +170,5 @@ def _by_word(side: Side) -> dict[tuple[int, str, int], list[str]]:
 
 
 def named(words: Sequence[str]) -> list[str]:
-    """Different ones in the order of the text, so many as a sentence can name."""
+    """The first few distinct words."""
     return list(dict.fromkeys(words))[:MAX_NAMED]

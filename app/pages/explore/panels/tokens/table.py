@@ -1,4 +1,4 @@
-"""The tokens as rows: what each is, where it stands, and how long its vectors are."""
+"""Table of the tokens: id, segment, position and norms."""
 
 from PySide6.QtCore import (
     QAbstractTableModel,
@@ -28,24 +28,22 @@ from engine.messages.explore.embeddings import Table
 
 TOKEN, ID, SEGMENT, POSITION, FIRST_NORM = range(5)
 ADDENDS: dict[Table, Role] = {"token": CHART[0], "position": CHART[1], "segment": CHART[2]}
-DIGITS = 3  # behind the point
+DIGITS = 3  # decimals
 
 
 class TokenRows(QAbstractTableModel):
-    """The tokens of one side."""
-
     def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
         super().__init__(parent)
         self._state, self._side = state, side
         self.rows: list[Row] = []
         self.tables: tuple[Table, ...] = ()
-        self.headings: list[tuple[str, str]] = []  # of every column, with what it means
-        self.most = 1.0  # the largest norm of an addend
+        self.headings: list[tuple[str, str]] = []  # title and explanation of every column
+        self.most = 1.0  # largest norm of an addend
         state.changed.connect(self.take)
         self.take()
 
     def take(self) -> None:
-        """Bring the rows in line with the state."""
+        """Update from the state."""
         rows, tables = self._state.rows(self._side), self._state.tables(self._side)
         if (rows, tables) == (self.rows, self.tables):
             return
@@ -131,7 +129,7 @@ class TokenRows(QAbstractTableModel):
 
 
 class TokenTable(QTableView):
-    """Shows TokenRows; the row that is picked is the token that is picked on the page."""
+    """The selected row is the page's selected token."""
 
     def __init__(self, state: TokensState, side: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -167,7 +165,7 @@ class TokenTable(QTableView):
         self._state.study.point(-1)
 
     def _fit(self) -> None:
-        """Columns as wide as their headings and numbers need, from the font: no row is measured."""
+        """Set column widths from the font, without measuring rows."""
         metrics = QFontMetrics(self.horizontalHeader().font())
         digits = QFontMetrics(mono_font()).horizontalAdvance("00.000")
         for column, (heading, _) in enumerate(self.rows.headings):
@@ -177,7 +175,6 @@ class TokenTable(QTableView):
         self._follow()
 
     def _follow(self) -> None:
-        """Show the token that is picked on the page."""
         picked = self._state.study.on_side(self._side, self._state.study.picked)
         self._is_following = True
         if 0 <= picked < self.rows.rowCount():
@@ -196,7 +193,7 @@ class TokenTable(QTableView):
 
 
 class _Cells(QStyledItemDelegate):
-    """A token in the colour of its text; a norm with a bar behind it."""
+    """Paints a segment mark for the token, and a bar behind each norm."""
 
     def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The way of the text into the model: its steps at the left, its tokens as a table at the right."""
+"""Tokenisation steps at the left, the table of tokens at the right."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
@@ -18,18 +18,16 @@ from app.widgets.help import HelpButton
 from app.widgets.page import scrolling
 from app.widgets.text import OneLine, Text
 
-BESIDE = 720  # px of the panel from which steps and table stand beside one another
-LOWEST = 16 * SPACE  # px of the steps, and of a table
-SHARES = {  # of steps and tables: px at first, in proportion; how a change of size is shared out
+BESIDE = 720  # px of the panel from which steps and table are side by side
+LOWEST = 16 * SPACE  # px, minimum height of the steps and of a table
+SHARES = {  # of steps and tables: initial sizes in proportion, stretch factors
     Qt.Orientation.Horizontal: ([360, 640], (0, 1)),
     Qt.Orientation.Vertical: ([600, 400], (3, 2)),
 }
-LONGEST_REST = 40  # characters of what was left out that are quoted
+LONGEST_REST = 40  # quoted characters of the truncated rest
 
 
 class TokensView(Panel):
-    """Shows a TokensState."""
-
     def __init__(self, state: TokensState, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
         self._state = state
@@ -70,7 +68,7 @@ class TokensView(Panel):
             self._turn(turned)
 
     def _turn(self, orientation: Qt.Orientation) -> None:
-        """Both parts get their share of the room; else the steps would leave the table none."""
+        """Set both parts' proportions; otherwise the steps would leave the table no room."""
         self.halves.setOrientation(orientation)
         sizes, stretches = SHARES[orientation]
         self.halves.setSizes(sizes)
@@ -78,7 +76,6 @@ class TokensView(Panel):
             self.halves.setStretchFactor(part, stretch)
 
     def show_state(self) -> None:
-        """What cannot be seen in the table: what the model does not know, and does not read."""
         study = self._state.study
         said = [note for side in study.sides for note in self._notes_of(side.number)]
         self.notes.setText("\n".join(said))
@@ -122,7 +119,7 @@ class TokensView(Panel):
         return said
 
     def _difference(self) -> str:
-        """How the two sides cut the text."""
+        """Compare the tokens of the two sides."""
         study = self._state.study
         if not study.is_compared:
             return ""

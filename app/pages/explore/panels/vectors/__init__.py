@@ -1,1 +1,1 @@
-"""One word in several texts: how alike its vectors are, after every layer."""
+"""One word in several texts: the similarity of its vectors after every layer."""

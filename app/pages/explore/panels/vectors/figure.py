@@ -1,4 +1,4 @@
-"""The cosines of one height, or what is nearest there, as a figure to keep."""
+"""Figures of the cosines at one layer and of the nearest words."""
 
 import numpy as np
 from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
@@ -16,7 +16,7 @@ NAME, CELL, ROW, BAR = 340, 52, 24, 160  # px
 
 
 def figure_of(state: VectorsState) -> Figure | None:
-    """None while there is no answer."""
+    """None if there is no answer."""
     answer, shown = state.answer, state.shown
     if state.showing != "cosines":
         return _nearest_figure(state)
@@ -74,7 +74,7 @@ def _paint(painter: QPainter, names: list[str], cosines: np.ndarray) -> None:
 
 
 def _nearest_figure(state: VectorsState) -> Figure | None:
-    """Bars of the cosines, the nearest first."""
+    """Bars of the cosines, nearest first."""
     table = _tokens_table(state) if state.showing == "tokens" else _words_table(state)
     answer, place = state.answer, state.chosen_place
     if table is None or answer is None or place is None:
@@ -111,7 +111,7 @@ def _tokens_table(state: VectorsState) -> Table | None:
 
 
 def _words_table(state: VectorsState) -> Table | None:
-    """None also where what was found is of another word or height than the one that is shown."""
+    """None if the nearest words belong to another word or layer."""
     found = state.found
     if found is None or not state.is_current:
         return None
@@ -123,7 +123,7 @@ def _words_table(state: VectorsState) -> Table | None:
 
 
 def _paint_bars(painter: QPainter, names: list[str], cosines: np.ndarray) -> None:
-    """From 0 to 1, which is written above the bars."""
+    """Bars from 0 to 1, with the scale above them."""
     middle = Qt.AlignmentFlag.AlignVCenter
     left = Qt.AlignmentFlag.AlignLeft | middle
     painter.setFont(paper_font(11))

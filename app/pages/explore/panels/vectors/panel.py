@@ -1,4 +1,4 @@
-"""The panel Vectors as the table of panels has it."""
+"""Description of the Vectors panel."""
 
 from PySide6.QtCore import QCoreApplication
 

@@ -1,4 +1,4 @@
-"""One word in the text of the page and in others that are typed here, and what is nearest to it."""
+"""One word in the page's text and in others typed here, and its nearest neighbours."""
 
 from functools import partial
 from typing import Literal
@@ -30,16 +30,16 @@ from engine.messages.explore.word_vectors import (
 
 Shown = Literal["cosines", "tokens", "words"]
 MAX_TEXTS = 100
-MEASURED = 100  # texts whose tokens are counted for the size of an index
-AROUND = 24  # characters of a text beside the word
+MEASURED = 100  # texts whose words are counted to estimate the size of an index
+AROUND = 24  # characters of context around the word
 
 
 class VectorsState(QObject):
-    """Of the first model.
+    """Cosines and nearest words of the first model.
 
     Signals:
-        changed: the answer, why there is none, or whether one is awaited.
-        height_changed: another height is shown.
+        changed: the answer, the reason for none, or whether one is pending.
+        height_changed: another layer is shown.
     """
 
     changed = Signal()
@@ -51,14 +51,14 @@ class VectorsState(QObject):
         super().__init__(study)
         self.study, self._home = study, home
         self.showing: Shown = "cosines"
-        self.place = 0  # of the word, to which the nearest are shown
+        self.place = 0  # occurrence whose neighbours are shown
         self.found: WordsFound | None = None
         self.found_for: FindWords | None = None
         self.of: ChosenTexts | None = None
-        self.size: int | None = None  # bytes that an index of the chosen texts will take, about
+        self.size: int | None = None  # estimated bytes of an index of the chosen texts
         self._sizing: background.Job | None = None
-        self.typed_word = ""  # empty: the selected one
-        self.more: tuple[str, ...] = ()  # texts beside that of the page
+        self.typed_word = ""  # empty: the selected word
+        self.more: tuple[str, ...] = ()  # texts in addition to the page's
         self._height: int | None = None  # None: the last
         self.query = LiveQuery(study, explorer, self._question)
         self.query.changed.connect(self._on_query)
@@ -75,7 +75,7 @@ class VectorsState(QObject):
 
     @property
     def word(self) -> str:
-        """The word that is compared: as it is typed, or that of the selected token."""
+        """The compared word: typed, or that of the selected token."""
         if self.typed_word:
             return self.typed_word
         side, picked = self.study.both[0], self.study.picked
@@ -96,17 +96,17 @@ class VectorsState(QObject):
 
     @property
     def height(self) -> int:
-        """0 the embeddings, 1 to L the layers."""
+        """0: embeddings, 1 to L: layers."""
         last = len(self.answer.heights) - 1 if self.answer is not None else 0
         return last if self._height is None else min(self._height, last)
 
     @property
     def shown(self) -> WordHeight | None:
-        """The numbers of the height that is shown."""
+        """The numbers of the displayed layer."""
         return self.answer.heights[self.height] if self.answer is not None else None
 
     def names(self) -> list[str]:
-        """The word with what stands around it, for each place."""
+        """The word with its context, for each occurrence."""
         answer = self.answer
         if answer is None:
             return []
@@ -117,7 +117,7 @@ class VectorsState(QObject):
         self.query.renew()
 
     def set_texts(self, typed: str) -> None:
-        """A text on each line."""
+        """Set the other texts, one per line."""
         lines = (cleaned(line.strip()) for line in typed.splitlines())
         self.more = tuple(line for line in lines if line)[:MAX_TEXTS]
         self.query.renew()
@@ -131,14 +131,14 @@ class VectorsState(QObject):
     # ── what is nearest ──────────────────────────────────────────────────────────────────────
 
     def show(self, what: Shown) -> None:
-        """The cosines of the places, or what is nearest to one of them."""
+        """Show the cosines, or the neighbours of one occurrence."""
         self.showing = what
         self._measure()
         self.tokens.renew()
         self.changed.emit()
 
     def set_place(self, place: int) -> None:
-        """To which place of the word the nearest are shown."""
+        """Choose the occurrence whose neighbours are shown."""
         if place != self.place and place >= 0:
             self.place = place
             self.tokens.renew()
@@ -146,7 +146,7 @@ class VectorsState(QObject):
 
     @property
     def chosen_place(self) -> WordPlace | None:
-        """None while there is no answer."""
+        """None if there is no answer."""
         places = self.answer.places if self.answer is not None else ()
         return places[min(self.place, len(places) - 1)] if places else None
 
@@ -157,18 +157,18 @@ class VectorsState(QObject):
 
     @property
     def is_current(self) -> bool:
-        """Whether the nearest words are those of the place, the height and the texts of now."""
+        """True if the nearest words belong to the current occurrence, layer and texts."""
         return self.found_for is not None and self.found_for == self._words_question()
 
     def find(self) -> None:
-        """Look among the words of the chosen texts, or go on with that."""
+        """Search the words of the chosen texts, or continue."""
         question = self._words_question()
         if question is not None:
             self.found, self.found_for, self.of = None, question, self.study.chosen
             self.work.start(question)
 
     def show_input(self, found: NearWord) -> None:
-        """Make the text of a word the text of the page."""
+        """Show the text of a word on the page."""
         self.study.input_wanted.emit(Input(cleaned(found.text), None))
 
     def _tokens_question(self, side: Side) -> FindTokens | None:
@@ -210,7 +210,7 @@ class VectorsState(QObject):
             self.changed.emit()
 
     def _measure(self) -> None:
-        """About how large an index will be: from the words of some of the texts."""
+        """Estimate the size of an index from the words of some texts."""
         self.size = None
         if self._sizing is not None:
             self._sizing.cancel()
@@ -223,7 +223,7 @@ class VectorsState(QObject):
             self,
             partial(_words_in, chosen.texts),
             lambda words: self._on_size(each * words),
-            lambda _: None,  # said when one looks among them
+            lambda _: None,  # reported by the search itself
         )
 
     def _on_size(self, size: int) -> None:
@@ -243,7 +243,7 @@ class VectorsState(QObject):
 
 
 def around(text: str, start: int, end: int) -> str:
-    """A place as a person recognises it: … poked it with a [stick] in …"""
+    """An occurrence in context: … poked it with a [stick] in …"""
     before, after = text[:start], text[end:]
     left = before if len(before) <= AROUND else f"…{before[-AROUND:]}"
     right = after if len(after) <= AROUND else f"{after[:AROUND]}…"
@@ -251,7 +251,7 @@ def around(text: str, start: int, end: int) -> str:
 
 
 def _words_in(texts: TextSet) -> int:
-    """About how many words, by the spaces in some of the texts."""
+    """Approximate number of words, by the spaces in some of the texts."""
     pairs = typed_pairs(rows_of(texts))
     step = max(1, len(pairs) // MEASURED)
     some = pairs[::step]

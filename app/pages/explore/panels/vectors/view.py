@@ -1,4 +1,4 @@
-"""The texts, the cosines of one height or what is nearest there, and the means of all heights."""
+"""The texts, the cosines or neighbours at one layer, and the means of all layers."""
 
 from functools import partial
 
@@ -33,7 +33,7 @@ DIGITS = 3
 
 
 class VectorsView(Panel):
-    """Shows a VectorsState; a row of the table of heights chooses the height."""
+    """A row of the layer table chooses the layer."""
 
     def __init__(
         self, state: VectorsState, notices: Notices, parent: QWidget | None = None
@@ -105,7 +105,6 @@ class VectorsView(Panel):
         self._state.set_texts(self.texts.toPlainText())
 
     def show_state(self) -> None:
-        """Bring the tables in line with the state."""
         state = self._state
         answer, shown = state.answer, state.shown
         self.heights.show_rows(*self._height_rows())
@@ -168,7 +167,7 @@ class VectorsView(Panel):
         ]
 
     def _why_not(self) -> str:
-        """Why nothing can be looked for."""
+        """The reason why the search is disabled, or “”."""
         if self._state.chosen_place is None:
             return self.tr("Select a word of the text above, or type one.")
         return ""

@@ -1,1 +1,1 @@
-"""Words: what the model predicts at masked positions."""
+"""Predictions of the model at masked positions."""

@@ -1,4 +1,4 @@
-"""Whole words in a masked place: one's own, scored; and good ones, found."""
+"""Whole words at a masked position: the user's words scored, and a beam search."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ MOST_DRAWN = 12  # rows of a figure
 
 
 class Candidates(Part):
-    """Two tables: own words, and those that a search found."""
+    """Tables of the user's words and of the words found by a search."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
         super().__init__(state, (*state.candidate_scores, *state.candidate_searches), parent)
@@ -114,7 +114,7 @@ class Candidates(Part):
         return header, rows
 
     def _ranked(self) -> list[tuple[Candidate, Candidate | None]]:
-        """Own words with the second model's, the likeliest first; those without a score last."""
+        """The user's words with the second model's scores, most likely first, unscored last."""
         others = {one.text: one for one in self.state.scored(1)}
         both = [(one, others.get(one.text)) for one in self.state.scored()]
         return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].log_probability))
@@ -215,7 +215,7 @@ def token_names(one: Candidate) -> str:
 
 
 def shown(one: Candidate) -> str:
-    """A word, with its token_names where it has several, or with what is wrong with it."""
+    """A word with its tokens if there are several, or with its problem."""
     if one.problem:
         return f"{painted(one.text)}: {translated(one.problem)}"
     return (
@@ -224,7 +224,7 @@ def shown(one: Candidate) -> str:
 
 
 def told(one: Candidate | None) -> str:
-    """Its probability; a tiny one in powers of ten."""
+    """Its probability; tiny ones in powers of ten."""
     if one is None or one.problem:
         return "–"
     return chance(one.probability) if one.probability >= 1e-4 else decimal(one.probability)
@@ -235,7 +235,7 @@ def log_probability_text(one: Candidate) -> str:
 
 
 def difference(one: Candidate, other: Candidate | None) -> str:
-    """The second log_probability_text less the first."""
+    """Second log-probability minus the first."""
     if one.problem or other is None or other.problem:
         return "–"
     apart = other.log_probability - one.log_probability

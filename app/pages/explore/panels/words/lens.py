@@ -1,4 +1,4 @@
-"""What would be predicted at masked positions after each layer, as a small grid."""
+"""Logit lens: the prediction after each layer as a small grid."""
 
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
@@ -23,10 +23,10 @@ CELL = QSize(28 * SPACE, 11 * SPACE)  # px
 
 
 class LayerGrid(QWidget):
-    """Rows are rows, the embeddings on top; columns are places; a cell has the first prediction.
+    """Grid of layers (embeddings first) × positions; a cell shows the top prediction.
 
     Signals:
-        pointed: row and column under the mouse or moved to by keys; -1 and -1 for none.
+        pointed: row and column under the mouse or the keyboard cursor; -1, -1 for none.
         picked: a column was clicked.
     """
 
@@ -43,7 +43,7 @@ class LayerGrid(QWidget):
         self.setAccessibleName(self.tr("Top prediction after each layer"))
 
     def show_lens(self, applied: LensApplied | None, names: tuple[str, ...] = ()) -> None:
-        """`names` of the columns: the tokens as the model sees them, with their numbers."""
+        """Show a lens; `names` are the columns' tokens with their indices."""
         if applied is self.applied and names == self.names:
             return
         self.applied, self.names = applied, names
@@ -225,18 +225,18 @@ class Lens(Part):
         self._say(0, -1, -1)
 
     def _names(self, side: int) -> tuple[str, ...]:
-        """Of the columns of a grid, and of its figure."""
+        """Column names of a grid and its figure."""
         applied, shown = self.state.applied(side), self.state.study.both[side]
         if applied is None:
             return ()
-        known = shown.tokens == applied.tokens  # else the text was changed since
+        known = shown.tokens == applied.tokens  # False if the text has changed since
         return tuple(
             f"{n + 1} {painted(shown.seen(n) if known else applied.tokens[n].text)}"
             for n in applied.positions
         )
 
     def _say(self, side: int, row: int, column: int) -> None:
-        """The top predictions of the cell that is pointed at."""
+        """Show the top predictions of a cell."""
         applied = self.state.applied(side)
         if applied is None or not (0 <= row < len(applied.layers)):
             self.said.setText(self.tr("Hover over a cell to see its top predictions."))
@@ -247,7 +247,7 @@ class Lens(Part):
         self.said.setText(text.format(prediction.first + 1, layer_name(row), best))
 
     def _pick(self, side: int, column: int) -> None:
-        """Pick the token of a column for the whole page."""
+        """Select the token of a column on the page."""
         applied, study = self.state.applied(side), self.state.study
         if applied is not None:
             number = applied.positions[column]
@@ -289,7 +289,7 @@ class Lens(Part):
 
 
 def layer_name(number: int) -> str:
-    """Of a row: the embeddings, or a layer."""
+    """Embeddings, or the layer of a row."""
     if not number:
         return QCoreApplication.translate("Logit lens", "embeddings")
     return QCoreApplication.translate("Logit lens", "layer {0}").format(number)

@@ -1,4 +1,4 @@
-"""Whether the second text follows the first, on a gauge; one line for each model."""
+"""Next-sentence probability as a gauge, one line per model."""
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
@@ -12,7 +12,7 @@ from app.widgets.text import Text
 
 
 class Share(QWidget):
-    """A share from 0 to 1 as a thin bar."""
+    """A fraction from 0 to 1 as a thin bar."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -39,7 +39,7 @@ class Share(QWidget):
 
 
 class NextSentence(QWidget):
-    """Shown where there is a second text."""
+    """Shown if there is a second text."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Bars and boxes on paper: the drawings of the Words panel's figures."""
+"""Bars and grids of the Words panel's figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from app.widgets.chips import AS_STORED, painted
 from app.widgets.figure import ink, paper_font
 
 ROW, HEAD, WIDE, GAP = 20.0, 26.0, 250.0, 18.0  # px
-MOST_COLUMNS = 4  # beside one another
+MOST_COLUMNS = 4  # side by side
 
 
 @dataclass(frozen=True)
 class Column:
-    """One place: its title, and rows of a label with a probability of one model or two."""
+    """One position: title, and rows of a label with the probabilities of one or two models."""
 
     title: str
-    rows: tuple[tuple[str, tuple[float | None, ...], bool], ...]  # the last: emphasised
+    rows: tuple[tuple[str, tuple[float | None, ...], bool], ...]  # label, probabilities, emphasised
 
     @property
     def height(self) -> float:
@@ -31,7 +31,7 @@ class Column:
 
 
 def size(columns: Sequence[Column]) -> QSize:
-    """What `paint` needs."""
+    """Size of the drawing by `paint`."""
     lines = [columns[n : n + MOST_COLUMNS] for n in range(0, len(columns), MOST_COLUMNS)]
     wide = max((len(line) for line in lines), default=1)
     high = sum(max(column.height for column in line) + GAP for line in lines)
@@ -39,7 +39,7 @@ def size(columns: Sequence[Column]) -> QSize:
 
 
 def paint(painter: QPainter, columns: Sequence[Column], most: float = 1.0) -> None:
-    """The columns in rows of some; bars end at the probability `most`."""
+    """Draw the columns, a few per row; a full bar is the probability `most`."""
     top = 0.0
     for start in range(0, len(columns), MOST_COLUMNS):
         line = columns[start : start + MOST_COLUMNS]
@@ -87,7 +87,7 @@ def paint_grid(
     down: Sequence[str],
     cells: Sequence[Sequence[tuple[str, str, float]]],
 ) -> None:
-    """A table whose cells have a text, a small text below, and a tint from 0 to 1."""
+    """Draw a table of cells with a text, a small text below it, and a tint from 0 to 1."""
     middle = Qt.AlignmentFlag.AlignCenter
     wide = size.width() / (len(across) + 1)
     high = size.height() / (len(down) + 1)

@@ -1,4 +1,4 @@
-"""What two models predict, side by side: two bars for each token, and their difference."""
+"""Predictions of two models: two bars per token, and their difference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from app.widgets.bars import AXIS, chance, paint_axis, paint_emphasis, paint_sha
 from app.widgets.chips import AS_STORED, painted
 
 ROW = 10 * SPACE
-LABEL_SHARE = 0.4  # of the width, at the most
+LABEL_SHARE = 0.4  # of the width, at most
 
 
 @dataclass(frozen=True)
 class PairBar:
-    """One token; a probability is None where it is not among those that the model named."""
+    """One token; a probability is None if the model does not list it."""
 
     label: str
     first: float | None
@@ -28,7 +28,7 @@ class PairBar:
 
 
 class PairBars(QWidget):
-    """Paints pairs of bars over a common scale from 0 on."""
+    """Paints pairs of bars on a common scale from 0."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -38,7 +38,7 @@ class PairBars(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_bars(self, bars: Sequence[PairBar], most: float = 1.0) -> None:
-        """Show these; a bar of the probability `most` fills its track."""
+        """Show these; a full bar is the probability `most`."""
         if (tuple(bars), most) == (self.shown, self.most):
             return
         self.shown, self.most = tuple(bars), most
@@ -101,12 +101,12 @@ class PairBars(QWidget):
 
 
 def told(value: float | None) -> str:
-    """A probability, or that there is none."""
+    """A probability, or “–”."""
     return "–" if value is None else chance(value)
 
 
 def difference(bar: PairBar) -> str:
-    """The second less the first in points of a hundred, with its sign."""
+    """Second minus first in percentage points, with its sign."""
     if bar.first is None or bar.second is None:
         return ""
     points = (bar.second - bar.first) * 100

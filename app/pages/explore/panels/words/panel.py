@@ -1,4 +1,4 @@
-"""The panel Words as the table of panels has it."""
+"""Description of the Words panel."""
 
 from PySide6.QtCore import QCoreApplication
 

@@ -1,4 +1,4 @@
-"""What the parts of the Words panel have in common."""
+"""Base of the Words panel's parts."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,13 +10,13 @@ from app.widgets.figure import Figure
 
 
 class Asks(Protocol):
-    """Asks only while it is seen."""
+    """Asks only while visible."""
 
     def set_seen(self, seen: bool) -> None: ...
 
 
 class Part(QWidget):
-    """One view of what is predicted. It asks only while it is on the screen."""
+    """One view of the predictions. It asks only while visible."""
 
     def __init__(
         self, state: WordsState, queries: Sequence[Asks], parent: QWidget | None = None
@@ -30,9 +30,8 @@ class Part(QWidget):
             query.set_seen(seen)
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
         raise NotImplementedError
 
     def figure(self) -> Figure | None:
-        """What is shown now, to be kept; None where nothing is."""
+        """Figure of the current content; None if there is none."""
         raise NotImplementedError

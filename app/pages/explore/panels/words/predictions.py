@@ -1,4 +1,4 @@
-"""A card for each masked position: its predictions as bars; of two models as pairs of bars."""
+"""One card per masked position with its predictions as bars, or pairs of bars for two models."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
@@ -22,7 +22,7 @@ NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card
 
 
 class Predictions(Part):
-    """What is predicted at every masked position."""
+    """Predictions at every masked position."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
         super().__init__(state, state.fills, parent)
@@ -75,14 +75,13 @@ class Predictions(Part):
         self.models.setText(self._models())
 
     def _other(self, place: Place) -> Place | None:
-        """What the second model predicts there: without predictions while that is not known."""
+        """The second model's predictions there; without predictions until known."""
         if not self.state.study.is_compared:
             return None
         return self.state.other(place) or Place(-1, (), None)
 
     def _scale(self, places: tuple[Place, ...]) -> float:
-        """Where the bars of all positions end, so that they can be compared; over a training all
-        bars of all steps do."""
+        """Full-bar probability of all cards, so that they can be compared; held over a training."""
         shown = [
             value
             for place in places
@@ -123,7 +122,7 @@ class Predictions(Part):
         return " ".join(parts)
 
     def _on_picked(self, picked: int) -> None:
-        """The picked token's card is marked, and brought into sight."""
+        """Mark the selected token's card and scroll to it."""
         for place, card in zip(self.state.places(), self.cards, strict=False):
             card.set_picked(place.token == picked)
             if place.token == picked:
@@ -150,8 +149,8 @@ class Predictions(Part):
         ).format(self.state.study.mask)
 
     def figure(self) -> Figure | None:
-        """Of exact answers alone: of fast ones there is none until the exact ones are there."""
-        exact = [query.be_exact() for query in self.state.fills]  # each is asked
+        """Figure of the exact answers; None until they arrive."""
+        exact = [query.be_exact() for query in self.state.fills]  # requests each
         if not all(exact):
             return None
         places, study = self.state.places()[:MAX_POSITIONS], self.state.study
@@ -214,10 +213,10 @@ class PositionCard(Card):
     def show_place(
         self, place: Place, other: Place | None, picked: bool, mask: str, most: float = 1.0
     ) -> None:
-        """Show a position; the actual token stands out, at its rank or below the others.
+        """Show a position; the actual token is emphasised, at its rank or below the others.
 
-        `other` is the same place of a second model; None where nothing is compared. Bars end at
-        the probability `most`.
+        `other` is the same position of a second model, None if not comparing. A full bar is the
+        probability `most`.
         """
         self.set_picked(picked)
         actual = place.actual
@@ -250,7 +249,7 @@ class PositionCard(Card):
 
 
 def pairs(place: Place, other: Place | None) -> list[PairBar]:
-    """The top predictions of both models, the likeliest by either of them first, and the actual."""
+    """The top predictions of both models by the larger probability, and the actual token."""
     second = other or Place(-1, (), None)
     chances = [
         {one.label: one.probability for one in (*p.wanted, *p.likely)} for p in (place, second)
@@ -270,5 +269,5 @@ def pairs(place: Place, other: Place | None) -> list[PairBar]:
 
 
 def values(bar: PairBar, compared: bool) -> tuple[float | None, ...]:
-    """What is drawn of a row: of one model, or of two."""
+    """Probabilities drawn in a row: of one model, or of two."""
     return (bar.first, bar.second) if compared else (bar.first,)

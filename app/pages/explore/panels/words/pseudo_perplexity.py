@@ -1,4 +1,4 @@
-"""Every word in its place: a quiet strip, a table, and the perplexity of the text."""
+"""Pseudo-perplexity: every token in its context, as a strip and a table."""
 
 import math
 
@@ -38,11 +38,11 @@ PAPER_WIDTH = 760  # px
 
 
 class ScoreStrip(QWidget):
-    """The tokens, tinted the more the less they were expected; below each its rank.
+    """Tokens tinted by their surprise, with ranks below.
 
     Signals:
-        picked: the number of a token that was clicked, or reached by an arrow key.
-        resized: it has become higher or lower.
+        picked: index of a token that was clicked, or reached by an arrow key.
+        resized: the height has changed.
     """
 
     picked = Signal(int)
@@ -143,7 +143,7 @@ class ScoreStrip(QWidget):
 
 
 def spread(tokens: tuple[Token, ...], metrics: QFontMetricsF, width: float) -> list[QRectF]:
-    """Where the tokens stand, with room below each row."""
+    """Boxes of the tokens, with room for ranks below each row."""
     boxes = chips.place(tokens, metrics, width)
     if not boxes:
         return []
@@ -156,7 +156,7 @@ def spread(tokens: tuple[Token, ...], metrics: QFontMetricsF, width: float) -> l
 
 
 def surprise(score: TokenScore) -> float:
-    """Opacity from nothing at a probability of 1 to the most from a millionth on."""
+    """Opacity from 0 at probability 1 to the maximum at one in a million or less."""
     return min(1.0, -score.log_probability / math.log(1e6)) * 0.6
 
 
@@ -183,7 +183,7 @@ class PseudoPerplexity(Part):
         state.study.picked_changed.connect(lambda _: self.show_state())
 
     def _fit(self) -> None:
-        """The strip takes what it needs, up to a third of the part."""
+        """Give the strip the height it needs, at most a third of the part."""
         self.area.setFixedHeight(min(self.strip.height() + 2, max(60, self.height() // 3)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -193,7 +193,7 @@ class PseudoPerplexity(Part):
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def _on_go(self) -> None:
-        """Start, or stop what runs."""
+        """Start, or stop a running computation."""
         runs = any(scoring.is_running for scoring in self._shown())
         for scoring in self._shown():
             scoring.stop() if runs else scoring.resume()
@@ -284,7 +284,7 @@ class PseudoPerplexity(Part):
         return header, rows
 
     def _pairs(self) -> list[tuple[TokenScore, TokenScore | None]]:
-        """Every token's score, and that of the second model where one token stands for the same."""
+        """Every token's score with the second model's, if one token has the same characters."""
         study, first = self.state.study, self.state.scorings[0].places
         first = tuple(score for score in first if score.position < len(study.tokens))
         if not study.is_compared:

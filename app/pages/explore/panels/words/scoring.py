@@ -1,6 +1,6 @@
-"""How likely each token is in its place: a long question, asked a slice at a time.
+"""Probability of each token in its context, requested in slices.
 
-So other questions come in between, what is known is shown, and it can be stopped.
+Other questions come in between, partial results are shown, and it can be stopped.
 """
 
 from pathlib import Path
@@ -23,10 +23,10 @@ Key = tuple[Path | None, tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
 class Scoring(QObject):
-    """The places of one side's text that are known by now.
+    """The scores of one side known so far.
 
     Signals:
-        changed: the places, or whether it runs.
+        changed: the scores, or whether it runs.
     """
 
     changed = Signal()
@@ -34,11 +34,11 @@ class Scoring(QObject):
     def __init__(self, study: Study, explorer: Explorer, side: int) -> None:
         super().__init__(study)
         self.side = study.both[side]
-        self.total = 0  # places that there are
+        self.total = 0  # tokens to score
         self.causal = False
         self.is_automatic = False
         self._places: tuple[TokenScore, ...] = ()
-        self._key: Key = (None, (), ())  # what they are of
+        self._key: Key = (None, (), ())  # model and text that the scores belong to
         self._start = 0
         self._is_wanted = False
         self._is_complete = False
@@ -48,7 +48,7 @@ class Scoring(QObject):
 
     @property
     def places(self) -> tuple[TokenScore, ...]:
-        """Those that are known of the present text, from left to right."""
+        """Known scores of the current text, from left to right."""
         return self._places if self._key == self._now() else ()
 
     @property
@@ -65,28 +65,28 @@ class Scoring(QObject):
 
     @property
     def perplexity(self) -> float:
-        """Of the places that are known; not a number where there are none."""
+        """Of the known scores; NaN if there are none."""
         return perplexity(self.places)
 
     def set_seen(self, seen: bool) -> None:
-        """Whether it is on the screen; it continues where it was left."""
+        """Set whether it is visible; it continues from where it was."""
         self.query.set_seen(seen)
 
     def set_automatic(self, on: bool) -> None:
-        """Whether every new text is scored without being asked to."""
+        """Set whether every new text is scored without a request."""
         self.is_automatic = on
         if on:
             self.resume()
 
     def resume(self) -> None:
-        """Score the present text, from where it was stopped."""
+        """Score the current text from where it was stopped."""
         self._keep_up()
         self._is_wanted = True
         if not self._is_complete:
             self.query.renew()
 
     def stop(self) -> None:
-        """Keep what is known; the answer under way is still taken."""
+        """Stop asking; a pending answer is still accepted."""
         self._is_wanted = False
         self.changed.emit()
 
@@ -94,7 +94,7 @@ class Scoring(QObject):
         return self.side.checkpoint, self.side.texts, tuple(self.side.ablation.values())
 
     def _keep_up(self) -> None:
-        """Forget what is known of another text."""
+        """Drop the scores of another text."""
         if self._key != self._now():
             self._key, self._places, self._start, self.total = self._now(), (), 0, 0
             self._is_wanted, self._is_complete = self.is_automatic, False
@@ -121,7 +121,7 @@ class Scoring(QObject):
             self._is_complete = answer.next is None
             self._start = self._start if answer.next is None else answer.next
             if not self._is_complete and self._is_wanted:
-                self.query.renew()  # at once, or when it is seen again
+                self.query.renew()  # at once, or when it is visible again
                 if self.query.is_waiting:
-                    return  # which told of it
+                    return  # it has emitted `changed`
         self.changed.emit()

@@ -1,4 +1,4 @@
-"""What the model predicts: at masked positions, of whole words, after each layer, everywhere."""
+"""Predictions at masked positions, of whole words, after each layer, and of every token."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,27 +25,29 @@ from engine.messages.explore.text import LabelProbability, Token
 from engine.messages.question import Question
 
 TOP = 10
-MAX_POSITIONS = 24  # that are shown; each is a card
+MAX_POSITIONS = 24  # masked positions shown, one card each
 MAX_OWN_WORDS = 50  # words of one's own
 
 
 @dataclass(frozen=True)
 class Place:
-    """One masked token, what is predicted there, and the token that was typed there if one was."""
+    """A masked token, its predictions, and the token typed there if there was one."""
 
     token: int
     likely: tuple[LabelProbability, ...]
     actual: LabelProbability | None
-    rank: int = 0  # of the actual token among all tokens, from 1; 0 where there is none
-    wanted: tuple[LabelProbability, ...] = ()  # what a second model names, as this one has it
+    rank: int = 0  # rank of the actual token among all tokens, from 1; 0 if there is none
+    wanted: tuple[LabelProbability, ...] = ()  # probabilities of what a second model lists
 
 
 Pair = tuple[LiveQuery, LiveQuery]
 
 
 class WordsState(QObject):
-    """Signals:
-    changed: an answer, the reason why there is none, or whether one is awaited.
+    """Questions of all parts, for both sides.
+
+    Signals:
+        changed: an answer, the reason for none, or whether one is pending.
     """
 
     changed = Signal()
@@ -53,11 +55,11 @@ class WordsState(QObject):
     def __init__(self, study: Study, explorer: Explorer) -> None:
         super().__init__(study)
         self.study = study
-        self.own: tuple[str, ...] = ()  # words that are scored
+        self.own: tuple[str, ...] = ()  # the user's words
         self.searches_automatically = False
         self._wants_search = False
         self._explorer = explorer
-        study.settled.connect(self._on_settled)  # before those of the questions
+        study.settled.connect(self._on_settled)  # before the queries' own
         self.fills = self._both(self._fill)
         for number, query in enumerate(self.fills):
             query.changed.connect(partial(self._on_filled, number))
@@ -74,7 +76,7 @@ class WordsState(QObject):
 
     @property
     def query(self) -> LiveQuery:
-        """What the first model predicts."""
+        """The first model's predictions."""
         return self.fills[0]
 
     def places(self, side: int = 0) -> tuple[Place, ...]:
@@ -90,7 +92,7 @@ class WordsState(QObject):
         )
 
     def other(self, place: Place) -> Place | None:
-        """The same place as the second model has it; None where it has none."""
+        """The same position of the second model; None if it has none."""
         study = self.study
         if not study.is_compared or place.token >= len(study.tokens):
             return None
@@ -104,19 +106,19 @@ class WordsState(QObject):
 
     @property
     def is_causal(self) -> bool:
-        """Whether the model predicts from the tokens to the left alone."""
+        """True if the model sees only the tokens to the left."""
         filled = self.query.answer
         return isinstance(filled, MaskFilled) and filled.causal
 
     @property
     def can_predict(self) -> bool:
-        """Whether the model has an MLM head; a model not read yet may have one."""
+        """True if the model has an MLM head, or is not read yet."""
         return can_predict(self.study.both[0])
 
     def gap(self, side: int = 0) -> tuple[int, int] | None:
-        """The first and last token of the masked word that is picked, or else of the first one.
+        """First and last token of the selected masked word, or of the first one.
 
-        Masks that were typed side by side are one gap.
+        Adjacent typed masks are one gap.
         """
         shown = self.study.both[side]
         masked = masked_tokens(shown)
@@ -138,7 +140,7 @@ class WordsState(QObject):
         return first_number, last_number
 
     def gap_text(self) -> str:
-        """What was typed in the gap; empty where there is none."""
+        """The text typed in the gap; empty if there is none."""
         gap = self.gap()
         if gap is None:
             return ""
@@ -158,14 +160,14 @@ class WordsState(QObject):
         return answer if isinstance(answer, LensApplied) else None
 
     def next_sentence_probability(self, side: int = 0) -> float | None:
-        """How likely the second text follows the first; None where that is not known."""
+        """Probability that the second text follows the first; None if unknown."""
         answer = self.next_sentences[side].answer
         return answer.probability if isinstance(answer, NextSentencePredicted) else None
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def score_own(self, words: tuple[str, ...]) -> None:
-        """Weigh these words in the gap, each once."""
+        """Score these words in the gap, each once."""
         own = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))[:MAX_OWN_WORDS]
         if own != self.own:
             self.own = own
@@ -192,7 +194,6 @@ class WordsState(QObject):
         return first, second
 
     def _on_picked(self) -> None:
-        """Another gap, and other places to trace."""
         if self.study.is_settled:
             self._wants_search = False
             for query in (*self.candidate_scores, *self.candidate_searches, *self.lens_queries):
@@ -202,7 +203,6 @@ class WordsState(QObject):
         self._wants_search = False
 
     def _fill(self, side: Side) -> FillMask | None:
-        """Nothing is asked where nothing can be predicted."""
         if not can_predict(side) or not masked_tokens(side):
             return None
         return side.asked(
@@ -210,7 +210,7 @@ class WordsState(QObject):
         )
 
     def _named_by_other(self, side: Side) -> tuple[str, ...]:
-        """What the other model predicts, so that this one's probabilities can stand beside."""
+        """Predictions of the other model, whose probabilities by this one are shown too."""
         if not self.study.is_compared:
             return ()
         other = 1 - side.number
@@ -221,7 +221,7 @@ class WordsState(QObject):
         return tuple(dict.fromkeys(labels))
 
     def _on_filled(self, number: int) -> None:
-        """The other model is asked about what this one predicts, too."""
+        """Ask the other model for the probabilities of this model's predictions."""
         if self.study.is_compared and isinstance(self.fills[number].answer, MaskFilled):
             self.fills[1 - number].renew()
 
@@ -239,7 +239,6 @@ class WordsState(QObject):
         return side.asked(FindCandidates, first=gap[0], last=gap[1])
 
     def _apply_lens(self, side: Side) -> ApplyLens | None:
-        """The masked positions, and the one that is picked."""
         places = set(masked_tokens(side))
         picked = self.study.picked
         if 0 <= picked < len(self.study.tokens):
@@ -260,7 +259,7 @@ class WordsState(QObject):
 
 
 def same_token(side: Side, token: Token) -> int:
-    """The token of `side` that stands for just the characters of another model's, or -1."""
+    """The token of `side` with exactly the characters of another model's token, or -1."""
     number = side.counterpart(token)
     if number < 0:
         return -1
@@ -269,10 +268,10 @@ def same_token(side: Side, token: Token) -> int:
 
 
 def can_predict(side: Side) -> bool:
-    """Whether a model has an MLM head; one that was not read yet may have one."""
+    """True if a model has an MLM head, or is not read yet."""
     return side.model is None or side.model.info is None or side.has_head("mlm")
 
 
 def masked_tokens(side: Side) -> dict[int, None]:
-    """The numbers of all masked tokens, typed masks among them, in their order."""
+    """Indices of all masked tokens, typed masks included, in order."""
     return {n: None for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)}

@@ -1,4 +1,4 @@
-"""What the model predicts: masked tokens, candidates, after each layer, every token; NSP."""
+"""Predictions, candidates, logit lens and pseudo-perplexity; next sentence."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -21,7 +21,8 @@ from app.widgets.page import EmptyState, Stack
 from app.widgets.wrapping import Wrapping
 from engine.files.shipped import starter_model
 
-CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")  # of the parts
+# help concepts of the parts
+CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")
 
 
 class WordsView(Panel):
@@ -71,14 +72,14 @@ class WordsView(Panel):
         self.show_state()
 
     def set_seen(self, seen: bool) -> None:
-        """Only the part that is shown asks, and the gauge beside it."""
+        """Only the displayed part asks, and the next-sentence gauge."""
         self._is_seen = seen
         for part in self.parts:
             part.set_seen(seen and part is self.shown.currentWidget())
         self.next_sentences.set_seen(seen)
 
     def show_part(self, number: int) -> None:
-        """Another way to look."""
+        """Show another part."""
         self.choice.choose(number)
         self.shown.setCurrentIndex(number)
         self.help.setCurrentIndex(number)
@@ -86,7 +87,6 @@ class WordsView(Panel):
         self.show_state()
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
         self.stack.setCurrentIndex(0 if self._state.can_predict else 1)
         self.unmask.setEnabled(bool(self._state.study.masked))
         self.next_sentences.show_state()
