@@ -33,7 +33,7 @@ from engine.models.network import Network  # noqa: E402
 from engine.runs.folder import RunFolder  # noqa: E402
 from engine.runs.snapshots import run_of, snapshot, snapshot_folders  # noqa: E402
 from engine.tokenizers.tokenizer import Tokenizer  # noqa: E402
-from engine.worker.desk import Desk  # noqa: E402
+from engine.worker.context import WorkerContext  # noqa: E402
 from engine.worker.explore import answer  # noqa: E402
 
 BARS = {"starter": "≤ 500 and 100 ms", "base": "≤ 3 s, and it is said"}
@@ -83,12 +83,12 @@ def make(path: Path, spec: EncoderSpec, tokenizer: Tokenizer, steps: int) -> Run
 
 def row(size: str, run: RunFolder, scratch: Path) -> str:
     """The times of the first and of the second way through the snapshots."""
-    desk = Desk(scratch, lambda _: None)
+    context = WorkerContext(scratch, lambda _: None)
     folders = snapshot_folders(run)
-    ask(desk, folders[0])  # loads libraries
-    first = [timed(lambda f=folder: ask(desk, f)) for folder in folders[1:]]
-    held = desk.models.snapshots.held
-    second = [timed(lambda f=folder: ask(desk, f, "a ")) for folder in held]
+    ask(context, folders[0])  # loads libraries
+    first = [timed(lambda f=folder: ask(context, f)) for folder in folders[1:]]
+    held = context.models.snapshots.held
+    second = [timed(lambda f=folder: ask(context, f, "a ")) for folder in held]
     bytes_ = (folders[0] / "model.safetensors").stat().st_size
     (wall, busy), (kept, kept_busy) = medians(first), medians(second)
     times = (
@@ -104,14 +104,14 @@ def medians(times: list[tuple[float, float]]) -> tuple[float, float]:
     return 1000 * statistics.median(wall), 1000 * statistics.median(busy)
 
 
-def ask(desk: Desk, folder: Path, before: str = "") -> None:
+def ask(context: WorkerContext, folder: Path, before: str = "") -> None:
     """What Words and Attention ask of 16 tokens."""
     asked: list[Question] = [
         FillMask(checkpoint=folder, text=before + TEXT, exact=False),
         Attend(checkpoint=folder, text=before + TEXT, exact=False),
     ]
     for question in asked:
-        answer(question, desk)
+        answer(question, context)
 
 
 def timed(act: Callable[[], None]) -> tuple[float, float]:

@@ -279,12 +279,12 @@ def first_step(folder: Path) -> None:
     load_torch_without_gc()
     from engine.worker.train import main as train
 
-    def listen(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, Measured):
             print(time.process_time(), flush=True)
             os._exit(0)
 
-    sys.exit(train(folder, listen))
+    sys.exit(train(folder, on_event))
 
 
 # ── a command ────────────────────────────────────────────────────────────────────────────────

@@ -427,7 +427,7 @@ class _Explorer:
     computes = False
 
     @classmethod
-    def hear(cls, what: object) -> None:
+    def on_event(cls, what: object) -> None:
         cls.computes = bool(what)
 
 
@@ -436,7 +436,7 @@ class _Explorer:
 
 def opened(home: Home, app: QApplication) -> Studio:
     studio = Studio.open(home, Notices(app), app)
-    studio.explorer.busy_changed.connect(_Explorer.hear)
+    studio.explorer.busy_changed.connect(_Explorer.on_event)
     return studio
 
 

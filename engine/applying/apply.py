@@ -32,7 +32,7 @@ from engine.tasks.predicting import Predictor
 CHUNK_ROWS = 4_096  # rows that are predicted at once, and then kept
 SHOWN_CHARACTERS = 500  # of a cell of the first rows
 
-Tell = Callable[[Working], object]
+Emit = Callable[[Working], object]
 
 
 class Stretch(NamedTuple):
@@ -42,8 +42,8 @@ class Stretch(NamedTuple):
     lines: list[int]
 
 
-def apply(wanted: Apply, predictor: Predictor, tell: Tell = lambda _: None) -> Applied:
-    """Carry out an Apply with a predictor of its checkpoint; `tell` hears of every batch.
+def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> Applied:
+    """Carry out an Apply with a predictor of its checkpoint; `emit` hears of every batch.
 
     Raises:
         BadFile: with the line, when the rows before it are kept.
@@ -51,7 +51,7 @@ def apply(wanted: Apply, predictor: Predictor, tell: Tell = lambda _: None) -> A
     """
     known_suffix(wanted.out, WRITERS)
     _refuse_itself(wanted)
-    progress = _Progress(wanted, tell)
+    progress = _Progress(wanted, emit)
     table = read(wanted.given.path, wanted.given.reading, progress.read)
     chunks = Chunks.begin(wanted)
     for stretch in stretches(table, CHUNK_ROWS, chunks.rows):
@@ -63,7 +63,7 @@ def apply(wanted: Apply, predictor: Predictor, tell: Tell = lambda _: None) -> A
         give_back_memory()
     if not chunks.rows:
         raise _no_rows(wanted.given.path)
-    tell(Working(to=wanted.number, stage=phrase("Writing the result")))
+    emit(Working(to=wanted.number, stage=phrase("Writing the result")))
     return _finish(wanted, chunks, predictor)
 
 
@@ -144,8 +144,8 @@ def _shown(value: object) -> str:
 class _Progress:
     """Tells how many rows are predicted, and how far that is in the bytes of the file."""
 
-    def __init__(self, wanted: Apply, tell: Tell) -> None:
-        self._wanted, self._tell = wanted, tell
+    def __init__(self, wanted: Apply, emit: Emit) -> None:
+        self._wanted, self._emit = wanted, emit
         self._rows = self._new = 0
         self._first = self._last = self._read = self._size = 0  # bytes
 
@@ -161,4 +161,4 @@ class _Progress:
         share = done / max(total, 1)
         stage = phrase("{n:,} row(s) predicted", n=self._rows + round(share * self._new))
         reached = round(self._first + share * (self._last - self._first))
-        self._tell(Working(to=self._wanted.number, stage=stage, done=reached, total=self._size))
+        self._emit(Working(to=self._wanted.number, stage=stage, done=reached, total=self._size))

@@ -39,7 +39,7 @@ def export(
             precision=given["precision"],
             texts=None if texts is None else texts.absolute(),
         ),
-        tell=lambda working: remark(f"{working.stage} …"),
+        emit=lambda working: remark(f"{working.stage} …"),
     )
     made = ExportNote(
         at=now(),

@@ -232,7 +232,7 @@ def _measured(
     facts: dict[str, object]
     with TemporaryDirectory(prefix="bert-studio-") as scratch:
 
-        def tell(answer: Answer) -> None:
+        def emit(answer: Answer) -> None:
             if isinstance(answer, HeadsCounted | HeadsWeighed):
                 answer.file.unlink()
             line.draw(_said(answer))
@@ -240,14 +240,14 @@ def _measured(
         found: HeadsCounted | HeadsWeighed
         try:
             if method == "patterns":
-                found = census(loaded, CountHeads(**asked), Path(scratch), tell)
+                found = census(loaded, CountHeads(**asked), Path(scratch), emit)
                 facts = {"texts": found.total, "tokens": found.tokens}
                 if found.fixed is not None:
                     offset, share = found.fixed
                     facts["fixed_offset"] = {"offset": offset, "accuracy": share}
             else:
                 question = WeighHeads(**asked, each_head=method == "each", replacement=replacement)
-                found = weigh(loaded, question, Path(scratch), tell)
+                found = weigh(loaded, question, Path(scratch), emit)
                 facts = {"texts": found.total, "loss": found.loss}
                 if method == "each":
                     facts["replacement"] = replacement
@@ -325,13 +325,13 @@ def _prune(
 
     line = ProgressLine(sys.stderr)
 
-    def tell(answer: Answer) -> None:
+    def emit(answer: Answer) -> None:
         assert isinstance(answer, HeadsPruned)
         done = answer.done / max(1, answer.total)
         line.draw(f"Pruning: round {len(answer.rounds)}, {done:.0%} of all rounds")
 
     try:
-        found = prune(loaded, question, tell)
+        found = prune(loaded, question, emit)
     finally:
         line.end()
     if save is not None and found.pruned:

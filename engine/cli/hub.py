@@ -128,7 +128,7 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
     if dry_run:
         return
     into = to.absolute() if to is not None else free_folder(home.models, name.rpartition("/")[2])
-    place, _ = download.download(planned, home.downloads, _Line(planned).tell)
+    place, _ = download.download(planned, home.downloads, _Line(planned).emit)
     from engine.explore.limits import limited_memory
     from engine.models.checkpoint import import_checkpoint
 
@@ -153,5 +153,5 @@ class _Line:
 
         self._line, self._total = ProgressLine(sys.stderr), planned.bytes
 
-    def tell(self, working: Working) -> None:
+    def emit(self, working: Working) -> None:
         self._line.draw(f"{working.stage}: {working.done / MB:,.1f} of {self._total / MB:,.1f} MB")

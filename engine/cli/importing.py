@@ -83,7 +83,7 @@ def import_data(
     called = (name or usual).strip() or usual
     into, version = _target(called)
 
-    def tell(done: int, total: int) -> None:
+    def emit(done: int, total: int) -> None:
         if sys.stderr.isatty():
             line.draw(f"Importing: {done / max(total, 1):.0%}")
 
@@ -96,7 +96,7 @@ def import_data(
             split,
             into,
             version,
-            tell,
+            emit,
             cleaning=given_cleaning(given),
             hub=None if fetched is None else fetched.origin,
         )
@@ -150,11 +150,11 @@ def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
         remark(f"note: {note}")
     say(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
 
-    def tell(working: Working) -> None:
+    def emit(working: Working) -> None:
         said = f"{working.done / MB:,.1f} of {planned.bytes / MB:,.1f} MB"
         line.draw(f"{working.stage}: {said}")
 
-    folder, _ = download.download(planned, place, tell)
+    folder, _ = download.download(planned, place, emit)
     return Fetched.of(planned, folder)
 
 

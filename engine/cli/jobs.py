@@ -64,7 +64,7 @@ def _work(run: RunFolder, processes: int | None = None) -> int:
 
     line = ProgressLine(sys.stderr, run)
     with awake_while_training(Home().settings):
-        code = work(run.path, line.hear, processes)
+        code = work(run.path, line.on_event, processes)
     line.end()
     say(run.path)
     return code

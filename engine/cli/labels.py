@@ -57,17 +57,17 @@ def label_errors(
     dataset, base = needed_dataset(data), (model or minilm()).absolute()
     line = ProgressLine(sys.stderr)
 
-    def tell(stage: str, done: int, total: int) -> None:
+    def report(stage: str, done: int, total: int) -> None:
         line.draw(f"{stage}: {done:,} of {total:,}")
 
     try:
         if fine_tune:
-            scorer = fold_scorer(dataset, base, Home().cache / "folds", tell)
-            found = find_label_errors(dataset, None, tell, scorer)
+            scorer = fold_scorer(dataset, base, Home().cache / "folds", report)
+            found = find_label_errors(dataset, None, report, scorer)
         else:
             loaded = checkpoint.load(base)
             remark_loading(loaded.report)
-            found = find_label_errors(dataset, loaded, tell)
+            found = find_label_errors(dataset, loaded, report)
     except KeyboardInterrupt:
         if fine_tune:
             remark("Finished folds are kept; the same command resumes.")

@@ -33,15 +33,15 @@ class ProgressLine:
         self._advisor = Advisor(run.job()) if run is not None else None
         if self._advisor is not None and run is not None:
             for event in run.every_event():
-                self._advisor.hear(event)
+                self._advisor.on_event(event)
         self._steps, self._step, self._first = 0, 0, 0
         self._seen: dict[str, float] = {}
         self._drawn, self._began = 0.0, time.monotonic()
 
-    def hear(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         self._show(event)
         if self._advisor is not None:
-            for advice in self._advisor.hear(event):
+            for advice in self._advisor.on_event(event):
                 self._say(_told(advice))
 
     def _show(self, event: Event) -> None:

@@ -135,13 +135,13 @@ def _train(into: Path, names: list[str], name: str) -> int:
         others = [search_run(one)[0] for one in all_runs if one.path != run.path]
         prune = pruning(run, others)
 
-    def hear(event: Event) -> None:
-        line.hear(event)
+    def on_event(event: Event) -> None:
+        line.on_event(event)
         if prune is not None:
             prune(event)
 
     with awake_while_training(Home().settings):
-        code = work(run.path, hear)
+        code = work(run.path, on_event)
     line.end()
     _write(into, summarise(_members(into)[0], all_runs))
     return code

@@ -106,9 +106,9 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     line = ProgressLine(sys.stdout, run)
     problem: list[Ended] = []
 
-    def listen(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if not isinstance(event, Ended):
-            line.hear(event)
+            line.on_event(event)
         match event:
             case Measured(name=name, step=step, value=float(value)) if name in names:
                 curves[names[name]].append((step, value))
@@ -117,7 +117,7 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
             case Ended(outcome="failed" | "stopped"):
                 problem.append(event)
 
-    code = work(run.path, listen)
+    code = work(run.path, on_event)
     line.end()
     if problem and problem[0].bug:
         remark(f"bert-studio: {problem[0].problem} {problem[0].advice}")

@@ -46,7 +46,7 @@ from engine.training.devices import DTYPES, speeds
 from engine.training.estimate import estimate
 from engine.training.memory import peak_memory
 from engine.training.network import set_dropout
-from engine.worker.desk import Desk
+from engine.worker.context import WorkerContext
 
 SAME = 1e-4  # numbers of one forward pass in fp32: sums may be in another order
 LEARNED = 1e-3  # losses after a few steps in fp32
@@ -213,7 +213,7 @@ def explore(bench: Bench) -> Steps:
     for place in places:
         place.mkdir()
     desks = [
-        Desk(place, lambda _: None, name)
+        WorkerContext(place, lambda _: None, name)
         for place, name in zip(places, ("cpu", bench.device), strict=True)
     ]
     pairs = zip(*(questions.questions(models, place) for place in places), strict=True)
@@ -237,7 +237,9 @@ def _models(bench: Bench) -> questions.Models:
     )
 
 
-def _asked(kind: str, pairs: list[tuple[Question, ...]], desks: Sequence[Desk]) -> Iterator[Figure]:
+def _asked(
+    kind: str, pairs: list[tuple[Question, ...]], desks: Sequence[WorkerContext]
+) -> Iterator[Figure]:
     largest = 0.0
     for pair in pairs:
         ours, theirs = (questions.asked(*one) for one in zip(pair, desks, strict=True))

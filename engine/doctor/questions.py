@@ -45,7 +45,7 @@ from engine.messages.explore.word_neighbours import FindTokens, FindWords
 from engine.messages.explore.word_vectors import CompareWord
 from engine.messages.question import Answer, Question
 from engine.worker.answerers import ANSWERERS
-from engine.worker.desk import Desk
+from engine.worker.context import WorkerContext
 
 OF_PLACE = ("to", "computed", "why_exact", "milliseconds", "path", "file", "folder", "next")
 
@@ -116,11 +116,11 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield FindNearest(**near, file=scratch / "rows.npy", text=TEXT, top=5)
 
 
-def asked(question: Question, desk: Desk) -> dict[str, Any]:
+def asked(question: Question, context: WorkerContext) -> dict[str, Any]:
     """All that is answered to a question, to its end, with the numbers of its files."""
     told = list[Answer]()
-    desk.tell = told.append
-    parts, last = list[dict[str, Any]](), ANSWERERS[type(question)](question, desk)
+    context.emit = told.append
+    parts, last = list[dict[str, Any]](), ANSWERERS[type(question)](question, context)
     while True:
         parts.append(last.model_dump(mode="json"))
         if (start := getattr(last, "next", None)) is None:
@@ -130,7 +130,7 @@ def asked(question: Question, desk: Desk) -> dict[str, Any]:
         known = type(question).model_fields
         more = {name: value for name, value in more.items() if name in known}
         question = question.model_copy(update=more)
-        last = ANSWERERS[type(question)](question, desk)
+        last = ANSWERERS[type(question)](question, context)
     if isinstance(last, TextsScored):  # as many texts at a time as there was time for
         every = [one for one in (*told, last) if isinstance(one, TextsScored)]
         return {"scores": [score.model_dump() for one in every for score in one.scores]}

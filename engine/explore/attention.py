@@ -42,11 +42,11 @@ def attend(
     checkpoint: Checkpoint,
     question: Attend,
     scratch: Path,
-    tell: Callable[[Answer], object] = lambda _: None,
+    emit: Callable[[Answer], object] = lambda _: None,
 ) -> Attended:
     """Write the attention of all heads into `scratch` and say where.
 
-    `tell` hears meanwhile how many layers there are already. Where it fails no file is left.
+    `emit` hears meanwhile how many layers there are already. Where it fails no file is left.
     """
     began = time.perf_counter()
     given, spec = inputs(checkpoint, question), checkpoint.network.spec
@@ -61,7 +61,7 @@ def attend(
     )
 
     def on_part(number: int, largest: float) -> None:
-        tell(answer.model_copy(update={"layers": number, "largest": scale(largest)}))
+        emit(answer.model_copy(update={"layers": number, "largest": scale(largest)}))
 
     def scale(largest: float) -> float:
         return largest if question.measure == "norms" else 1.0

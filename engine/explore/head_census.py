@@ -42,9 +42,9 @@ class Words(NamedTuple):
 
 
 def census(
-    checkpoint: Checkpoint, question: CountHeads, scratch: Path, tell: Callable[[Answer], object]
+    checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsCounted:
-    """The last answer; `tell` hears of the means of the texts before.
+    """The last answer; `emit` hears of the means of the texts before.
 
     Raises StudioError where the texts cannot be read.
     """
@@ -79,7 +79,7 @@ def census(
             sums[name] = added if not first or name not in sums else sums[name] + added
         if done < len(rows):
             one = {name: values[None] for name, values in sums.items()}
-            tell(answer(summary(one, tags, resamples=0), done))
+            emit(answer(summary(one, tags, resamples=0), done))
 
     arrays = over_texts(Kept(question), len(rows), compute, on_part, together(pairs))
     return answer(summary(arrays, tags), len(rows))

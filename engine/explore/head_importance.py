@@ -38,9 +38,9 @@ MASKED = 7  # one token of so many is masked for a model with an MLM head alone
 
 
 def weigh(
-    checkpoint: Checkpoint, question: WeighHeads, scratch: Path, tell: Callable[[Answer], object]
+    checkpoint: Checkpoint, question: WeighHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsWeighed:
-    """The last answer; `tell` hears of the means of the texts before. Takes the plain network.
+    """The last answer; `emit` hears of the means of the texts before. Takes the plain network.
 
     Raises StudioError as `weighed` does.
     """
@@ -67,22 +67,22 @@ def weigh(
             known.clear()
         known.append(arrays)
         if done < total:
-            tell(answer({n: np.concatenate([k[n] for k in known]) for n in arrays}, done))
+            emit(answer({n: np.concatenate([k[n] for k in known]) for n in arrays}, done))
 
     def on_means(done: int) -> None:
         stage = phrase("Computing the means of the heads")
-        tell(Working(to=question.number, stage=stage, done=done, total=total))
+        emit(Working(to=question.number, stage=stage, done=done, total=total))
 
     return answer(weighed(checkpoint, question, on_part, on_means), total)
 
 
-Hear = Callable[[Arrays, int, int], object]  # as `over_texts` tells
+Emit = Callable[[Arrays, int, int], object]  # as `over_texts` tells
 
 
 def weighed(
     checkpoint: Checkpoint,
     question: WeighHeads,
-    hear: Hear,
+    emit: Emit,
     hear_means: Callable[[int], object] = lambda done: None,
 ) -> Arrays:
     """What each text says of each head, as `of_texts` gives it, with a row for each text.
@@ -106,7 +106,7 @@ def weighed(
         found = of_texts(checkpoint.network, texts, question.each_head, instead)
         return {name: np.stack([one[name] for one in found]) for name in found[0]}
 
-    return over_texts(Kept(question), len(rows), compute, hear, step)
+    return over_texts(Kept(question), len(rows), compute, emit, step)
 
 
 def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> None:

@@ -24,19 +24,19 @@ from engine.tasks.inputs import typed
 
 
 def average(
-    checkpoint: Checkpoint, question: AverageHeads, scratch: Path, tell: Callable[[Answer], object]
+    checkpoint: Checkpoint, question: AverageHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsAveraged:
-    """The last answer; `tell` hears how far it is. The file lies beside what is kept.
+    """The last answer; `emit` hears how far it is. The file lies beside what is kept.
 
     Raises StudioError where the texts cannot be read.
     """
     total = len(rows_of(question.texts))
 
-    def hear(done: int) -> None:
+    def progress(done: int) -> None:
         if done < total:
-            tell(HeadsAveraged(to=question.number, done=done, total=total))
+            emit(HeadsAveraged(to=question.number, done=done, total=total))
 
-    found = means(checkpoint, question, hear)
+    found = means(checkpoint, question, progress)
     content = io.BytesIO()
     np.save(content, found)
     file = (question.kept or scratch) / f"head-means-{question_key(question)}.npy"
@@ -47,10 +47,10 @@ def average(
 def means(
     checkpoint: Checkpoint,
     question: AverageHeads,
-    hear: Callable[[int], object] = lambda done: None,
+    progress: Callable[[int], object] = lambda done: None,
 ) -> np.ndarray:
-    """What the heads gather, float32 [L, D], the mean over all tokens of all texts; `hear` is told
-    how many texts are done."""
+    """Mean head outputs over all tokens of all texts, float32 [L, D]; `progress` gets the number of
+    finished texts."""
     pairs = typed_pairs(rows_of(question.texts))
 
     def compute(start: int, stop: int) -> Arrays:
@@ -60,7 +60,7 @@ def means(
             "tokens": np.array([tokens for _, tokens in each]),
         }
 
-    arrays = over_texts(Kept(question), len(pairs), compute, lambda _, __, done: hear(done))
+    arrays = over_texts(Kept(question), len(pairs), compute, lambda _, __, done: progress(done))
     mean = arrays["sums"].sum(0) / arrays["tokens"].sum()
     return np.asarray(mean, np.float32)
 

@@ -42,30 +42,30 @@ MASKED_ACCURACY = "accuracy"  # of masked tokens, where there is no task head
 
 
 def prune(
-    checkpoint: Checkpoint, question: PruneHeads, tell: Callable[[Answer], object]
+    checkpoint: Checkpoint, question: PruneHeads, emit: Callable[[Answer], object]
 ) -> HeadsPruned:
-    """The last answer; `tell` hears of the rounds before. Takes the plain network.
+    """The last answer; `emit` hears of the rounds before. Takes the plain network.
 
     The figure is that by which the task chooses checkpoints, or the accuracy for every seventh
     token, masked, of a model with an MLM head alone. One head at least stays.
 
     Raises StudioError as `weighed` does.
     """
-    return _Pruning(checkpoint, question, tell).run()
+    return _Pruning(checkpoint, question, emit).run()
 
 
 class _Pruning:
     """The rounds of one question."""
 
     def __init__(
-        self, checkpoint: Checkpoint, question: PruneHeads, tell: Callable[[Answer], object]
+        self, checkpoint: Checkpoint, question: PruneHeads, emit: Callable[[Answer], object]
     ) -> None:
         if question.head_means is not None:
             raise StudioError(
                 phrase("Pruned heads add nothing, and the mean of a head is not nothing."),
                 phrase("Choose zero in place of the heads that are off."),
             )
-        self.checkpoint, self.question, self._tell = checkpoint, question, tell
+        self.checkpoint, self.question, self._emit = checkpoint, question, emit
         self.rows = rows_of(question.texts)
         self.learner = learner_of_rows(checkpoint, self.rows)
         check_loss(checkpoint, self.learner, self.rows)
@@ -165,7 +165,7 @@ class _Pruning:
         self.done, now = done, time.perf_counter()
         if now - self._told >= TELL_SECONDS:
             self._told = now
-            self._tell(self._answer(False))
+            self._emit(self._answer(False))
 
     def _answer(self, is_last: bool) -> HeadsPruned:
         allowed = [one for one in self.rounds if self._is_allowed(one)]

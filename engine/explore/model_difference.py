@@ -35,9 +35,9 @@ SEED = 7
 
 
 def compare(
-    a: Serving, b: Serving, question: CompareModels, scratch: Path, tell: Callable[[Answer], object]
+    a: Serving, b: Serving, question: CompareModels, scratch: Path, emit: Callable[[Answer], object]
 ) -> ModelsDiffered:
-    """The last answer; `tell` hears of the means of the texts before."""
+    """The last answer; `emit` hears of the means of the texts before."""
     rows = rows_of(question.texts)
     pairs = typed_pairs(rows)
     is_comparable = comparable(a.exact, b.exact, question) and all(
@@ -82,7 +82,7 @@ def compare(
             before = [sums[name]] if first and name in sums else []
             sums[name] = np.concatenate([*before, arrays[name]])
         if done < len(pairs):
-            tell(answer(sums, done, False))
+            emit(answer(sums, done, False))
 
     arrays = over_texts(Kept(question), len(pairs), compute, on_part, together(pairs))
     return answer(arrays, len(pairs), True)

@@ -24,14 +24,14 @@ SHOWN_CHARACTERS = 500  # of the text of a row
 
 
 def encode_rows(
-    model: Checkpoint, question: EncodeRows, tell: Callable[[Working], object]
+    model: Checkpoint, question: EncodeRows, emit: Callable[[Working], object]
 ) -> RowsEncoded:
     """Write the vectors, whole or not at all. Raises StudioError where there are no rows."""
     rows = _rows(question)
     stage = phrase("Computing vectors")
 
     def progress(done: int, total: int) -> None:
-        tell(Working(to=question.number, stage=stage, done=done, total=total))
+        emit(Working(to=question.number, stage=stage, done=done, total=total))
 
     vectors = sentence_vectors(model, rows.texts, progress=progress)
     question.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

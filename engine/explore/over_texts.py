@@ -76,20 +76,20 @@ def over_texts(
     kept: Kept,
     count: int,
     compute: Callable[[int, int], Arrays],
-    tell: Callable[[Arrays, int, int], object],
+    emit: Callable[[Arrays, int, int], object],
     step: int = 0,
 ) -> Arrays:
     """Compute what is not kept yet of `count` texts, and give the arrays of all.
 
     Args:
         compute: gives the arrays of the texts from one number to another.
-        tell: hears of what has become known, as (arrays, first text, texts that are done).
+        emit: gets what has become known, as (arrays, first text, number of finished texts).
         step: `compute` is asked for so many texts each time; 0: for more, where it is quick.
     """
     done = min(kept.rows, count)
     assert done == count or not step or done % step == 0
     if done:
-        tell(kept.arrays(), 0, done)
+        emit(kept.arrays(), 0, done)
     pending: list[Arrays] = []
     least = max(1, step)
     told, groups = time.perf_counter(), 1  # of so many texts is a slice
@@ -107,7 +107,7 @@ def over_texts(
             chunk = joined(pending)
             kept.add(chunk)
             pending, told = [], now
-            tell(chunk, done - len(next(iter(chunk.values()))), done)
+            emit(chunk, done - len(next(iter(chunk.values()))), done)
     return kept.arrays()
 
 

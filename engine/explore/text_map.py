@@ -36,9 +36,9 @@ MIN_PERPLEXITY, PERPLEXITY = 2.0, 30.0
 
 
 def place(
-    serving: Serving, question: PlaceTexts, scratch: Path, tell: Callable[[Answer], object]
+    serving: Serving, question: PlaceTexts, scratch: Path, emit: Callable[[Answer], object]
 ) -> TextsPlaced:
-    """The last answer; `tell` hears of a PCA of the texts before, and how far it is between.
+    """The last answer; `emit` hears of a PCA of the texts before, and how far it is between.
 
     Raises StudioError where there are fewer than three texts, or no pooler.
     """
@@ -99,10 +99,10 @@ def place(
         if done < 3 or done == len(rows):
             return
         if done < MORE * mapped:  # a map places all texts so far: none is made for a few more
-            tell(Working(to=question.number, stage="", done=done, total=len(rows)))
+            emit(Working(to=question.number, stage="", done=done, total=len(rows)))
             return
         mapped = done
-        tell(answer(joined(known), done))
+        emit(answer(joined(known), done))
 
     step = together(typed_pairs(rows))
     arrays = over_texts(Kept(question), len(rows), compute, on_part, step)

@@ -30,7 +30,7 @@ MAX_SHOWN = 200  # characters of a prediction
 
 
 def score(
-    serving: Serving, question: ScoreTexts, tell: Callable[[Answer], object] = lambda _: None
+    serving: Serving, question: ScoreTexts, emit: Callable[[Answer], object] = lambda _: None
 ) -> TextsScored:
     """Prediction and loss of each text; the last answer has only the last of them.
 
@@ -48,7 +48,7 @@ def score(
         every = [_score(arrays, number) for number in range(done - first)]
         for start in range(0, len(every), TOLD_AT_ONCE):
             if last:
-                tell(last.pop())
+                emit(last.pop())
             some = every[start : start + TOLD_AT_ONCE]
             last.append(
                 TextsScored(
@@ -61,7 +61,7 @@ def score(
                 )
             )
         if done < len(rows):
-            tell(last.pop())
+            emit(last.pop())
 
     def compute(start: int, stop: int) -> Arrays:
         part = rows.take(range(start, stop))

@@ -53,9 +53,9 @@ def find_tokens(checkpoint: Checkpoint, question: FindTokens) -> TokensFound:
 
 
 def find_words(
-    checkpoint: Checkpoint, question: FindWords, tell: Callable[[Answer], object]
+    checkpoint: Checkpoint, question: FindWords, emit: Callable[[Answer], object]
 ) -> WordsFound:
-    """The last answer; `tell` hears of the nearest ones so far.
+    """The last answer; `emit` hears of the nearest ones so far.
 
     Raises StudioError where there is no such word.
     """
@@ -74,7 +74,7 @@ def find_words(
         found = [*best, *_nearest(arrays, first, texts, wanted, question)]
         best = sorted(found, key=lambda one: (-one.cosine, one.row, one.start))[: question.top]
         if done < len(texts):
-            tell(answer(done))
+            emit(answer(done))
 
     def answer(done: int) -> WordsFound:
         return WordsFound(

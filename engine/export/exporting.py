@@ -44,10 +44,10 @@ MOST_PLACES = 16  # tokens of a text whose outputs are compared
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "onnx", "onnxscript", "onnxruntime")
 
-Tell = Callable[[Working], object]
+Emit = Callable[[Working], object]
 
 
-def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: None) -> Exported:
+def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: None) -> Exported:
     """Carry out an Export; `scratch` is a folder for what may be thrown away.
 
     Raises:
@@ -56,7 +56,7 @@ def export(wanted: Export, scratch: Path | None = None, tell: Tell = lambda _: N
         In both cases there is nothing at `wanted.into`.
     """
     _check(wanted)
-    stage = _stages(wanted, tell)
+    stage = _stages(wanted, emit)
     stage(0)
     verify(wanted.checkpoint)
     loaded = checkpoint.load(wanted.checkpoint)
@@ -145,8 +145,8 @@ def _check_head(loaded: Checkpoint, form: Form) -> None:
         )
 
 
-def _stages(wanted: Export, tell: Tell) -> Callable[[int], object]:
-    return lambda number: tell(
+def _stages(wanted: Export, emit: Emit) -> Callable[[int], object]:
+    return lambda number: emit(
         Working(to=wanted.number, stage=STAGES[number], done=number, total=len(STAGES))
     )
 

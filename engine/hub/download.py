@@ -40,7 +40,7 @@ BETWEEN = 0.1  # s between two words on how far it is
 BLOCK = 1 << 20  # bytes read at once for a sum
 BUSY = (408, 429, 500, 502, 503, 504)  # HTTP: the same may succeed a little later
 
-Tell = Callable[[Working], object]
+Emit = Callable[[Working], object]
 
 
 def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> Planned:
@@ -115,7 +115,7 @@ def folder_of(parent: Path, model: str, revision: str) -> Path:
 
 
 def download(
-    planned: Planned, folder: Path, tell: Tell, pauses: tuple[float, ...] = PAUSES
+    planned: Planned, folder: Path, emit: Emit, pauses: tuple[float, ...] = PAUSES
 ) -> tuple[Path, Source]:
     """Fetch what was planned; gives the folder, in which each file is whole and as it should be.
 
@@ -125,7 +125,7 @@ def download(
     missing = planned.bytes - sum(_there(place, file) for file in planned.files)
     check_room(place / planned.model.rpartition("/")[2], missing)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
-    progress = _Progress(planned, place, tell)
+    progress = _Progress(planned, place, emit)
     for file in planned.files:
         _fetch(planned, file, place, progress, pauses)
     source = Source(
@@ -169,8 +169,8 @@ def _part(place: Path, file: HubFile) -> Path:
 class _Progress:
     """Says how many bytes of all files are there, not more often than can be read."""
 
-    def __init__(self, planned: Planned, place: Path, tell: Tell) -> None:
-        self._planned, self._place, self._tell = planned, place, tell
+    def __init__(self, planned: Planned, place: Path, emit: Emit) -> None:
+        self._planned, self._place, self._emit = planned, place, emit
         self._said = 0.0
         self._before = 0  # bytes of the files before this one
 
@@ -185,7 +185,7 @@ class _Progress:
         now = time.monotonic()
         if stage or always or now - self._said >= BETWEEN:
             self._said = now
-            self._tell(
+            self._emit(
                 Working(
                     stage=stage or phrase("Fetching {name}", name=self._planned.model),
                     done=self._before + done + self._after,

@@ -22,7 +22,7 @@ from engine.phrases import phrase
 CARD = "README.md"
 MESSAGE = "Upload from BERT Studio"
 
-Tell = Callable[[Working], object]
+Emit = Callable[[Working], object]
 
 
 def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
@@ -52,7 +52,7 @@ def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
     )
 
 
-def push(checkpoint: Path, model: str, private: bool, tell: Tell) -> Pushed:
+def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
     """Make the repository where there is none, and send all files as one commit.
 
     Raises StudioError where the hub refuses; a repository that is public is never filled where a
@@ -61,7 +61,7 @@ def push(checkpoint: Path, model: str, private: bool, tell: Tell) -> Pushed:
     planned = plan(checkpoint, model, private)
     api = client.api()
     with client.hub_errors(model):
-        tell(Working(stage=phrase("Contacting {host}", host=planned.host)))
+        emit(Working(stage=phrase("Contacting {host}", host=planned.host)))
         try:
             api.create_repo(model, private=private, exist_ok=True)
         except HfHubHTTPError as error:
@@ -77,9 +77,9 @@ def push(checkpoint: Path, model: str, private: bool, tell: Tell) -> Pushed:
                 phrase("{model} exists already and is public.", model=shown(model)),
                 phrase("Choose another name, or say that the model may be public."),
             )
-        tell(Working(stage=phrase("Computing the checksums")))
+        emit(Working(stage=phrase("Computing the checksums")))
         sending, total = phrase("Sending the files"), planned.bytes
-        sent = Sent(lambda done: tell(Working(stage=sending, done=min(done, total), total=total)))
+        sent = Sent(lambda done: emit(Working(stage=sending, done=min(done, total), total=total)))
         with ExitStack() as opened:
             operations = []
             for file in planned.files:

@@ -18,10 +18,10 @@ from sqlalchemy.types import TypeEngine
 
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.record.about import About
 from engine.record.checkpoints import Checkpoint
 from engine.record.metrics import Metric
 from engine.record.runs import Run, State
+from engine.record.tables import About
 
 MOST_VERSIONS_AHEAD = 1000  # a number that is farther ahead is no version but damage
 OF_THE_MIGRATIONS = {"alembic_version"}  # made before the first table is

@@ -39,7 +39,6 @@ from engine.errors import DiskFull, StudioError
 from engine.files.atomic_write import disk_errors_for
 from engine.messages import now
 from engine.phrases import phrase
-from engine.record.about import fact, set_fact
 from engine.record.backups import back_up, newest_good, restore
 from engine.record.checking import (
     NOT_THE_FILE,
@@ -51,7 +50,7 @@ from engine.record.checking import (
 from engine.record.checkpoints import Checkpoint
 from engine.record.metrics import Metric
 from engine.record.runs import Run
-from engine.record.tables import Place
+from engine.record.tables import Place, fact, set_fact
 from engine.system.drives import drive_of
 
 VERSION = 1  # of the tables: the number of the last migration

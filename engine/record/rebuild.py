@@ -17,13 +17,13 @@ from sqlalchemy.orm import Session
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.phrases import Phrase, phrase
-from engine.record.about import forget_fact
 from engine.record.backups import all_backups, back_up
 from engine.record.checking import read_only
 from engine.record.checkpoints import Checkpoint, match_imported
 from engine.record.follow import take_in
 from engine.record.opening import Record, open_record, set_aside
 from engine.record.runs import Run, add_unreadable, all_runs, remove_run
+from engine.record.tables import forget_fact
 from engine.runs.folder import RunFolder
 from engine.system.errors import explained, may_be_there
 from engine.visible import is_text

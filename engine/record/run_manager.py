@@ -26,9 +26,8 @@ from engine.messages import now
 from engine.phrases import Phrase, phrase
 from engine.record import rebuild
 from engine.record.backups import back_up_daily, date_of
-from engine.record.end_news import tell_ends
 from engine.record.follow import take_in
-from engine.record.live_curves import LiveCurvesWriter
+from engine.record.follow_ups import LiveCurvesWriter, notify_ends
 from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate, RunWatch, Trashed
 from engine.record.runs import (
@@ -128,7 +127,7 @@ class RunManager:
         with self._record.read() as session:
             runs = all_runs(session) if everything else runs_in(session, WORKING)
         updates = [*self._new_runs(), *self._watch.follow(runs)]
-        updates += tell_ends(updates, self._home, self._preferences.get())
+        updates += notify_ends(updates, self._home, self._preferences.get())
         if self.lead():
             live = self._preferences.get().live_curves
             at_work = [run for run in runs if run.state in WORKING]

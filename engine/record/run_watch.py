@@ -13,10 +13,9 @@ from engine.messages.events import AnyEvent, Ended, Measured, Noted, Started
 from engine.phrases import phrase
 from engine.record.follow import at_work, catch_up, crash
 from engine.record.opening import Record
-from engine.record.pulse import SILENCE, Pulse
 from engine.record.runs import WORKING, Run, runs_in
 from engine.record.runs import run as find
-from engine.record.workers import Workers
+from engine.record.workers import SILENCE, WorkerActivity, Workers
 from engine.runs.folder import RunFolder
 from engine.system.errors import explained
 
@@ -74,7 +73,7 @@ class RunWatch:
         self._record = record
         self._workers = workers
         self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
-        self._pulse = Pulse()
+        self._activity = WorkerActivity()
         self._force_stopped: set[str] = set()
         self._unreadable: dict[str, str] = {}  # by the id of a run, why it cannot be followed
         self.is_behind = False  # more events wait to be read
@@ -122,12 +121,12 @@ class RunWatch:
             why = explained(error)
             if why is None:
                 raise
-            return self._tell(run.id, why.problem, why.advice)
+            return self._set_problem(run.id, why.problem, why.advice)
         if run.id in self._unreadable:
-            updates += self._tell(run.id, "", "")
+            updates += self._set_problem(run.id, "", "")
         return updates
 
-    def _tell(self, run_id: str, problem: str, advice: str) -> list[RunUpdate]:
+    def _set_problem(self, run_id: str, problem: str, advice: str) -> list[RunUpdate]:
         """Say once why a run cannot be followed, and take it back when it can."""
         before = self._unreadable.get(run_id, "")
         if problem == before:
@@ -147,7 +146,7 @@ class RunWatch:
         if held:
             self._silent_since.pop(seen.id, None)
         else:
-            self._pulse.forget(seen.id)
+            self._activity.forget(seen.id)
         run, updates, behind = self._read_events(seen, folder)
         if run is None:
             return updates
@@ -157,7 +156,7 @@ class RunWatch:
         if run.state in WORKING and not held and not behind:
             changed = self._record_crash(run, folder) or changed
         elif held:
-            changed = self._feel_pulse(run, folder) or changed
+            changed = self._check_response(run, folder) or changed
         if not changed:
             return updates
         return [*updates, RunUpdate("run_changed", (run.id,)), *self._end_of(seen, by_user)]
@@ -172,12 +171,12 @@ class RunWatch:
         end = RunEnd(run.id, run.name, run.state, *said, by_user, run.folder)
         return [RunUpdate("ended", (end,))]
 
-    def _feel_pulse(self, seen: Run, folder: RunFolder) -> bool:
+    def _check_response(self, seen: Run, folder: RunFolder) -> bool:
         """Whether a worker began to hang or works again; that is recorded. It is never killed."""
         hung = seen.state == "not responding"
         if seen.state not in (*RESPONDING, "not responding"):
             return False
-        if self._pulse.is_silent(seen.id, folder) == hung:
+        if self._activity.is_silent(seen.id, folder) == hung:
             return False
         with self._record.session() as session:
             run = find(session, seen.id)

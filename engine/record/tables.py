@@ -1,12 +1,13 @@
-"""The base of all tables, and the types of columns that SQLite lacks."""
+"""Base class of the tables, column types that SQLite lacks, and facts about the record."""
 
 import json
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import JSON, Dialect, MetaData, String
-from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy import JSON, Dialect, MetaData, String, delete, select
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.types import TypeDecorator
 
 from engine.phrases import from_plain, plain
@@ -80,3 +81,25 @@ class Sentences(TypeDecorator[list[str]]):
 
     def process_result_value(self, value: list[Any] | None, dialect: Dialect) -> list[str] | None:
         return None if value is None else [from_plain(each) for each in value]
+
+
+class About(Table):
+    """One named fact about the record, such as the program that wrote it last."""
+
+    __tablename__ = "about"
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    value: Mapped[str]
+
+
+def fact(session: Session, key: str) -> str | None:
+    return session.scalar(select(About.value).where(About.key == key))
+
+
+def set_fact(session: Session, key: str, value: str) -> None:
+    upsert = insert(About).values(key=key, value=value)
+    session.execute(upsert.on_conflict_do_update(set_={"value": value}))
+
+
+def forget_fact(session: Session, key: str) -> None:
+    session.execute(delete(About).where(About.key == key))

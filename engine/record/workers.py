@@ -3,16 +3,25 @@ and the queue runner.
 """
 
 import os
+import platform
 import subprocess
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+
+import psutil
 
 from engine.files.home import Home
 from engine.record.runs import Run
 from engine.runs import launch
+from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held, open_here
 from engine.runs.standby import StandbyWorker
 
 EXIT_CODE_WAIT = 1.0  # s that a process whose lock is free may take to leave its exit code
+LOOK_INTERVAL = 1.0  # s between two looks at a worker
+MAX_SILENT_STEP = 2.0  # s that one look may add, so that time asleep does not count
+SILENCE = 10.0  # s without any CPU time or events after which a worker does not respond
 
 
 class Workers:
@@ -94,6 +103,64 @@ class Workers:
             launch.leave(worker)
         self._by_run.clear()
         self._replaced.clear()
+
+
+@dataclass
+class _Watched:
+    pid: int  # 0: on another machine, or unknown
+    seen: float  # monotonic time of the last look
+    sign: tuple[float, int]  # CPU time in s, and bytes of events
+    silent: float = 0.0  # s
+
+
+class WorkerActivity:
+    """How long the worker of each run has used no CPU time and written no events.
+
+    A worker that hangs still holds its lock, so the lock alone does not show it. No heartbeat is
+    needed: a process that is stopped, waits for a dead disk, or is deadlocked uses no CPU time.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._watched: dict[str, _Watched] = {}
+
+    def is_silent(self, run_id: str, folder: RunFolder) -> bool:
+        """Whether the worker, which holds the lock, has done nothing for `SILENCE` seconds."""
+        now, watched = self._clock(), self._watched.get(run_id)
+        if watched is None:
+            pid = _worker_pid(folder)
+            self._watched[run_id] = _Watched(pid, now, _activity(pid, folder))
+            return False
+        if not watched.pid or now - watched.seen < LOOK_INTERVAL:
+            return watched.silent >= SILENCE
+        sign = _activity(watched.pid, folder)
+        if sign != watched.sign:
+            watched.sign, watched.silent = sign, 0.0
+        else:
+            watched.silent += min(now - watched.seen, MAX_SILENT_STEP)
+        watched.seen = now
+        return watched.silent >= SILENCE
+
+    def forget(self, run_id: str) -> None:
+        """Forget a worker that has ended."""
+        self._watched.pop(run_id, None)
+
+
+def _worker_pid(folder: RunFolder) -> int:
+    started = folder.last_started()
+    is_here = started is not None and started.host in ("", platform.node())
+    return started.pid if started is not None and is_here else 0
+
+
+def _activity(pid: int, folder: RunFolder) -> tuple[float, int]:
+    """CPU time in s of the worker or of its ranks, and bytes of events."""
+    try:
+        worker = psutil.Process(pid)
+        times = [p.cpu_times() for p in worker.children(recursive=True) or [worker]]
+        used = sum(t.user + t.system for t in times)
+    except psutil.Error:
+        used = 0.0
+    return used, folder.events_size()
 
 
 class QueueRunner:

@@ -267,7 +267,7 @@ class Advisor:
         self._told: set[str] = set()
         self._was_evaluated = False
 
-    def hear(self, event: Event) -> list[Advice]:
+    def on_event(self, event: Event) -> list[Advice]:
         """What is new after an evaluation, and all that holds when the run has finished."""
         match event:
             case Prepared():

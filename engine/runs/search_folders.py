@@ -52,7 +52,7 @@ def pruning(run: RunFolder, others: Sequence[SearchRun]) -> Callable[[Event], No
     metric, higher = "", True
     own: list[float] = []
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         nonlocal metric, higher
         if isinstance(event, Prepared):  # with what was measured before a resume
             metric, higher = event.best_metric, event.higher_is_better
@@ -64,4 +64,4 @@ def pruning(run: RunFolder, others: Sequence[SearchRun]) -> Callable[[Event], No
         if median is not None:
             run.ask_stop(why_pruned(event.step, best_so_far(own, higher)[-1], median))
 
-    return hear
+    return on_event

@@ -31,18 +31,18 @@ from engine.tasks.pretraining import PretrainingLearner, PretrainingMetrics
 from engine.tasks.row_predictions import Origin, build_predictions
 from engine.tasks.token_rows import MAPPING
 
-Tell = Callable[[Working], object]
+Emit = Callable[[Working], object]
 Stages = Callable[[str], ProgressCallback]
 
 
 def evaluate(
-    wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: None
+    wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None
 ) -> Evaluated:
     """Carry out an Evaluate; `scratch` is a folder for what may be thrown away.
 
     Raises StudioError as `score` does, and where the disk refuses the file.
     """
-    scored = score(wanted, scratch, tell)
+    scored = score(wanted, scratch, emit)
     facts, looks = scored.predictions.info, 0
     if wanted.part == "test" and facts.metrics:
         looks = note_look(root_of(wanted.into), facts)
@@ -69,12 +69,12 @@ class Scored(NamedTuple):
     notes: tuple[str, ...] = ()  # what was noticed in the rows
 
 
-def score(wanted: Evaluate, scratch: Path | None = None, tell: Tell = lambda _: None) -> Scored:
+def score(wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None) -> Scored:
     """What the checkpoint of an Evaluate says of its rows; nothing is kept or noted.
 
     Raises StudioError where the model, the data and their labels do not fit, or there are no rows.
     """
-    stage = _stages(wanted, tell)
+    stage = _stages(wanted, emit)
     stage(phrase("Loading the model"))(0, 0)
     if wanted.pretraining is not None:
         return _score_tokens(wanted, wanted.pretraining, scratch, stage)
@@ -178,7 +178,7 @@ def _origin(wanted: Evaluate, dataset: Dataset, learner: Learner) -> Origin:
 
 
 def fit_baselines(
-    wanted: FitBaselines, scratch: Path | None = None, tell: Tell = lambda _: None
+    wanted: FitBaselines, scratch: Path | None = None, emit: Emit = lambda _: None
 ) -> BaselinesFitted:
     """Carry out a FitBaselines; of a task without baselines there are no files.
 
@@ -186,7 +186,7 @@ def fit_baselines(
     """
     if isinstance(task_of(wanted.task), Pretraining):
         return _unigram(wanted)
-    stage = _stages(wanted, tell)
+    stage = _stages(wanted, emit)
     task = task_of(wanted.task).with_labels(wanted.labels)
     files: list[Path] = []
     with TemporaryDirectory(dir=scratch, prefix="baselines-") as aside:
@@ -254,10 +254,10 @@ def check_rows(dataset: Dataset, part: SplitName) -> None:
     )
 
 
-def _stages(wanted: Question, tell: Tell) -> Stages:
+def _stages(wanted: Question, emit: Emit) -> Stages:
     def stage(name: str) -> ProgressCallback:
         def report(done: int, total: int) -> None:
-            tell(Working(to=wanted.number, stage=name, done=done, total=total))
+            emit(Working(to=wanted.number, stage=name, done=done, total=total))
 
         return report
 

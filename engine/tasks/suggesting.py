@@ -29,7 +29,7 @@ LAYER_ROWS = 100_000  # of which the vectors of several layers still fit into th
 MAX_LENGTH = 128  # tokens of a row that are read
 BATCH = 32
 
-Tell = Callable[[str, int, int], None]
+Report = Callable[[str, int, int], None]
 
 
 Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.float64]]
@@ -37,7 +37,7 @@ Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.
 
 
 def find_label_errors(
-    dataset: Dataset, loaded: Checkpoint | None, tell: Tell, scorer: Scorer | None = None
+    dataset: Dataset, loaded: Checkpoint | None, report: Report, scorer: Scorer | None = None
 ) -> LabelErrorsFound:
     """The rows for training and validation whose label is the least credible.
 
@@ -56,7 +56,7 @@ def find_label_errors(
     place = {name: number for number, name in enumerate(names)}
     given = np.array([place[label] for label in labels], dtype=np.int64)
     if scorer is None:
-        p = _by_quick_models(_rows(dataset, numbers), given, len(names), loaded, tell)
+        p = _by_quick_models(_rows(dataset, numbers), given, len(names), loaded, report)
     else:
         p = scorer(numbers, given, names)
     found = label_errors(p, given)
@@ -77,22 +77,24 @@ def find_label_errors(
 
 
 def _by_quick_models(
-    rows: Rows, given: NDArray[np.int64], classes: int, loaded: Checkpoint | None, tell: Tell
+    rows: Rows, given: NDArray[np.int64], classes: int, loaded: Checkpoint | None, report: Report
 ) -> NDArray[np.float64]:
     """Probabilities of models that were not fitted on the row, float64 [N, C]."""
-    vectors = None if loaded is None else vectors_for_errors(loaded, rows, tell)
+    vectors = None if loaded is None else vectors_for_errors(loaded, rows, report)
     fitting = phrase("Fitting models to all other rows")
-    return out_of_sample(_texts(rows), given, classes, vectors, lambda d, t: tell(fitting, d, t))
+    return out_of_sample(_texts(rows), given, classes, vectors, lambda d, t: report(fitting, d, t))
 
 
-def vectors_for_errors(loaded: Checkpoint, rows: Rows, tell: Tell) -> NDArray[np.float32]:
+def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float32]:
     """What the search for label errors reads of a frozen encoder, float32 [N, layers, D]."""
     stage, few = phrase("Reading the rows with the model"), len(rows) <= EXACT_ROWS
     layers = some_layers(loaded, MOST_LAYERS) if few else _layers(loaded, rows)
-    return vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: tell(stage, d, t))
+    return vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: report(stage, d, t))
 
 
-def suggest_labels(dataset: Dataset, loaded: Checkpoint, order: str, tell: Tell) -> LabelsSuggested:
+def suggest_labels(
+    dataset: Dataset, loaded: Checkpoint, order: str, report: Report
+) -> LabelsSuggested:
     """What a model says of the rows without a label, in the order to label them.
 
     A fine-tuned classifier says it itself; with any other model, quick models do, which are fitted
@@ -107,13 +109,13 @@ def suggest_labels(dataset: Dataset, loaded: Checkpoint, order: str, tell: Tell)
             phrase("Every row has a label."), phrase("Import rows without labels to label them.")
         )
     if loaded.network.heads.kind in CLASSES:
-        p, names = _by_itself(loaded, _rows(dataset, numbers), tell), list(loaded.labels)
+        p, names = _by_itself(loaded, _rows(dataset, numbers), report), list(loaded.labels)
     else:
-        p, names = _from_labelled(dataset, numbers, loaded, tell)
+        p, names = _from_labelled(dataset, numbers, loaded, report)
     if order == "diverse":
         reading = phrase("Reading the rows with the model")
         rows = _rows(dataset, numbers)
-        vectors = vectors_of(loaded, rows, MAX_LENGTH, lambda d, t: tell(reading, d, t))
+        vectors = vectors_of(loaded, rows, MAX_LENGTH, lambda d, t: report(reading, d, t))
         chosen = most_diverse(vectors, SHOWN)
     else:
         chosen = most_uncertain(p)[:SHOWN]
@@ -133,19 +135,19 @@ def suggest_labels(dataset: Dataset, loaded: Checkpoint, order: str, tell: Tell)
 CLASSES = ("text_classification", "pair_classification")
 
 
-def _by_itself(loaded: Checkpoint, rows: Rows, tell: Tell) -> NDArray[np.float64]:
+def _by_itself(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float64]:
     """Probabilities that a classifier gives, float64 [N, C]."""
     learner = learner_of(loaded)
     assert learner is not None  # its head is one of CLASSES
     stage = phrase("Predicting the rows without a label")
     predicted = collect_predictions(
-        loaded, learner, rows, MAX_LENGTH, BATCH, lambda d, t: tell(stage, d, t)
+        loaded, learner, rows, MAX_LENGTH, BATCH, lambda d, t: report(stage, d, t)
     )
     return np.asarray(predicted.row_predictions().scores, dtype=np.float64)
 
 
 def _from_labelled(
-    dataset: Dataset, numbers: NDArray[np.int64], loaded: Checkpoint, tell: Tell
+    dataset: Dataset, numbers: NDArray[np.int64], loaded: Checkpoint, report: Report
 ) -> tuple[NDArray[np.float64], list[str]]:
     """Probabilities of these rows, float64 [N, C], by models of the labelled ones; the labels."""
     known = _numbers(dataset, labelled=True)
@@ -161,7 +163,7 @@ def _from_labelled(
     given[: len(known)] = [names.index(label) for label in labels]
     stage = phrase("Reading the rows with the model")
     vectors = vectors_at(
-        loaded, rows, _layers(loaded, rows), MAX_LENGTH, lambda d, t: tell(stage, d, t)
+        loaded, rows, _layers(loaded, rows), MAX_LENGTH, lambda d, t: report(stage, d, t)
     )
     return of_other_rows(_texts(rows), given, given >= 0, len(names), vectors), names
 

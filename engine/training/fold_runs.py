@@ -36,11 +36,11 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 
 FOLDS = 5  # each of which is a run
-Tell = Callable[[str, int, int], None]
+Report = Callable[[str, int, int], None]
 Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.float64]]
 
 
-def fold_scorer(dataset: Dataset, base: Path, cache: Path, tell: Tell) -> Scorer:
+def fold_scorer(dataset: Dataset, base: Path, cache: Path, report: Report) -> Scorer:
     """Asks the model in `base`, fine-tuned on five folds, for the probabilities of labels.
 
     In `cache`, a folder for these rows and this model keeps what is finished until all is.
@@ -50,7 +50,7 @@ def fold_scorer(dataset: Dataset, base: Path, cache: Path, tell: Tell) -> Scorer
         numbers: NDArray[np.int64], given: NDArray[np.int64], names: list[str]
     ) -> NDArray[np.float64]:
         folder = _folder(cache, dataset, base)
-        p = probabilities_of_fold_runs(dataset, base, numbers, given, names, folder, tell)
+        p = probabilities_of_fold_runs(dataset, base, numbers, given, names, folder, report)
         shutil.rmtree(folder)
         return p
 
@@ -72,7 +72,7 @@ def probabilities_of_fold_runs(
     given: NDArray[np.int64],
     names: list[str],
     scratch: Path,
-    tell: Tell,
+    report: Report,
     folds: int = FOLDS,
     training: TrainingSpec | None = None,
 ) -> NDArray[np.float64]:
@@ -98,7 +98,7 @@ def probabilities_of_fold_runs(
             data = _version(dataset, place, numbers, set(held_out.tolist()))
             run = _run(scratch / f"run-{fold}", data, base, training)
             with run.lock():
-                train(run.job(), run, _heard(run, tell, fold, folds))
+                train(run.job(), run, _heard(run, report, fold, folds))
             _keep(kept, _scores(run, len(held_out), names))
         found[held_out] = np.load(regular(kept), allow_pickle=False)
     return found
@@ -165,16 +165,16 @@ def _job(data: Dataset, base: Path, training: TrainingSpec | None) -> JobSpec:
     )
 
 
-def _heard(run: RunFolder, tell: Tell, fold: int, folds: int) -> Callable[[Event], None]:
+def _heard(run: RunFolder, report: Report, fold: int, folds: int) -> Callable[[Event], None]:
     """Writes the events of a run, and tells how many steps of all folds are done."""
     stage, steps = phrase("Fine-tuning for fold {n} of {folds}", n=fold + 1, folds=folds), 0
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         nonlocal steps
         run.append(event)
         if isinstance(event, Prepared):
             steps = event.steps
         elif isinstance(event, Measured) and event.name == "loss" and steps:
-            tell(stage, fold * steps + event.step, folds * steps)
+            report(stage, fold * steps + event.step, folds * steps)
 
-    return hear
+    return on_event

@@ -40,9 +40,9 @@ def _work(arguments: list[str]) -> int:
 
             return train(Path(folder))
         case ["wait"]:
-            from engine.worker.waiting import main as wait
+            from engine.worker.train import wait_for_folder
 
-            return wait()
+            return wait_for_folder()
         case ["explore", folder]:
             from engine.worker.explore import main as explore
 

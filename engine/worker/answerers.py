@@ -72,12 +72,12 @@ from engine.messages.labelling import FindLabelErrors, SuggestLabels
 from engine.messages.question import Answer, Question, Working
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.worker.desk import Desk, give_way
+from engine.worker.context import WorkerContext, lower_priority
 
 if TYPE_CHECKING:
     from engine.training.batch_preview import BatchPreview
 
-Answerer = Callable[[Any, Desk], Answer]
+Answerer = Callable[[Any, WorkerContext], Answer]
 Asked = TypeVar("Asked", bound=Question)
 Precise = TypeVar("Precise", bound=PreciseQuestion)
 
@@ -87,8 +87,8 @@ REMEMBERED = 200  # answers of a model
 def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
     """Answer from the checkpoint of the question, in float32."""
 
-    def answered(question: Any, desk: Desk) -> Answer:
-        checkpoint = desk.models.take(question.checkpoint)
+    def answered(question: Any, context: WorkerContext) -> Answer:
+        checkpoint = context.models.take(question.checkpoint)
         with as_asked(checkpoint.network, question):
             return answer(checkpoint, question)
 
@@ -101,9 +101,9 @@ def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
     What was asked before, as when somebody takes back what was typed, is not computed again.
     """
 
-    def answered(question: Any, desk: Desk) -> Answer:
+    def answered(question: Any, context: WorkerContext) -> Answer:
         began = time.perf_counter()
-        serving = desk.models.serving(question.checkpoint)
+        serving = context.models.serving(question.checkpoint)
         checkpoint, kind, why = serving.take(question.exact)
         said: dict[str, object] = {"to": question.number, "computed": kind, "why_exact": why}
         key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
@@ -121,111 +121,111 @@ def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
     return answered
 
 
-def _attend(question: Attend, desk: Desk) -> Answer:
+def _attend(question: Attend, context: WorkerContext) -> Answer:
     """Not remembered, for its file goes before long; what is computed from attention is exact."""
-    serving = desk.models.serving(question.checkpoint)
+    serving = context.models.serving(question.checkpoint)
     is_analysis = question.measure != "weights"
     checkpoint, kind, why = serving.take(question.exact or is_analysis, maps=True)
     with as_asked(checkpoint.network, question):
-        answer = attention.attend(checkpoint, question, desk.scratch, desk.tell)
+        answer = attention.attend(checkpoint, question, context.scratch, context.emit)
     return answer.model_copy(update={"computed": kind, "why_exact": why})
 
 
-def _attribute(question: Attribute, desk: Desk) -> Answer:
-    serving = desk.models.serving(question.checkpoint)
+def _attribute(question: Attribute, context: WorkerContext) -> Answer:
+    serving = context.models.serving(question.checkpoint)
     takes_gradients = question.method in attribution.GRADIENTS
     checkpoint = serving.plain if takes_gradients else serving.exact
     with as_asked(checkpoint.network, question):
         return attribution.attribute(checkpoint, question)
 
 
-def _score_texts(question: ScoreTexts, desk: Desk) -> Answer:
+def _score_texts(question: ScoreTexts, context: WorkerContext) -> Answer:
     from engine.explore.text_scores import score
 
-    give_way()
-    serving = desk.models.serving(question.checkpoint)
+    lower_priority()
+    serving = context.models.serving(question.checkpoint)
     with as_asked(serving.exact.network, question):
-        return score(serving, question, desk.tell)
+        return score(serving, question, context.emit)
 
 
-def _count_heads(question: CountHeads, desk: Desk) -> Answer:
+def _count_heads(question: CountHeads, context: WorkerContext) -> Answer:
     from engine.explore.head_census import census
 
-    give_way()
-    checkpoint = desk.models.take(question.checkpoint)
+    lower_priority()
+    checkpoint = context.models.take(question.checkpoint)
     with as_asked(checkpoint.network, question):
-        return census(checkpoint, question, desk.scratch, desk.tell)
+        return census(checkpoint, question, context.scratch, context.emit)
 
 
-def _compare_models(question: CompareModels, desk: Desk) -> Answer:
+def _compare_models(question: CompareModels, context: WorkerContext) -> Answer:
     from engine.explore.model_difference import compare
 
-    give_way()
-    models = [desk.models.serving(folder) for folder in (question.checkpoint, question.other)]
-    return compare(models[0], models[1], question, desk.scratch, desk.tell)
+    lower_priority()
+    models = [context.models.serving(folder) for folder in (question.checkpoint, question.other)]
+    return compare(models[0], models[1], question, context.scratch, context.emit)
 
 
-def _place_texts(question: PlaceTexts, desk: Desk) -> Answer:
+def _place_texts(question: PlaceTexts, context: WorkerContext) -> Answer:
     from engine.explore.text_map import place
 
-    give_way()
-    serving = desk.models.serving(question.checkpoint)
+    lower_priority()
+    serving = context.models.serving(question.checkpoint)
     with as_asked(serving.exact.network, question):
-        return place(serving, question, desk.scratch, desk.tell)
+        return place(serving, question, context.scratch, context.emit)
 
 
-def _find_words(question: FindWords, desk: Desk) -> Answer:
-    give_way()
-    checkpoint = desk.models.take(question.checkpoint)
+def _find_words(question: FindWords, context: WorkerContext) -> Answer:
+    lower_priority()
+    checkpoint = context.models.take(question.checkpoint)
     with as_asked(checkpoint.network, question):
-        return word_neighbours.find_words(checkpoint, question, desk.tell)
+        return word_neighbours.find_words(checkpoint, question, context.emit)
 
 
-def _weigh_heads(question: WeighHeads, desk: Desk) -> Answer:
+def _weigh_heads(question: WeighHeads, context: WorkerContext) -> Answer:
     from engine.explore.head_importance import weigh
 
-    give_way()
-    checkpoint = desk.models.serving(question.checkpoint).plain
+    lower_priority()
+    checkpoint = context.models.serving(question.checkpoint).plain
     with as_asked(checkpoint.network, question):
-        return weigh(checkpoint, question, desk.scratch, desk.tell)
+        return weigh(checkpoint, question, context.scratch, context.emit)
 
 
-def _average_heads(question: AverageHeads, desk: Desk) -> Answer:
+def _average_heads(question: AverageHeads, context: WorkerContext) -> Answer:
     from engine.explore.head_means import average
 
-    give_way()
-    checkpoint = desk.models.take(question.checkpoint)
+    lower_priority()
+    checkpoint = context.models.take(question.checkpoint)
     with as_asked(checkpoint.network, question):
-        return average(checkpoint, question, desk.scratch, desk.tell)
+        return average(checkpoint, question, context.scratch, context.emit)
 
 
-def _prune_heads(question: PruneHeads, desk: Desk) -> Answer:
+def _prune_heads(question: PruneHeads, context: WorkerContext) -> Answer:
     from engine.explore.head_pruning import prune
 
-    give_way()
-    return prune(desk.models.serving(question.checkpoint).plain, question, desk.tell)
+    lower_priority()
+    return prune(context.models.serving(question.checkpoint).plain, question, context.emit)
 
 
-def _remove_heads(question: RemoveHeads, _: Desk) -> Answer:
+def _remove_heads(question: RemoveHeads, _: WorkerContext) -> Answer:
     from engine.explore.head_pruning import remove
 
     return remove(question)
 
 
-def _encode_rows(question: EncodeRows, desk: Desk) -> Answer:
+def _encode_rows(question: EncodeRows, context: WorkerContext) -> Answer:
     from engine.explore.nearest import encode_rows
 
-    give_way()
-    return encode_rows(desk.models.take(question.checkpoint), question, desk.tell)
+    lower_priority()
+    return encode_rows(context.models.take(question.checkpoint), question, context.emit)
 
 
-def _find_nearest(question: FindNearest, desk: Desk) -> Answer:
+def _find_nearest(question: FindNearest, context: WorkerContext) -> Answer:
     from engine.explore.nearest import find_nearest
 
-    return find_nearest(desk.models.take(question.checkpoint), question)
+    return find_nearest(context.models.take(question.checkpoint), question)
 
 
-def _examine(question: Examine, _: Desk) -> Answer:
+def _examine(question: Examine, _: WorkerContext) -> Answer:
     from engine.explore.limits import limited_memory
     from engine.models.checkpoint import examine
 
@@ -234,77 +234,77 @@ def _examine(question: Examine, _: Desk) -> Answer:
     return Examined(to=question.number, info=info, report=report)
 
 
-def _import(question: Import, desk: Desk) -> Answer:
+def _import(question: Import, context: WorkerContext) -> Answer:
     if not question.folder.is_file():
-        return _imported(question, question.folder, desk)
+        return _imported(question, question.folder, context)
     parent = question.into.parent
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with TemporaryDirectory(dir=parent, prefix=".unpacked.tmp-") as unpacked:
-        desk.tell(Working(to=question.number, stage=phrase("Unpacking the archive")))
-        return _imported(question, unpack(question.folder, Path(unpacked)), desk)
+        context.emit(Working(to=question.number, stage=phrase("Unpacking the archive")))
+        return _imported(question, unpack(question.folder, Path(unpacked)), context)
 
 
-def _imported(question: Import, folder: Path, desk: Desk) -> Answer:
+def _imported(question: Import, folder: Path, context: WorkerContext) -> Answer:
     from engine.explore.limits import limited_memory
     from engine.models.checkpoint import import_checkpoint
 
-    desk.tell(Working(to=question.number, stage=phrase("Converting the model")))
+    context.emit(Working(to=question.number, stage=phrase("Converting the model")))
     with limited_memory(folder):
         info, report = import_checkpoint(folder, question.into)
     return Imported(to=question.number, folder=question.into, info=info, report=report)
 
 
-def _export(question: Export, desk: Desk) -> Answer:
+def _export(question: Export, context: WorkerContext) -> Answer:
     from engine.export.exporting import export
 
-    return export(question, desk.scratch, desk.tell)
+    return export(question, context.scratch, context.emit)
 
 
-def _predict_first(question: PredictFirst, desk: Desk) -> Answer:
+def _predict_first(question: PredictFirst, context: WorkerContext) -> Answer:
     from engine.applying.apply import predict_first
     from engine.tasks.predicting import Predictor
 
     asked = question.asked
-    serving = desk.models.serving(asked.checkpoint)
+    serving = context.models.serving(asked.checkpoint)
     return predict_first(question, Predictor(serving, asked.max_length, asked.batch_size))
 
 
-def _apply(question: Apply, desk: Desk) -> Answer:
+def _apply(question: Apply, context: WorkerContext) -> Answer:
     from engine.applying.apply import apply
     from engine.tasks.predicting import Predictor
 
-    give_way()
-    desk.tell(Working(to=question.number, stage=phrase("Loading the model")))
+    lower_priority()
+    context.emit(Working(to=question.number, stage=phrase("Loading the model")))
     predictor = Predictor(
         question.checkpoint, question.max_length, question.batch_size, question.exact
     )
-    return apply(question, predictor, desk.tell)
+    return apply(question, predictor, context.emit)
 
 
-def _evaluate(question: Evaluate, desk: Desk) -> Answer:
+def _evaluate(question: Evaluate, context: WorkerContext) -> Answer:
     from engine.tasks.scoring import evaluate
 
-    return evaluate(question, desk.scratch, desk.tell)
+    return evaluate(question, context.scratch, context.emit)
 
 
-def _fit_baselines(question: FitBaselines, desk: Desk) -> Answer:
+def _fit_baselines(question: FitBaselines, context: WorkerContext) -> Answer:
     from engine.tasks.scoring import fit_baselines
 
-    return fit_baselines(question, desk.scratch, desk.tell)
+    return fit_baselines(question, context.scratch, context.emit)
 
 
-def _estimate(question: Estimate, desk: Desk) -> Answer:
+def _estimate(question: Estimate, context: WorkerContext) -> Answer:
     from engine.training.estimate import estimate
 
-    measured = estimate(question.job, partial(_tell, desk, question))
+    measured = estimate(question.job, partial(_emit, context, question))
     return measured.model_copy(update={"to": question.number})
 
 
-def _show_batch(question: ShowBatch, desk: Desk) -> Answer:
+def _show_batch(question: ShowBatch, context: WorkerContext) -> Answer:
     from engine.runs.folder import RunFolder
 
     shown = _batch_preview().show(
-        RunFolder(question.run), question.step, partial(_tell, desk, question)
+        RunFolder(question.run), question.step, partial(_emit, context, question)
     )
     return shown.model_copy(update={"to": question.number})
 
@@ -317,35 +317,37 @@ def _batch_preview() -> "BatchPreview":
     return BatchPreview()
 
 
-def _find_label_errors(question: FindLabelErrors, desk: Desk) -> Answer:
+def _find_label_errors(question: FindLabelErrors, context: WorkerContext) -> Answer:
     from engine.tasks.suggesting import find_label_errors
 
-    data, tell = open_dataset(question.data), partial(_tell, desk, question)
+    data, emit = open_dataset(question.data), partial(_emit, context, question)
     base, folds = question.checkpoint, question.fine_tune_in
     if base is None or folds is None:
-        loaded = None if base is None else desk.models.take(base)
-        found = find_label_errors(data, loaded, tell)
+        loaded = None if base is None else context.models.take(base)
+        found = find_label_errors(data, loaded, emit)
     else:
         from engine.training.fold_runs import fold_scorer
 
-        found = find_label_errors(data, None, tell, fold_scorer(data, base, folds, tell))
+        found = find_label_errors(data, None, emit, fold_scorer(data, base, folds, emit))
     return found.model_copy(update={"to": question.number})
 
 
-def _suggest_labels(question: SuggestLabels, desk: Desk) -> Answer:
+def _suggest_labels(question: SuggestLabels, context: WorkerContext) -> Answer:
     from engine.tasks.suggesting import suggest_labels
 
     found = suggest_labels(
         open_dataset(question.data),
-        desk.models.take(question.checkpoint),
+        context.models.take(question.checkpoint),
         question.order,
-        partial(_tell, desk, question),
+        partial(_emit, context, question),
     )
     return found.model_copy(update={"to": question.number})
 
 
-def _tell(desk: Desk, question: Question, stage: str, done: int = 0, total: int = 0) -> None:
-    desk.tell(Working(to=question.number, stage=stage, done=done, total=total))
+def _emit(
+    context: WorkerContext, question: Question, stage: str, done: int = 0, total: int = 0
+) -> None:
+    context.emit(Working(to=question.number, stage=stage, done=done, total=total))
 
 
 ANSWERERS: dict[type[Question], Answerer] = {

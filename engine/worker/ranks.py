@@ -52,7 +52,7 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
         end = float("inf")
         while any(rank.poll() is None for rank in ranks):
             time.sleep(RANK_POLL)
-            byte = _read(run, byte, events.listen)
+            byte = _read(run, byte, events.forward)
             if events.stop_wanted() and not asked:
                 asked = True
                 _say_stop(ranks[0])
@@ -61,7 +61,7 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
             if time.monotonic() > end:
                 _end(ranks)
         run.mend_last_line()
-        _read(run, byte, events.listen)
+        _read(run, byte, events.forward)
         failed = failed or _failed(ranks)
         last = [event for event in run.last_words() if isinstance(event, Started | Ended)]
         if last and isinstance(last[-1], Ended):
@@ -79,12 +79,12 @@ def write_last_word(store: Path, rank: int, ended: Ended) -> None:
 def end_with_worker(wish: Callable[[], None]) -> None:
     """Let this rank end with its worker, and stop when that asks it to."""
 
-    def listen() -> None:
+    def watch_stdin() -> None:
         while os.read(0, 64):
             wish()
         os._exit(RANK_LOST)
 
-    threading.Thread(target=listen, name="leash", daemon=True).start()
+    threading.Thread(target=watch_stdin, name="leash", daemon=True).start()
 
 
 @contextmanager
@@ -136,14 +136,14 @@ def loopback() -> dict[str, str]:
     return {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": name}
 
 
-def _read(run: RunFolder, byte: int, listen: Callable[[Event], None]) -> int:
+def _read(run: RunFolder, byte: int, on_event: Callable[[Event], None]) -> int:
     """Pass on the new events; returns the byte up to which they reach."""
     before = -1
     while byte != before:
         before = byte
         events, byte = run.events_after(byte)
         for event in events:
-            listen(event)
+            on_event(event)
     return byte
 
 

@@ -1,25 +1,20 @@
-"""The worker that is asked about searches: the next combination, and what mattered; no torch."""
+"""The worker for searches: the next combination, and the importance of fields. No torch."""
 
-import signal
 from collections.abc import Callable
 from typing import Any
 
 from engine.messages.question import Answer, Question
 from engine.messages.searching import MeasureImportance, Suggest, Suggested
-from engine.worker.explore import parsed, reading, say, teller
+from engine.worker.questions import Emit, answer_all, parse_among
 
 
 def main() -> None:
     """Answer until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C in a terminal is meant for the window
-    tell, inbox = teller(), reading()
-    while True:
-        line = inbox.take()
-        say(line, tell, lambda content=line.content: _answer(content))  # type: ignore[misc]
+    answer_all(_answer)
 
 
-def _answer(content: bytes) -> Answer:
-    question = parsed(content, SEARCH_ANSWERERS)
+def _answer(content: bytes, _: Emit) -> Answer:
+    question = parse_among(content, SEARCH_ANSWERERS)
     return SEARCH_ANSWERERS[type(question)](question).model_copy(update={"to": question.number})
 
 

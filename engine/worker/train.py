@@ -1,10 +1,13 @@
 """The training worker: reads one folder and fills it. The lock first, torch after."""
 
+import json
 import os
 import platform
 import signal
+import sys
 import traceback
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
@@ -12,6 +15,7 @@ from engine.desktop.machine_history import looked_at
 from engine.errors import DiskFull
 from engine.messages.events import Ended, Event, Started
 from engine.phrases import phrase
+from engine.runs import launch
 from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.full_disk import reserve
@@ -26,13 +30,13 @@ ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr
 
 def main(
     folder: Path,
-    listen: Callable[[Event], None] | None = None,
+    on_event: Callable[[Event], None] | None = None,
     processes: int | None = None,
 ) -> int:
     """Train the job of a run folder to its end; the exit code is 0, 1 where it failed, or 3 where
     the program is to blame.
 
-    `listen` gets each event after it is written. Where the job asks for several processes, or
+    `on_event` gets each event after it is written. Where the job asks for several processes, or
     `processes` does in its place, this one starts them and trains nothing itself, unless it is one
     of them.
     """
@@ -41,11 +45,37 @@ def main(
         end_with_worker(request.make)
     if rank is not None and rank.number:
         return _follow(run, rank, lambda: request.made)
-    events = EventWriter(run, listen, lambda: request.made or run.stop_wanted())
+    events = EventWriter(run, on_event, lambda: request.made or run.stop_wanted())
     if rank is not None and rank.has_worker:
         return _work(run, events, rank, processes)
     with run.lock(), reserve(run), looked_at(run, os.getpid(), lambda: events.step):
         return _work(run, events, rank, processes)
+
+
+def wait_for_folder() -> int:
+    """Load torch, then read a run folder as a line of JSON from stdin and train there.
+
+    Ends with the input: the process in reserve is then no longer needed. No tensor is computed
+    before the job is known, since it decides the number of threads. The priority is not lowered,
+    because it could not be raised again.
+    """
+    import_module("engine.training.loop")
+    line = sys.stdin.buffer.readline()
+    if not line:
+        return 0
+    folder = Path(json.loads(line))
+    _redirect(folder)
+    return main(folder)
+
+
+def _redirect(folder: Path) -> None:
+    """Send output to the log of the run and read nothing, like a worker started for it."""
+    log, nothing = launch.open_log(folder), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    os.close(nothing)
 
 
 def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int | None) -> int:
@@ -84,7 +114,7 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
     except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
         if isinstance(error, RankLost) and rank is not None and rank.has_worker:
             return RANK_LOST  # the worker knows who was the first, and says it
-        events.write(ended := _failed(error, events.is_heard))
+        events.write(ended := _failed(error, events.has_listener))
     return BUG if ended.bug else FAILED
 
 
@@ -104,13 +134,13 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
     return BUG if ended.bug else FAILED
 
 
-def _failed(error: Exception, is_heard: bool = False) -> Ended:
+def _failed(error: Exception, has_listener: bool = False) -> Ended:
     """The last word of a worker that failed; it is printed, too, unless somebody hears it who
     says it.
     """
     details = "".join(traceback.format_exception(error))
     if (understood := explained(error)) is not None:
-        if not is_heard:
+        if not has_listener:
             remark(understood)
         return Ended(
             outcome="failed",

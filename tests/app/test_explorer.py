@@ -70,10 +70,10 @@ class Light:
         time.sleep(0.5)
         self.tell, self.models = tell, types.SimpleNamespace(prepare=lambda: False)
 
-def respond(line, desk):
-    desk.tell(MaskFilled(to=line.number, tokens=(), predictions=(), milliseconds=1))
+def respond(line, context):
+    context.emit(MaskFilled(to=line.number, tokens=(), predictions=(), milliseconds=1))
 
-sys.modules["engine.worker.desk"] = types.SimpleNamespace(Desk=Light)
+sys.modules["engine.worker.context"] = types.SimpleNamespace(Desk=Light)
 explore.respond = respond
 explore.main(None)
 """

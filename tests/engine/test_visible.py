@@ -39,7 +39,9 @@ def test_the_terminal_gets_no_foreign_escape_sequence(capsys: pytest.CaptureFixt
 
 
 def test_the_progress_line_shows_what_a_run_says(capsys: pytest.CaptureFixture[str]) -> None:
-    ProgressLine(sys.stdout).hear(Noted(at=datetime(2030, 1, 1, tzinfo=UTC), text=HOSTILE + "\nx"))
+    ProgressLine(sys.stdout).on_event(
+        Noted(at=datetime(2030, 1, 1, tzinfo=UTC), text=HOSTILE + "\nx")
+    )
     assert capsys.readouterr().out == WRITTEN + r"\nx" + "\n"
 
 

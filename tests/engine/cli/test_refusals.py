@@ -256,9 +256,9 @@ def test_a_home_that_cannot_be_is_refused(
         assert says in said and "Traceback" not in said and len(said) <= LONGEST + len(PRINTED)
 
 
-def ended(run: Path, listen: Callable[[Event], None]) -> tuple[int, Ended]:
+def ended(run: Path, on_event: Callable[[Event], None]) -> tuple[int, Ended]:
     """Train the run with somebody listening; its exit code and its last word."""
-    code = train(run, listen)
+    code = train(run, on_event)
     last = RunFolder(run).last_words()[-1]
     assert isinstance(last, Ended)
     return code, last
@@ -318,8 +318,8 @@ def test_a_tour_that_fails_ends_as_a_training_does(
     bug: bool,
     code: int,
 ) -> None:
-    def work(folder: Path, listen: Callable[[Event], None]) -> int:
-        listen(Ended(outcome="failed", problem="It broke.", advice="Try again.", bug=bug))
+    def work(folder: Path, on_event: Callable[[Event], None]) -> int:
+        on_event(Ended(outcome="failed", problem="It broke.", advice="Try again.", bug=bug))
         return code
 
     monkeypatch.setattr("engine.worker.train.main", work)

@@ -22,7 +22,7 @@ RATES = SearchField(path=RATE, values=(1e-5, 3e-5, 1e-4))
 SIZES = SearchField(path=SIZE, values=(8, 16))
 
 
-def quick(folder: Path, listen: Callable[[Event], None]) -> int:
+def quick(folder: Path, on_event: Callable[[Event], None]) -> int:
     """In the place of the worker: three evaluations that follow from the values, and the end."""
     run = RunFolder(folder)
     settings = run.job().training
@@ -37,7 +37,7 @@ def quick(folder: Path, listen: Callable[[Event], None]) -> int:
         *(measured("validation_accuracy", step, score * step / 3) for step in (1, 2, 3)),
     ):  # fmt: skip
         run.append(event)
-        listen(event)
+        on_event(event)
         if run.stop_wanted():
             run.append(Ended(outcome="stopped", step=1, problem=run.stop_reason()))
             return 0
@@ -78,10 +78,10 @@ def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
     (tmp_path / "again").mkdir()
     whole = searched(tmp_path / "whole", monkeypatch, RATES, SIZES, method="tpe", budget=4)
 
-    def dying(folder: Path, listen: Callable[[Event], None]) -> int:
+    def dying(folder: Path, on_event: Callable[[Event], None]) -> int:
         if folder.name == "combination-3":
             raise KeyboardInterrupt
-        return quick(folder, listen)
+        return quick(folder, on_event)
 
     (tmp_path / "job.json").write_bytes((tmp_path / "whole" / "job.json").read_bytes())
     monkeypatch.setattr(worker, "main", dying)

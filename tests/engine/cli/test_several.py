@@ -32,12 +32,12 @@ def test_three_seeds_make_three_runs_and_one_table(
     into = tmp_path / "into"
     honest = worker.main
 
-    def stopping(folder: Path, listen: object) -> int:
-        def hear(event: Event) -> None:
+    def stopping(folder: Path, on_event: object) -> int:
+        def on_event(event: Event) -> None:
             if folder.name == "seed-6" and isinstance(event, Measured) and event.step == 3:
                 RunFolder(folder).ask_stop()
 
-        return honest(folder, hear)
+        return honest(folder, on_event)
 
     monkeypatch.setattr(worker, "main", stopping)
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0

@@ -17,7 +17,7 @@ from engine.desktop.notifications import notify
 from engine.desktop.preferences import RunPreferences, RunPreferencesFile, run_preferences
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.record.end_news import tell_ends, texts_of
+from engine.record.follow_ups import notification_texts, notify_ends
 from engine.record.run_watch import RunEnd, RunUpdate
 from tests.engine.desktop import stand_in
 from tests.engine.runs.waiting import until
@@ -80,7 +80,7 @@ def test_a_notification_reaches_the_desktop_with_its_sound_and_no_markup(
     bus: Callable[[], list[list[str]]], home: Home
 ) -> None:
     wanted = RunPreferences(notify=True, sound=True)
-    assert tell_ends([RunUpdate("ended", (end(),))], home, wanted) == []
+    assert notify_ends([RunUpdate("ended", (end(),))], home, wanted) == []
     until(bus)
     ((method, program, _, _, title, text, _, hints, _),) = bus()
     assert (method, program, text) == ("Notify", "BERT Studio", "Best validation accuracy: 0.75")
@@ -133,11 +133,11 @@ def test_what_the_user_asked_for_is_no_notification(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[object] = []
-    monkeypatch.setattr("engine.record.end_news.notify", lambda *said, **more: shown.append(said))
+    monkeypatch.setattr("engine.record.follow_ups.notify", lambda *said, **more: shown.append(said))
     ended = [RunUpdate("ended", (end("stopped", by_user=True),))]
-    assert tell_ends(ended, home, RunPreferences(notify=True)) == [] and shown == []
-    assert texts_of(end("failed")) == (f"“{HOSTILE}” failed", "The loss is not a number.")
-    assert texts_of(end("stopped"))[0] == f"“{HOSTILE}” stopped"
+    assert notify_ends(ended, home, RunPreferences(notify=True)) == [] and shown == []
+    assert notification_texts(end("failed")) == (f"“{HOSTILE}” failed", "The loss is not a number.")
+    assert notification_texts(end("stopped"))[0] == f"“{HOSTILE}” stopped"
 
 
 def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home: Home) -> None:
@@ -150,7 +150,7 @@ def test_the_users_command_gets_the_run_in_its_environment_and_no_shell(home: Ho
     )
     command = f'"{sys.executable}" -c "{code}" "$HOME" "a b"'
     ended = [RunUpdate("ended", (end("failed", folder=home.runs / "one"),))]
-    assert tell_ends(ended, home, RunPreferences(on_end=command)) == []
+    assert notify_ends(ended, home, RunPreferences(on_end=command)) == []
     until(out.exists)
     arguments, told = json.loads(out.read_bytes())
     assert arguments == ["$HOME", "a b"], "no shell reads them"
@@ -169,7 +169,7 @@ def test_a_command_that_cannot_be_started_is_told(home: Home) -> None:
     home.make()
     ended = [RunUpdate("ended", (end(),))]
     for command, words in (("no-such-program x", "could not be started"), ("'open", "be read")):
-        (update,) = tell_ends(ended, home, RunPreferences(on_end=command))
+        (update,) = notify_ends(ended, home, RunPreferences(on_end=command))
         assert update.signal == "noted" and words in str(update.values[1])
     with pytest.raises(StudioError):
         on_end.words_of('"')

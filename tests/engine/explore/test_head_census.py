@@ -28,9 +28,9 @@ def asked(texts, checkpoint=Path("any"), **more) -> CountHeads:
     return CountHeads(checkpoint=checkpoint, texts=typed, **more)
 
 
-def counted(checkpoint: Checkpoint, question: CountHeads, scratch: Path, tell=lambda _: None):
+def counted(checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit=lambda _: None):
     """The answer, and its columns by name: float64 [3, L, H] each."""
-    answer = census(checkpoint, question, scratch, tell)
+    answer = census(checkpoint, question, scratch, emit)
     values = np.load(answer.file)
     return answer, {name: values[..., n] for n, name in enumerate(answer.columns)}
 

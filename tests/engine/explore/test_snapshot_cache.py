@@ -16,7 +16,7 @@ from engine.messages.question import Question
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.snapshots import snapshot, snapshot_folders
-from engine.worker.desk import Desk
+from engine.worker.context import WorkerContext
 from engine.worker.explore import answer
 from tests.engine.training import small
 from tests.engine.training.finished import trained
@@ -71,8 +71,8 @@ def test_a_snapshot_answers_every_question_as_a_checkpoint(
     kinds = {question.kind for question in ours}
     assert {"fill_mask", "attend", "embed", "apply_lens", "attribute"} <= kinds and len(kinds) > 10
     for one, other in zip(ours, theirs, strict=True):
-        desks = [Desk(tmp_path, lambda _: None) for _ in range(2)]
-        found = [asking.asked(q, desk) for q, desk in zip((one, other), desks, strict=True)]
+        desks = [WorkerContext(tmp_path, lambda _: None) for _ in range(2)]
+        found = [asking.asked(q, context) for q, context in zip((one, other), desks, strict=True)]
         said = [without_places(one_said) for one_said in found]
         assert repr(said[0]) == repr(said[1]), one.kind
 
@@ -80,13 +80,13 @@ def test_a_snapshot_answers_every_question_as_a_checkpoint(
 def test_an_answer_says_that_a_snapshot_is_always_exact(run: RunFolder, tmp_path: Path) -> None:
     from engine.messages.explore.fill_mask import FillMask
 
-    desk = Desk(tmp_path, lambda _: None)
+    context = WorkerContext(tmp_path, lambda _: None)
     question = FillMask(checkpoint=snapshot(run, 4), text="a [MASK] film", exact=False)
-    said = answer(question, desk)
-    while desk.models.prepare():
+    said = answer(question, context)
+    while context.models.prepare():
         pass
     assert (said.computed, said.why_exact) == ("float32", "snapshot")  # type: ignore[attr-defined]
-    assert answer(question, desk).why_exact == "snapshot"  # type: ignore[attr-defined]
+    assert answer(question, context).why_exact == "snapshot"  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -146,7 +146,7 @@ def test_a_report_lies_beside_the_export(tmp_path, here):
     (model(tmp_path / "model", "text_classification") / "README.md").write_text("A card.")
     told: list[Working] = []
     done = exporting.export(
-        Export(checkpoint=tmp_path / "model", into=tmp_path / "out", number=7), tell=told.append
+        Export(checkpoint=tmp_path / "model", into=tmp_path / "out", number=7), emit=told.append
     )
     assert [working.stage for working in told] == list(exporting.STAGES)
     assert {working.to for working in told} == {done.to} == {7}

@@ -37,7 +37,7 @@ def test_a_dry_run_names_every_file_and_asks_nobody(hub: Hub, checkpoint: Path) 
 def test_a_push_sends_what_the_dry_run_said(hub: Hub, checkpoint: Path) -> None:
     token.keep(TOKEN)
     planned, said = plan(checkpoint, NAME, private=True), list[Working]()
-    done = push(checkpoint, NAME, private=True, tell=said.append)
+    done = push(checkpoint, NAME, private=True, emit=said.append)
     sent = hub.pushed[NAME]
     assert {name: len(content) for name, content in sent.items()} == {
         file.name: file.bytes for file in planned.files
@@ -73,15 +73,15 @@ def test_a_public_model_is_never_filled_where_a_private_one_was_wanted(
     token.keep(TOKEN)
     hub.repos[NAME] = Repo({})
     with pytest.raises(StudioError, match="exists already and is public"):
-        push(checkpoint, NAME, private=True, tell=lambda _: None)
+        push(checkpoint, NAME, private=True, emit=lambda _: None)
     assert NAME not in hub.pushed
-    push(checkpoint, NAME, private=False, tell=lambda _: None)
+    push(checkpoint, NAME, private=False, emit=lambda _: None)
     assert "config.json" in hub.pushed[NAME]
 
 
 def test_what_cannot_be_sent_is_said(hub: Hub, checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(StudioError, match="does not know who sends this") as refusal:
-        push(checkpoint, NAME, private=True, tell=lambda _: None)
+        push(checkpoint, NAME, private=True, emit=lambda _: None)
     assert "token" in refusal.value.advice
     for name, said in (("tiny", "whose model it is"), ("a b/c", "not the name of a model")):
         with pytest.raises(StudioError, match=said):

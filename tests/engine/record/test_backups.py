@@ -6,9 +6,9 @@ import pytest
 
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.record.about import fact, set_fact
 from engine.record.backups import BACKUPS_KEPT, all_backups, back_up, back_up_daily
 from engine.record.opening import Record, open_record
+from engine.record.tables import fact, set_fact
 
 
 def test_a_backup_is_a_record_of_its_own(home: Home, record: Record) -> None:

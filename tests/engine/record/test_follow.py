@@ -56,7 +56,7 @@ class Followed:
         with record.session() as session:
             add_run(session, self.folder, self.folder.job(), "starting")
 
-    def hear(self, *events: Event) -> Run:
+    def record_events(self, *events: Event) -> Run:
         for event in events:
             self.folder.append(event)
         return self.catch_up()[0]
@@ -79,9 +79,9 @@ def followed(record: Record, home: Home) -> Followed:
 
 
 def test_a_run_goes_from_start_to_end(followed: Followed) -> None:
-    assert followed.hear().state == "starting"
-    assert followed.hear(Started(pid=1)).state == "running"
-    run = followed.hear(PREPARED, measured("loss", 3, 0.25), Progressed(stage="x", done=1))
+    assert followed.record_events().state == "starting"
+    assert followed.record_events(Started(pid=1)).state == "running"
+    run = followed.record_events(PREPARED, measured("loss", 3, 0.25), Progressed(stage="x", done=1))
     assert (run.step, run.steps, run.loss, run.device, run.versions) == (
         3,
         100,
@@ -89,38 +89,42 @@ def test_a_run_goes_from_start_to_end(followed: Followed) -> None:
         "cpu",
         {"a": "1"},
     )
-    run = followed.hear(Ended(outcome="finished", step=100))
+    run = followed.record_events(Ended(outcome="finished", step=100))
     assert (run.state, run.step) == ("finished", 100)
     assert run.started is not None and run.ended is not None and run.started <= run.ended
 
 
 def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed: Followed) -> None:
     followed.folder.ask_stop()
-    assert followed.hear(Started(pid=1)).state == "stopping"
-    assert followed.hear(Ended(outcome="stopped", step=2)).state == "stopped"
+    assert followed.record_events(Started(pid=1)).state == "stopping"
+    assert followed.record_events(Ended(outcome="stopped", step=2)).state == "stopped"
 
 
 def test_a_run_that_waits_for_room_is_paused_until_it_goes_on(followed: Followed) -> None:
-    run = followed.hear(Started(pid=1), PREPARED, Waiting(problem="Full.", advice="Free 3 MB."))
+    run = followed.record_events(
+        Started(pid=1), PREPARED, Waiting(problem="Full.", advice="Free 3 MB.")
+    )
     assert (run.state, run.problem, run.advice) == ("paused", "Full.", "Free 3 MB.")
-    assert followed.hear(Noted(text="There is room.")).state == "paused"
-    run = followed.hear(measured("loss", 4, 1))
+    assert followed.record_events(Noted(text="There is room.")).state == "paused"
+    run = followed.record_events(measured("loss", 4, 1))
     assert (run.state, run.problem, run.advice) == ("running", "", "")
-    followed.hear(Waiting(problem="Full."))
+    followed.record_events(Waiting(problem="Full."))
     followed.folder.ask_stop()
-    assert followed.hear(Progressed(stage="x", done=1)).state == "stopping"
-    run = followed.hear(Ended(outcome="stopped", step=4, problem="Full.", advice="Free 3 MB."))
+    assert followed.record_events(Progressed(stage="x", done=1)).state == "stopping"
+    run = followed.record_events(
+        Ended(outcome="stopped", step=4, problem="Full.", advice="Free 3 MB.")
+    )
     assert (run.state, run.problem) == ("stopped", "Full.")
 
 
 def test_a_failure_keeps_its_words_until_the_run_goes_on(followed: Followed) -> None:
     end = Ended(outcome="failed", problem="No.", advice="Do.", details="Trace", bug=True)
-    run = followed.hear(Started(pid=1), measured("loss", 30, 1), end)
+    run = followed.record_events(Started(pid=1), measured("loss", 30, 1), end)
     assert run.step == 30
     assert (run.state, run.problem, run.advice, run.details, run.bug) == (
         "failed", "No.", "Do.", "Trace", True,
     )  # fmt: skip
-    run = followed.hear(Started(pid=2, step=40))
+    run = followed.record_events(Started(pid=2, step=40))
     assert (run.state, run.problem, run.details, run.step, run.ended) == (
         "running",
         "",
@@ -145,8 +149,8 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed: Followe
 
 
 def test_the_curve_stays_when_a_run_goes_on(followed: Followed) -> None:
-    followed.hear(Started(pid=1), *(measured("loss", s, s) for s in (1, 2, 3)))
-    followed.hear(Started(pid=2, step=1), measured("loss", 2, 22))
+    followed.record_events(Started(pid=1), *(measured("loss", s, s) for s in (1, 2, 3)))
+    followed.record_events(Started(pid=2, step=1), measured("loss", 2, 22))
     with followed.record.read() as session:
         assert curves(session, "one")["loss"].values.tolist() == [1, 22, 3]
 
@@ -161,19 +165,21 @@ def test_a_history_of_many_thousand_events_is_recorded_whole(followed: Followed)
 
 
 def test_the_best_metric_is_that_which_the_worker_names(followed: Followed) -> None:
-    run = followed.hear(Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan")))
+    run = followed.record_events(
+        Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan"))
+    )
     assert (run.best_metric, run.best_score) == ("validation_accuracy", None)
     points = [measured("validation_accuracy", s, v) for s, v in ((2, 0.5), (3, 0.75), (4, 0.6))]
-    run = followed.hear(*points, measured("validation_loss", 4, 0.01))
+    run = followed.record_events(*points, measured("validation_loss", 4, 0.01))
     assert (run.best_score, run.best_step) == (0.75, 3)
 
 
 def test_of_equal_scores_the_one_with_the_lower_loss_is_best(followed: Followed) -> None:
     scores = [measured("validation_accuracy", step, 0.5) for step in (1, 2, 3, 4)]
-    run = followed.hear(Started(pid=1), PREPARED, *scores)
+    run = followed.record_events(Started(pid=1), PREPARED, *scores)
     assert (run.best_score, run.best_step) == (0.5, 1)
     for step, loss, best in ((1, float("nan"), 1), (2, 0.9, 2), (3, 0.7, 3), (4, 0.8, 3)):
-        run = followed.hear(measured("validation_loss", step, loss))
+        run = followed.record_events(measured("validation_loss", step, loss))
         assert (run.best_score, run.best_step) == (0.5, best)
 
 
@@ -184,37 +190,37 @@ def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) ->
     name = f"validation_{facts.best_metric}"
     ready = PREPARED.model_copy(update={"best_metric": name, "higher_is_better": higher})
     points = [measured(name, step, value) for step, value in ((1, 0.5), (2, 0.75), (3, 0.25))]
-    run = followed.hear(Started(pid=1), ready, *points)
+    run = followed.record_events(Started(pid=1), ready, *points)
     assert (run.best_step, run.best_score) == ((2, 0.75) if higher else (3, 0.25))
     assert run.best_metric == name
 
 
 def test_what_a_branch_took_over_counts_once_its_metric_is_known(followed: Followed) -> None:
-    followed.hear(measured("validation_accuracy", 2, 0.9))
-    run = followed.hear(Started(pid=1, step=2), PREPARED)
+    followed.record_events(measured("validation_accuracy", 2, 0.9))
+    run = followed.record_events(Started(pid=1, step=2), PREPARED)
     assert (run.best_score, run.best_step) == (0.9, 2)
 
 
 def test_checkpoints_come_and_go(followed: Followed) -> None:
     folder = followed.folder
-    followed.hear(Started(pid=1))
+    followed.record_events(Started(pid=1))
     for step in (2, 4, 6):
         fake_worker.save(folder, step, best=step < 6)
-    followed.hear(Removed(step=2, folder="checkpoints/step-00000002"))
+    followed.record_events(Removed(step=2, folder="checkpoints/step-00000002"))
     with followed.record.read() as session:
         found = [(c.folder, c.step, c.best) for c in checkpoints_of(session, "one")]
     assert found == [(folder.checkpoint(4), 4, True), (folder.checkpoint(6), 6, False)]
 
 
 def test_a_path_out_of_the_run_is_not_believed(followed: Followed, tmp_path: Path) -> None:
-    followed.hear(Started(pid=1), Saved(step=2, folder="../../../etc"))
+    followed.record_events(Started(pid=1), Saved(step=2, folder="../../../etc"))
     with followed.record.read() as session:
         (found,) = checkpoints_of(session, "one")
     assert found.folder == followed.folder.checkpoint(2)
 
 
 def test_a_checkpoint_that_was_saved_and_not_told_is_found_at_the_end(followed: Followed) -> None:
-    followed.hear(Started(pid=1))
+    followed.record_events(Started(pid=1))
     fake_worker.save(followed.folder, 2, best=True)
     fake_worker.save(followed.folder, 4)
     told = followed.folder.events_file.read_bytes().splitlines(keepends=True)
@@ -236,40 +242,48 @@ def test_time_is_counted_while_a_worker_lives_whatever_the_clock_does(followed: 
     def at(seconds: float, event: Event) -> Event:
         return event.model_copy(update={"at": start + timedelta(seconds=seconds)})
 
-    run = followed.hear(at(0, Started(pid=1)), at(5, PREPARED), at(10, measured("loss", 1, 1)))
-    run = followed.hear(at(20, measured("loss", 11, 1)), at(-90_000, measured("loss", 12, 1)))
+    run = followed.record_events(
+        at(0, Started(pid=1)), at(5, PREPARED), at(10, measured("loss", 1, 1))
+    )
+    run = followed.record_events(
+        at(20, measured("loss", 11, 1)), at(-90_000, measured("loss", 12, 1))
+    )
     assert run.seconds == 20
-    run = followed.hear(at(50, Started(pid=1, step=10)), at(51, Ended(outcome="stopped", step=10)))
+    run = followed.record_events(
+        at(50, Started(pid=1, step=10)), at(51, Ended(outcome="stopped", step=10))
+    )
     assert run.seconds == 21
 
 
 def test_the_time_left_follows_the_pace_of_the_present_worker(followed: Followed) -> None:
     start = now()
-    run = followed.hear(Started(pid=1), PREPARED)
+    run = followed.record_events(Started(pid=1), PREPARED)
     assert run.seconds_left() is None
     points = [
         measured("loss", step, 1).model_copy(update={"at": start + timedelta(seconds=2 * step)})
         for step in (10, 11, 20)
     ]
-    run = followed.hear(*points)
+    run = followed.record_events(*points)
     assert run.seconds_left() == pytest.approx(160)
-    paused = followed.hear(Waiting(problem="The disk is full."))
+    paused = followed.record_events(Waiting(problem="The disk is full."))
     assert (paused.state, paused.seconds_left()) == ("paused", None), "nothing counts down"
-    followed.hear(measured("loss", 21, 1).model_copy(update={"at": start + timedelta(seconds=42)}))
-    ended = followed.hear(Ended(outcome="stopped", step=21))
+    followed.record_events(
+        measured("loss", 21, 1).model_copy(update={"at": start + timedelta(seconds=42)})
+    )
+    ended = followed.record_events(Ended(outcome="stopped", step=21))
     assert ended.seconds_left() is None
 
 
 def test_a_stage_is_over_when_the_worker_says_what_comes_next(followed: Followed) -> None:
     stage = Progressed(stage="Evaluating", done=13, total=14)
-    run = followed.hear(Started(pid=1), PREPARED, measured("loss", 1, 1), stage)
+    run = followed.record_events(Started(pid=1), PREPARED, measured("loss", 1, 1), stage)
     assert (run.stage, run.stage_done, run.stage_total) == ("Evaluating", 13, 14)
-    assert followed.hear(Noted(text="One label is never predicted.")).stage == "Evaluating"
-    assert followed.hear(measured("validation_accuracy", 1, 0.5)).stage == ""
-    assert followed.hear(stage, stage.model_copy(update={"done": 14})).stage == ""
-    followed.hear(stage)
-    assert followed.hear(Ended(outcome="stopped", step=1)).stage == ""
-    followed.hear(Started(pid=1), stage)
+    assert followed.record_events(Noted(text="One label is never predicted.")).stage == "Evaluating"
+    assert followed.record_events(measured("validation_accuracy", 1, 0.5)).stage == ""
+    assert followed.record_events(stage, stage.model_copy(update={"done": 14})).stage == ""
+    followed.record_events(stage)
+    assert followed.record_events(Ended(outcome="stopped", step=1)).stage == ""
+    followed.record_events(Started(pid=1), stage)
     with followed.record.session() as session:
         dead = find(session, "one")
         assert dead is not None
@@ -279,7 +293,7 @@ def test_a_stage_is_over_when_the_worker_says_what_comes_next(followed: Followed
 
 def test_what_a_newer_worker_says_is_remarked(followed: Followed) -> None:
     followed.folder.events_file.write_bytes(b'{"kind":"dreamt"}\n' * 3)
-    run = followed.hear(Started(pid=1))
+    run = followed.record_events(Started(pid=1))
     assert run.state == "running" and "3 events are not shown" in run.remarks[0]
 
 
@@ -297,7 +311,7 @@ def test_a_crash_is_told_with_its_cause_and_what_to_do(
     followed: Followed, code: int | None, cause: str
 ) -> None:
     followed.folder.log.write_text("line one\nterminate called\n")
-    followed.hear(Started(pid=1), measured("loss", 7, 1))
+    followed.record_events(Started(pid=1), measured("loss", 7, 1))
     with followed.record.session() as session:
         run = find(session, "one")
         assert run is not None
@@ -329,7 +343,9 @@ def test_a_folder_from_elsewhere_is_taken_in_as_it_stands(record: Record, home: 
 
 def test_events_are_kept_in_full_after_many_restarts(followed: Followed) -> None:
     for step in range(20):
-        run = followed.hear(Started(pid=os.getpid(), step=step), measured("loss", step, step))
+        run = followed.record_events(
+            Started(pid=os.getpid(), step=step), measured("loss", step, step)
+        )
     assert run.step == 19
     with followed.record.read() as session:
         assert len(curves(session, "one")["loss"]) == 20
@@ -353,7 +369,7 @@ def test_events_that_come_together_say_what_they_say_one_by_one(record: Record, 
     ]
     followed = Followed(record, home)
     for event in said:
-        followed.hear(event)
+        followed.record_events(event)
     with record.session() as session:
         one_by_one = {c: getattr(find(session, "one"), c) for c in COLUMNS}
         run = find(session, "one")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from engine.record import live_curves
-from engine.record.live_curves import FORMS
+from engine.record import follow_ups
+from engine.record.follow_ups import FORMS
 from engine.record.run_watch import RunUpdate
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
@@ -27,7 +27,7 @@ def losses(window: Window, run_id: str, form: str) -> list[int]:
 def test_a_run_is_followed_over_a_kill_a_stop_and_its_end(
     window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_curves, "LIVE_SECONDS", 0.0)
+    monkeypatch.setattr(follow_ups, "LIVE_SECONDS", 0.0)
     prefer(window, "both")
     run_id = window.add(fake_worker.job("long", steps=12))
     run = window.until_waiting(run_id)
@@ -62,7 +62,7 @@ def test_nothing_is_written_unless_it_is_wanted(window: Window) -> None:
 def test_what_cannot_be_written_is_said_once_and_the_run_goes_to_its_end(
     window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_curves, "LIVE_SECONDS", 0.0)
+    monkeypatch.setattr(follow_ups, "LIVE_SECONDS", 0.0)
     window.home.curves.write_text("a file is in the way")
     prefer(window, "tensorboard")
     run_id = window.add(fake_worker.job())

@@ -21,12 +21,11 @@ from engine.errors import DiskFull, StudioError
 from engine.files.atomic_write import is_full
 from engine.files.home import Home
 from engine.record import opening, rebuild
-from engine.record.about import set_fact
 from engine.record.backups import all_backups
 from engine.record.checking import NewerRecord
 from engine.record.opening import Record, open_record
 from engine.record.runs import add_run, all_runs, run
-from engine.record.tables import Table
+from engine.record.tables import Table, set_fact
 from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE
 from tests.engine.runs import fake_worker
@@ -313,7 +312,7 @@ def test_a_full_disk_is_said_in_words(record: Record) -> None:
 WRITER = """
 import sys, time
 from engine.files.home import Home
-from engine.record.about import fact, set_fact
+from engine.record.tables import fact, set_fact
 from engine.record.opening import open_record
 home = Home()
 record = open_record(home.record, home.backups)

@@ -13,7 +13,7 @@ import pytest
 from engine.files.home import Home
 from engine.messages import now
 from engine.messages.events import Ended, Started, measured
-from engine.record import pulse, run_watch
+from engine.record import run_watch, workers
 from engine.record.metrics import curves
 from engine.record.opening import Record, RecordMoved, open_record
 from engine.record.run_manager import RunManager
@@ -270,8 +270,8 @@ def test_a_closed_folder_does_not_keep_the_window_closed(home: Home, record: Rec
 def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(
     window: Window, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    monkeypatch.setattr(pulse, "INTERVAL", 0.1)
-    monkeypatch.setattr(pulse, "SILENCE", 0.5)
+    monkeypatch.setattr(workers, "LOOK_INTERVAL", 0.1)
+    monkeypatch.setattr(workers, "SILENCE", 0.5)
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     started = window.run(run_id).run_folder().last_started()
@@ -294,9 +294,9 @@ def test_a_window_that_slept_takes_no_worker_for_hung(
 ) -> None:
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     folder.append(Started(pid=os.getpid(), host=platform.node()))
-    monkeypatch.setattr(pulse, "_sign", lambda pid, folder: (1.0, 1))
+    monkeypatch.setattr(workers, "_activity", lambda pid, folder: (1.0, 1))
     times = iter((0.0, 600.0, 1200.0, 1202.0, 1204.0, 1206.0, 1208.0))
-    watched = pulse.Pulse(lambda: next(times))
+    watched = workers.WorkerActivity(lambda: next(times))
     silent = [watched.is_silent("one", folder) for _ in range(7)]
     assert silent == [False, False, False, False, False, True, True]
 

@@ -191,19 +191,19 @@ def test_nothing_is_said_of_learning_before_a_third_of_the_steps() -> None:
 def test_a_run_is_warned_once_while_it_trains_and_told_all_at_its_end() -> None:
     given = job(learning_rate=5e-5)
     advisor, told = Advisor(given), list[tuple[int, list[Advice]]]()
-    advisor.hear(prepared())
+    advisor.on_event(prepared())
     for step in range(1, STEPS + 1):
         heard: list[Event] = [measured("loss", step, 0.69)]
         if step % 25 == 0:
             heard += [measured("validation_accuracy", step, 0.6)]
             heard += [measured("validation_loss", step, 0.69)]
         for event in heard:
-            if found := advisor.hear(event):
+            if found := advisor.on_event(event):
                 told.append((step, found))
     assert [(step, [one.name for one in found]) for step, found in told] == [
         (51, ["no better than always the same"])
     ]
-    assert [one.name for one in advisor.hear(Ended(outcome="finished", step=STEPS))] == [
+    assert [one.name for one in advisor.on_event(Ended(outcome="finished", step=STEPS))] == [
         "no better than always the same"
     ]
-    assert Advisor(given).hear(Ended(outcome="finished")) == [], "it has measured nothing"
+    assert Advisor(given).on_event(Ended(outcome="finished")) == [], "it has measured nothing"

@@ -103,13 +103,13 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_plain_sentence(
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
     free = shutil.disk_usage(tmp_path)._replace(free=1_000)
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, Measured) and event.name == "loss" and event.step == 7:
             monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
         if isinstance(event, Waiting):
             threading.Timer(0.1, run.ask_stop).start()
 
-    assert work(run.path, hear) == 0
+    assert work(run.path, on_event) == 0
     monkeypatch.undo()
     waiting, ended = said(run)[-2:]
     assert isinstance(waiting, Waiting)
@@ -156,7 +156,7 @@ def test_a_really_full_disk_pauses_and_goes_on(calm: RunFolder, small_disk: Path
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
     ballast = small_disk / "ballast"
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, Measured) and event.name == "loss" and event.step == 7:
             fill(ballast)
         if isinstance(event, Waiting):
@@ -164,7 +164,7 @@ def test_a_really_full_disk_pauses_and_goes_on(calm: RunFolder, small_disk: Path
                 verify(folder)
             threading.Timer(0.2, lambda: ballast.unlink(missing_ok=True)).start()
 
-    assert work(run.path, hear) == 0
+    assert work(run.path, on_event) == 0
     events = said(run)
     waits = sum(isinstance(event, Waiting) for event in events)
     assert 1 <= waits <= 2  # the reserve may hold all the lines up to the next checkpoint

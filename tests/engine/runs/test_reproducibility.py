@@ -21,11 +21,11 @@ from tests.engine.training.test_loop import final
 def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
     run = small.new_run(folder, job)
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, Measured) and event.name == "loss" and event.step == step:
             run.ask_stop()
 
-    assert work(run.path, hear) == 0
+    assert work(run.path, on_event) == 0
     run.clear_stop()
     return run
 

@@ -182,7 +182,7 @@ def test_a_pruned_run_says_why_and_one_that_is_good_goes_on(tmp_path: Path) -> N
     others = [SearchRun(jobs[1], "finished", 0.8, (0.6, 0.8))] * 5
     for name, value, stops in (("poor", 0.5, True), ("good", 0.7, False)):
         run = RunFolder.create(tmp_path / name, jobs[0])
-        hear = pruning(run, others)
+        on_event = pruning(run, others)
         for event in (
             Started(pid=1),
             Prepared(
@@ -197,7 +197,7 @@ def test_a_pruned_run_says_why_and_one_that_is_good_goes_on(tmp_path: Path) -> N
             measured("validation_accuracy", 2, value),
         ):
             run.append(event)
-            hear(event)
+            on_event(event)
         assert run.stop_wanted() == stops
         run.append(Ended(outcome="stopped", step=2, problem=run.stop_reason()))
         found, higher = search_run(run)

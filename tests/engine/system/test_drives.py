@@ -13,8 +13,8 @@ import psutil
 import pytest
 
 from engine.files.home import Home
-from engine.record.about import fact, set_fact
 from engine.record.opening import open_record
+from engine.record.tables import fact, set_fact
 from engine.runs.launch import CODE
 from engine.system import drives
 from engine.system.drives import Drive, conflict_copies, drive_of

@@ -38,7 +38,7 @@ def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run: RunFolder
     before = read_predictions(file)
     file.unlink()
     told: list[Working] = []
-    said = evaluate(evaluation_of_run(run, "validation"), tell=told.append)
+    said = evaluate(evaluation_of_run(run, "validation"), emit=told.append)
     after = read_predictions(file)
     assert said.file == file and said.rows == len(before) and said.looks == 0
     assert said.metrics == pytest.approx(before.info.metrics, abs=1e-6)

@@ -66,11 +66,11 @@ def _forked(run: RunFolder, rank: Rank, stop_after: int) -> int:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     from engine.worker.train import main as work
 
-    def hear(event: Any) -> None:
+    def on_event(event: Any) -> None:
         if (getattr(event, "name", ""), getattr(event, "step", -1)) == ("loss", stop_after):
             run.ask_stop()
 
-    os._exit(work(run.path, hear))
+    os._exit(work(run.path, on_event))
 
 
 if __name__ == "__main__":

@@ -100,12 +100,12 @@ def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
     if where == "later":
         threading.Timer(number / 1000, _die).start()
 
-    def hear(event: Any) -> None:
+    def on_event(event: Any) -> None:
         at = getattr(event, "name", ""), getattr(event, "step", -1)
         if at == (where, number):
             _die()
 
-    return hear
+    return on_event
 
 
 def _strike(names: tuple[str, ...], number: int, happen: Callable[[], object]) -> None:

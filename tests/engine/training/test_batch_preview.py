@@ -21,9 +21,9 @@ from engine.messages.question import Refused
 from engine.tasks.learner import Batch, Learner
 from engine.training.batch_preview import BatchPreview
 from engine.training.loop import train
-from engine.worker.desk import Desk
+from engine.worker.context import WorkerContext
 from engine.worker.explore import respond
-from engine.worker.inbox import addressed
+from engine.worker.questions import parse_line
 from tests.engine.training import small
 
 Seen = list[Batch]
@@ -186,7 +186,7 @@ def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
     run = small.new_run(tmp_path / "run", job)
     showing, compared = BatchPreview(), 0
 
-    def hear(event: object) -> None:
+    def on_event(event: object) -> None:
         nonlocal compared
         run.append(event)  # type: ignore[arg-type]
         if getattr(event, "name", "") == "loss" and not run.checkpoint_folders():
@@ -194,7 +194,7 @@ def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
             assert torch.equal(showing.batch(run, step).tokens, seen[step - 1].tokens)
             compared += 1
 
-    train(job, run, hear)
+    train(job, run, on_event)
     assert compared >= 1
 
 
@@ -216,11 +216,11 @@ def test_the_explorer_answers(home: Home, tmp_path: Path) -> None:
     job = whole_words_static(tmp_path)
     run = small.new_run(tmp_path / "run", job)
     told: list[object] = []
-    desk = Desk(tmp_path, told.append)
-    respond(addressed(ShowBatch(number=3, run=run.path, step=2).line()), desk)
+    context = WorkerContext(tmp_path, told.append)
+    respond(parse_line(ShowBatch(number=3, run=run.path, step=2).line()), context)
     assert isinstance(told[-1], Refused) and told[-1].to == 3 and not told[-1].bug
     train(job, run, run.append)
-    respond(addressed(ShowBatch(number=4, run=run.path, step=2).line()), desk)
+    respond(parse_line(ShowBatch(number=4, run=run.path, step=2).line()), context)
     assert isinstance(told[-1], BatchShown) and told[-1].to == 4
     assert told[-1].rows == BatchPreview().show(run, 2).rows
 

@@ -48,11 +48,11 @@ def pair(folder: Path, job: JobSpec) -> tuple[RunFolder, RunFolder]:
 def hear_step(step: int, act: Callable[[], object]) -> Callable[[Event], None]:
     """A listener that acts once, after `step` was measured."""
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", step):
             act()
 
-    return hear
+    return on_event
 
 
 @pytest.mark.parametrize("part", range(4))

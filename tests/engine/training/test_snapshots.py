@@ -161,12 +161,12 @@ def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(tmp_
     calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
     assert work(calm.path) == 0
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, Saved) and event.step == 8:
             raise Killed
 
     with pytest.raises(Killed):
-        work(run.path, hear)
+        work(run.path, on_event)
     assert work(run.path) == 0
     assert steps(run) == [0, 1, 2, 4, 8, 11] and sums(run) == sums(calm)
 
@@ -176,11 +176,11 @@ def test_a_stopped_run_makes_the_rest_when_it_resumes(tmp_path: Path) -> None:
     calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
     assert work(calm.path) == 0
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
             run.ask_stop()
 
-    assert work(run.path, hear) == 0
+    assert work(run.path, on_event) == 0
     assert steps(run) == [0, 1, 2, 4], "one that was stopped has no last step yet"
     run.clear_stop()
     assert work(run.path) == 0
@@ -197,11 +197,11 @@ def test_snapshots_that_a_resumed_run_has_not_reached_are_gone(tmp_path: Path) -
     assert steps(run)[-1] == 11
     seen: list[list[int]] = []
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
             seen.append(steps(run))
 
-    assert work(run.path, hear) == 0
+    assert work(run.path, on_event) == 0
     assert seen == [[0, 1, 2, 4]] and steps(run)[-1] == 11
 
 

@@ -17,7 +17,7 @@ from engine.serving import serving
 from engine.serving.quantized_matmul import present
 from engine.worker import answerers
 from engine.worker.answerers import ANSWERERS, REMEMBERED, precise
-from engine.worker.desk import Desk
+from engine.worker.context import WorkerContext
 from engine.worker.explore import answer
 from engine.worker.hub import HUB_ANSWERERS
 from engine.worker.search import SEARCH_ANSWERERS
@@ -29,14 +29,14 @@ quick = pytest.mark.skipif(not present("float16"), reason="no float16 here")
 def ask(tmp_path, monkeypatch):
     """Ask a desk whose every model has a quick way, and get its answer."""
     monkeypatch.setattr(serving, "GAIN", 0.0)
-    desk = Desk(tmp_path, lambda _: None)
+    context = WorkerContext(tmp_path, lambda _: None)
 
     def ask(question, settled=True):
         if settled:
-            desk.models.serving(question.checkpoint)
-            while desk.models.prepare():
+            context.models.serving(question.checkpoint)
+            while context.models.prepare():
                 pass
-        return answer(question, desk)
+        return answer(question, context)
 
     return ask
 

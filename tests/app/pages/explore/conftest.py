@@ -23,7 +23,7 @@ from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.worker.desk import Desk
+from engine.worker.context import WorkerContext
 from engine.worker.explore import answer
 from tests.engine.models.small import tokenizer
 
@@ -72,7 +72,9 @@ class FakeExplorer(QObject):
         self.scratch = scratch
         self.asked: list[Question] = []
         self.starts = 0
-        self._desk = Desk(scratch, self.answered.emit)  # which keeps models, as the worker's does
+        self._desk = WorkerContext(
+            scratch, self.answered.emit
+        )  # which keeps models, as the worker's does
 
     def start(self) -> None:
         self.starts += 1
@@ -157,7 +159,7 @@ class FakeWorkers:
         def work() -> list[Answer]:
             told: list[Answer] = []
             try:
-                told.append(answer(question, Desk(self.scratch, told.append)))
+                told.append(answer(question, WorkerContext(self.scratch, told.append)))
             except StudioError as error:
                 told.append(Refused(problem=error.problem, advice=error.advice))
             return told

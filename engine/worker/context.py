@@ -18,14 +18,14 @@ DEVICE = "BERT_STUDIO_EXPLORER_DEVICE"  # environment: cpu, cuda, mps; unset or 
 LOW_PRIORITY = 10  # niceness of POSIX, of 0 to 19
 
 
-class Desk:
+class WorkerContext:
     """The models that were asked about, a folder for tensors, and whom to tell of what is done."""
 
-    def __init__(self, scratch: Path, tell: Callable[[Answer], object], device: str = "") -> None:
+    def __init__(self, scratch: Path, emit: Callable[[Answer], object], device: str = "") -> None:
         use_threads()
         name = device or os.environ.get(DEVICE, "auto")
         self.scratch = scratch
-        self.tell = tell
+        self.emit = emit
         self.models = ModelCache("cpu" if name == "auto" else name)
 
 
@@ -39,7 +39,7 @@ def use_threads() -> None:
         torch.set_num_threads(threads)
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Let whoever else wants the processor have it first, until this process ends."""
     if sys.platform == "win32":
         psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)

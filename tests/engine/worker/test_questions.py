@@ -3,7 +3,7 @@
 import json
 
 from engine.messages.explore.fill_mask import FillMask
-from engine.worker.inbox import Inbox, addressed
+from engine.worker.questions import Inbox, parse_line
 
 
 def test_only_the_newest_question_of_a_kind_waits():
@@ -29,10 +29,10 @@ def test_the_sides_of_a_comparison_do_not_push_one_another_out():
 
 
 def test_a_line_that_is_no_question_keeps_its_number_if_it_has_one():
-    assert addressed(b'{"number": 7, "kind": "fill_mask"}').number == 7
-    assert addressed(b'{"number": "x"}').number == 0
-    assert addressed(b"[1, 2]").number == 0
-    assert addressed(b"\xff\xfe").number == 0
+    assert parse_line(b'{"number": 7, "kind": "fill_mask"}').number == 7
+    assert parse_line(b'{"number": "x"}').number == 0
+    assert parse_line(b"[1, 2]").number == 0
+    assert parse_line(b"\xff\xfe").number == 0
 
 
 def test_what_is_left_to_do_is_done_only_while_nobody_asks(tiny_folder):

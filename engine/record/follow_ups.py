@@ -1,0 +1,136 @@
+"""What follows from updates of runs: notices when one ends, and live curve files.
+
+At the end of a run the desktop may show a notification and the user's own command may run, also
+without a window. Curves for TensorBoard and MLflow are written while runs train.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Sequence
+
+from engine.desktop import on_end
+from engine.desktop.notifications import notify
+from engine.desktop.preferences import LiveCurves, RunPreferences
+from engine.errors import StudioError
+from engine.files.home import Home
+from engine.phrases import phrase
+from engine.record.run_watch import RunEnd, RunUpdate
+from engine.record.runs import Run
+from engine.runs.curve_files import CurveFiles
+from engine.runs.folder import RunFolder
+from engine.runs.mlflow import MLflowFiles
+from engine.runs.searching import is_by_search
+from engine.runs.tensorboard import TensorBoardFiles
+from engine.system.errors import explained
+
+log = logging.getLogger("studio")
+
+MAX_TEXT = 300  # characters of a notification
+FORMS: dict[LiveCurves, tuple[type[CurveFiles], ...]] = {
+    "off": (),
+    "tensorboard": (TensorBoardFiles,),
+    "mlflow": (MLflowFiles,),
+    "both": (TensorBoardFiles, MLflowFiles),
+}
+LIVE_SECONDS = 2.0  # s between two looks at a run
+
+
+def notify_ends(
+    updates: Iterable[RunUpdate], home: Home, preferences: RunPreferences
+) -> list[RunUpdate]:
+    """Tell of the runs that have ended, as the user prefers; what went wrong with that."""
+    made: list[RunUpdate] = []
+    for update in updates:
+        for end in update.values:
+            if isinstance(end, RunEnd):
+                made += _notify_end(end, home, preferences)
+    return made
+
+
+def _notify_end(end: RunEnd, home: Home, preferences: RunPreferences) -> list[RunUpdate]:
+    is_wanted = end.by_user or is_by_search(end.problem)
+    if preferences.notify and not is_wanted:
+        threading.Thread(target=_notify, args=(end, preferences.sound), daemon=True).start()
+    if not preferences.on_end:
+        return []
+    facts = {
+        "id": end.run_id,
+        "name": end.name,
+        "state": end.state,
+        "folder": end.folder,
+        "problem": end.problem,
+        "metric": end.metric,
+        "score": end.score,
+    }
+    try:
+        on_end.start(preferences.on_end, facts, home.root, home.on_end_log)
+    except StudioError as error:
+        return [RunUpdate("noted", ("", error.phrase))]
+    return []
+
+
+def _notify(end: RunEnd, sound: bool) -> None:
+    """In a thread: the desktop may take its time."""
+    title, text = notification_texts(end)
+    try:
+        notify(title, text, sound, good=end.state == "finished")
+    except OSError as error:
+        log.info("no notification: %s", error)
+
+
+def notification_texts(end: RunEnd) -> tuple[str, str]:
+    """Title and text of the notification of an end."""
+    if end.state == "finished":
+        title = phrase("“{run}” finished", run=end.name)
+    elif end.state == "stopped":
+        title = phrase("“{run}” stopped", run=end.name)
+    else:
+        title = phrase("“{run}” failed", run=end.name)
+    text = f"{end.problem} {end.advice}".strip()
+    if end.state == "finished" and end.metric and end.score is not None:
+        metric = end.metric.replace("_", " ")
+        text = phrase("Best {metric}: {score:.4g}", metric=metric, score=end.score)
+    return title[:MAX_TEXT], text[:MAX_TEXT]
+
+
+class LiveCurvesWriter:
+    """Below `curves` of the home, a folder for each form. One thread at a time."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._looked: dict[str, float] = {}  # monotonic time, by the id of a run
+        self._given_up: set[str] = set()  # runs whose curves cannot be written
+
+    def follow(
+        self, working: Sequence[Run], updates: Iterable[RunUpdate], wanted: LiveCurves
+    ) -> list[RunUpdate]:
+        """Add what runs at work have said, and finish those that have ended; what went wrong."""
+        if wanted == "off":
+            return []
+        now, said = time.monotonic(), list[RunUpdate]()
+        for run in working:
+            if now - self._looked.get(run.id, -LIVE_SECONDS) >= LIVE_SECONDS:
+                self._looked[run.id] = now
+                said += self._write(run.id, run.run_folder(), wanted, False)
+        for end in (v for update in updates for v in update.values if isinstance(v, RunEnd)):
+            said += self._write(end.run_id, RunFolder(end.folder), wanted, True)
+            self._looked.pop(end.run_id, None)
+        return said
+
+    def _write(
+        self, run_id: str, folder: RunFolder, wanted: LiveCurves, is_over: bool
+    ) -> list[RunUpdate]:
+        """Say once why the curves of a run cannot be written; its training does not suffer."""
+        if run_id in self._given_up:
+            return []
+        try:
+            for kind in FORMS[wanted]:
+                kind(folder, self._home.curves / kind.form.lower()).catch_up(is_over)
+        except (StudioError, OSError) as error:
+            why = explained(error)
+            if why is None:
+                raise
+            self._given_up.add(run_id)
+            return [RunUpdate("noted", (run_id, why.phrase))]
+        return []
