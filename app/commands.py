@@ -6,8 +6,8 @@ from functools import partial
 from app.palette import Command
 from app.studio import Studio
 from app.translation import tr
-from app.widgets import numbers
 from app.widgets.help_topics import topics
+from app.widgets.text import numbers
 from engine.record.runs import all_runs
 
 

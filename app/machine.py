@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from app.translation import tr
-from app.widgets import numbers
+from app.widgets.text import numbers
 from engine import cores, precision
 from engine.precision import Pace, Speeds
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject
 from app.notices import one_line
 from app.studio import Studio
 from app.translation import translated
-from app.widgets.run_texts import metric_title, metric_value
+from app.widgets.text.run_texts import metric_title, metric_value
 from engine.record.run_watch import RunEnd, Trashed
 from engine.runs.searching import is_by_search
 

@@ -30,7 +30,7 @@ from app.translation import tr
 from app.widgets import layouts
 from app.widgets.dialogs import Dialog
 from app.widgets.tables import Index
-from app.widgets.text import Text, font, visible
+from app.widgets.text.labels import Text, font, visible
 
 MAX_RESULTS = 60  # shown at once; a longer word finds fewer
 WIDTH = 620

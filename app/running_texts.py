@@ -2,8 +2,8 @@
 
 from app.running import RunningRun, RunNow
 from app.translation import tr, translated
-from app.widgets import numbers
 from app.widgets.status_bar import Activity
+from app.widgets.text import numbers
 
 
 def activity_of(run: RunningRun) -> Activity:

@@ -36,8 +36,7 @@ from app.widgets.banners import WithBanners
 from app.widgets.drop_overlay import DropOverlay, paths_of
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
-from app.widgets.navigation import Navigation
-from app.widgets.page_stack import PageStack
+from app.widgets.navigation import Navigation, PageStack
 from app.widgets.screen import keep_within, resize_within, room
 from app.widgets.status_bar import StatusBar
 

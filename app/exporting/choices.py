@@ -11,10 +11,10 @@ from PySide6.QtWidgets import (
 from app.exporting.state import ExportState
 from app.theme import SPACE
 from app.widgets import buttons, layouts
-from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import foot
+from app.widgets.forms.controls import ComboBox
 from app.widgets.screen import Fitting
-from app.widgets.text import OneLine, Text
+from app.widgets.text.labels import OneLine, Text
 from engine.config.export import PRECISIONS
 
 VERIFIED_ROWS = 24  # of a file of texts

@@ -10,11 +10,12 @@ from PySide6.QtWidgets import (
 from app.exporting.state import ExportState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import foot
 from app.widgets.page import clear
 from app.widgets.screen import Fitting
-from app.widgets.text import Text, TextStyle
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, TextStyle
 from engine.messages.exporting import Exported
 from engine.messages.question import Refused
 

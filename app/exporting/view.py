@@ -7,8 +7,8 @@ from app.exporting.outcome import Outcome
 from app.exporting.state import ExportState
 from app.translation import tr
 from app.widgets.dialogs import MOST_WIDTH
+from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import room
-from app.widgets.stages import StageProgress, StagesDialog
 
 
 class ExportDialog(StagesDialog):

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QPlainTextEdit
 from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr
-from app.widgets import numbers
+from app.widgets.text import numbers
 from engine.messages.hub import HubFile, Planned
 
 MOST_FILES = 200  # that a list names

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QWidget
 from app.explorer import OneTimeWorker
 from app.studio import Studio
 from app.translation import tr
+from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
-from app.widgets.stages import StageProgress, StagesDialog
 from engine.messages.question import Answer, Question, Refused, Working
 
 SIZE = QSize(520, 220)  # px

@@ -14,7 +14,7 @@ from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.results.intervals import with_ends
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.results.beside import BETTER, Beside, beside, what_follows
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.scores import metric_of

@@ -13,12 +13,13 @@ from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE
 from app.translation import tr, translated
-from app.widgets import buttons, layouts, numbers
-from app.widgets.data_texts import split_title
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask
 from app.widgets.page import Card
-from app.widgets.run_texts import VALIDATION, metric_heading, metric_value
-from app.widgets.text import Text, plain_menu_text, visible
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import split_title
+from app.widgets.text.labels import Text, plain_menu_text, visible
+from app.widgets.text.run_texts import VALIDATION, metric_heading, metric_value
 from engine.config.dataset import StoredData
 from engine.config.job import JobSpec
 from engine.record.opening import Record

@@ -10,10 +10,9 @@ from app.results.condition_forms import Operator, Subject, Typed, Value
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.combo_box import ComboBox
-from app.widgets.number_field import NumberField
-from app.widgets.text import Text
-from app.widgets.wrapping import Wrapping
+from app.widgets.forms.controls import ComboBox, NumberField
+from app.widgets.text.labels import Text
+from app.widgets.text.wrapping import Wrapping
 from engine.errors import StudioError
 from engine.results.conditions import Condition
 from engine.results.predictions import Predictions

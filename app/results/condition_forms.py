@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from app.translation import in_language, marked, tr, translated
-from app.widgets.text import visible
+from app.widgets.text.labels import visible
 from engine.results.conditions import (
     FIGURE_NAMES,
     Between,

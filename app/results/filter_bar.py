@@ -17,11 +17,12 @@ from app.results.condition_forms import Subject, Typed, subjects, typed
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask_for_name
 from app.widgets.results.slices import SLICE_NAME_CHARACTERS
-from app.widgets.text import Text, plain_menu_text
-from app.widgets.wrapping import Wrapping
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, plain_menu_text
+from app.widgets.text.wrapping import Wrapping
 from engine.results.conditions import Condition
 from engine.results.predictions import Predictions
 

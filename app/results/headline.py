@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QWidget
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import in_language
-from app.widgets import layouts, numbers
-from app.widgets.data_texts import split_title
+from app.widgets import layouts
 from app.widgets.results.intervals import ends_text
-from app.widgets.text import OneLine, Text, tooltip
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import split_title
+from app.widgets.text.labels import OneLine, Text, tooltip
 from engine.config.task import Metric
 from engine.config.tasks import TASKS
 from engine.results.intervals import Interval

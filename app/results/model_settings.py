@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.notices import Notices
-from app.widgets import numbers
+from app.widgets.text import numbers
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
 from engine.config.prediction import PredictionSettings
 

@@ -15,8 +15,8 @@ from app.tasks import part_of
 from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import layouts
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox
 from app.widgets.page import Stack
 from app.widgets.results.picture import ResultPicture
 from app.widgets.results.slices import SlicesPicture, slices

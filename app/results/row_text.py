@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from PySide6.QtCore import QCoreApplication
 
 from app.results.rows_model import Column, shown
-from app.widgets import numbers
-from app.widgets.text import visible
+from app.widgets.text import numbers
+from app.widgets.text.labels import visible
 from engine.results.answers import best_answers
 from engine.results.predictions import CELL, Predictions
 from engine.results.spans import RowSpans, row_spans

@@ -8,9 +8,9 @@ from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QObject, Qt
 
 from app.results.state import ResultsState
 from app.theme import Role, colour
-from app.widgets import numbers
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
-from app.widgets.text import tooltip, visible
+from app.widgets.text import numbers
+from app.widgets.text.labels import tooltip, visible
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
 from engine.results.token_columns import OCCURRENCES, POSITION, TEXT

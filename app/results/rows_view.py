@@ -22,8 +22,8 @@ from app.results.state import ResultsState
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
-from app.widgets.saving import ask_where
-from app.widgets.tables import dress
+from app.widgets.dialogs import ask_where
+from app.widgets.tables import apply_style
 from engine.files.table_files import TABLE_WRITERS
 from engine.results.predictions import CELL
 
@@ -94,7 +94,7 @@ class RowsView(QWidget):
 
     def _table(self) -> QTableView:
         table = QTableView()
-        dress(table, self.tr("Rows with their predictions"))
+        apply_style(table, self.tr("Rows with their predictions"))
         table.setModel(self.model)
         table.verticalHeader().hide()
         table.installEventFilter(self)

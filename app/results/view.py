@@ -28,13 +28,14 @@ from app.results.rows_view import RowsView
 from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
-from app.widgets.combo_box import ComboBox
-from app.widgets.data_texts import split_title
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask
+from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Stack
 from app.widgets.progress import ProgressLine
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import split_title
 from engine.config.tasks import TASKS
 from engine.data.columns.choices import list_in
 from engine.data.columns.words import words_of

@@ -10,9 +10,9 @@ from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.bars import Bar, Bars, chance
+from app.widgets.charts.bars import Bar, Bars, chance
 from app.widgets.results.group_table import LengthPicture, MarginPicture, PositionPicture
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.messages.explore.prediction import Predicted
 
 FIRST_LINES = 4  # another one comes when the last is typed in

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.page import Card
-from app.widgets.text import OneLine, Text, TextStyle, font
+from app.widgets.text.labels import OneLine, Text, TextStyle, font
 from engine.messages.explore.prediction import Predicted
 
 NARROW, WIDE = 180 * SPACE, 220 * SPACE  # widths of cards

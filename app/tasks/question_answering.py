@@ -9,7 +9,7 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import Role
-from app.widgets.bars import Bar, Bars, chance
+from app.widgets.charts.bars import Bar, Bars, chance
 from app.widgets.results.group_table import FirstWordPicture, LengthPicture
 from app.widgets.results.no_answer import NoAnswerPicture
 from engine.messages.explore.prediction import Predicted

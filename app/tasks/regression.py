@@ -9,10 +9,10 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE, Role
-from app.widgets.number_field import written
+from app.widgets.forms.controls import written
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.regression import ResidualPicture, ScatterPicture
-from app.widgets.text import font
+from app.widgets.text.labels import font
 from engine.messages.explore.prediction import Predicted
 
 TRACK = 3 * SPACE  # height

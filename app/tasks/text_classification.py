@@ -5,7 +5,7 @@ from dataclasses import replace
 from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
-from app.widgets.bars import Bar, Bars, chance
+from app.widgets.charts.bars import Bar, Bars, chance
 from app.widgets.results.confusion import ConfusionPicture
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.label_table import LabelTablePicture

@@ -10,11 +10,11 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import CHART, Role
-from app.widgets.bars import Bar, Bars, chance
+from app.widgets.charts.bars import Bar, Bars, chance
 from app.widgets.results.confusion import TypeConfusionPicture
 from app.widgets.results.group_table import LengthPicture, SpanErrorsPicture
 from app.widgets.results.label_table import TypeTablePicture
-from app.widgets.text import font
+from app.widgets.text.labels import font
 from engine.data.columns.tags import are_spans
 from engine.messages.explore.prediction import Predicted, SpanPrediction
 

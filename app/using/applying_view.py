@@ -17,16 +17,15 @@ from app.theme import SPACE
 from app.translation import tr, translated
 from app.using.applying_state import DATASET, ApplyingState
 from app.using.first_table import FirstTable
-from app.widgets import buttons, layouts, numbers
-from app.widgets.combo_box import ComboBox
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import foot
+from app.widgets.forms.controls import ComboBox, DoubleSpinBox, SeveralColumns
+from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
-from app.widgets.several_columns import SeveralColumns
-from app.widgets.spec_texts import title_of
-from app.widgets.stages import StageProgress, StagesDialog
-from app.widgets.tables import dress
-from app.widgets.text import OneLine, Text, visible
-from app.widgets.wheel import DoubleSpinBox
+from app.widgets.tables import apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text, visible
+from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import Mapping
 from engine.data.formats.sources import data_suffixes
 
@@ -119,7 +118,7 @@ class Choices(QWidget):
         self.model = FirstTable(self)
         self.table = QTableView()
         self.table.setModel(self.model)
-        dress(self.table, self.tr("First rows with their predictions"))
+        apply_style(self.table, self.tr("First rows with their predictions"))
         self.leave = buttons.plain(self.tr("&Cancel"))
         self.go = buttons.primary(self.tr("&Apply"), state.start, "play")
         self.go.setDefault(True)

@@ -13,7 +13,7 @@ from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog, foot
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.checkpoints.info import fine_tuned_task
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import model_card

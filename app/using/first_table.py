@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont
 
 from app.theme import Role, colour
 from app.widgets.tables import NOWHERE, Index
-from app.widgets.text import tooltip, visible
+from app.widgets.text.labels import tooltip, visible
 from engine.messages.applying import FirstPredicted
 
 SHOWN_CHARACTERS = 200  # of a cell

@@ -14,13 +14,14 @@ from PySide6.QtWidgets import (
 from app.theme import SPACE
 from app.translation import translated
 from app.using.nearest_state import NearestState
-from app.widgets import buttons, layouts, numbers
-from app.widgets.combo_box import ComboBox
-from app.widgets.data_texts import split_title
+from app.widgets import buttons, layouts
+from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton
-from app.widgets.stages import WHOLE
-from app.widgets.tables import NOWHERE, Index, dress
-from app.widgets.text import Text, tooltip, visible
+from app.widgets.progress import WHOLE
+from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import split_title
+from app.widgets.text.labels import Text, tooltip, visible
 from engine.messages.explore.nearest import NearRow
 
 LEAST_HEIGHT = 60 * SPACE  # of the table
@@ -50,7 +51,7 @@ class NearestView(QWidget):
         self.model = NearestModel(self)
         self.table = QTableView()
         self.table.setModel(self.model)
-        dress(self.table, self.tr("Nearest rows"))
+        apply_style(self.table, self.tr("Nearest rows"))
         self.table.setMinimumHeight(LEAST_HEIGHT)
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()

@@ -17,15 +17,15 @@ from PySide6.QtGui import QPdfWriter, QTextDocument
 from app.tasks import part_of
 from app.theme import CHART
 from app.translation import Translator, in_language, tr, translated
-from app.widgets import figure
 from app.widgets import lines as lines_widget
-from app.widgets.figure import Figure
+from app.widgets.charts import figure
+from app.widgets.charts.figure import Figure
 from app.widgets.results.chart import Chart
 from app.widgets.results.chart import Series as Line
 from app.widgets.results.chart_picture import figure_of
 from app.widgets.results.picture import ResultPicture
-from app.widgets.run_texts import VALIDATION, metric_heading
 from app.widgets.series import Series
+from app.widgets.text.run_texts import VALIDATION, metric_heading
 from engine.config.dataset import SplitName
 from engine.documents.comparison import CURVES, comparison_report
 from engine.documents.report import TRAINED, Picture, Report, html, report_of

@@ -19,10 +19,10 @@ from app.using.saving_report import SavingReport, dress_report_button
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
 from app.widgets import buttons, layouts
+from app.widgets.dialogs import ask_where
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
-from app.widgets.saving import ask_where
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.checkpoints.info import checkpoint_info
 from engine.documents.card import run_of
 from engine.errors import StudioError

@@ -10,8 +10,8 @@ from app.timers import debounced
 from app.using.trying_state import TryingState
 from app.widgets import layouts
 from app.widgets.screen import set_shown
-from app.widgets.text import Text, height_of_lines
-from app.widgets.word_effects import Words
+from app.widgets.text.labels import Text, height_of_lines
+from app.widgets.text.word_effects import Words
 from engine.config.tasks import TASKS
 
 TYPING_PAUSE_MS = 150  # as on the Explore page

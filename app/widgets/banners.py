@@ -11,7 +11,7 @@ from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.page import MARGIN, Picture
 from app.widgets.screen import set_shown
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 STAYS = 9000  # ms that a notice, not an error, is shown
 MOST_WIDTH = 720  # px

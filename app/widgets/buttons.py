@@ -14,18 +14,18 @@ from app import resources
 from app.theme import Role
 from app.widgets import layouts
 from app.widgets.keys import sideways
-from app.widgets.text import tooltip
+from app.widgets.text.labels import tooltip
 
 BESIDE_TEXT = QSize(22, 16)  # of an icon, with 6 px between it and the text
 
 
 def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -> QPushButton:
     button = QPushButton(text)
-    _dress(button, text, kind, icon, act)
+    _apply_style(button, text, kind, icon, act)
     return button
 
 
-def _dress(
+def _apply_style(
     button: QPushButton, text: str, kind: str, icon: str, act: Callable[[], object] | None
 ) -> None:
     button.setProperty("kind", kind)
@@ -120,7 +120,7 @@ class Segments(QWidget):
         row = layouts.row(parent=self, spacing=0)
         for number, text in enumerate(texts):
             button = _Segment(text)
-            _dress(button, text, "plain", "", None)
+            _apply_style(button, text, "plain", "", None)
             button.setCheckable(True)
             button.setAccessibleName(f"{name}: {button.accessibleName()}")
             button.setProperty("segment", True)

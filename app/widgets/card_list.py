@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
 from app.translation import translated
 from app.widgets.tables import NOWHERE, Index
-from app.widgets.text import tooltip, visible
+from app.widgets.text.labels import tooltip, visible
 
 ITEM = Qt.ItemDataRole.UserRole
 CARD_CHARACTERS = 300  # of a text that are painted

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from app.translation import tr
-from app.widgets import numbers
 from app.widgets.series import Series
+from app.widgets.text import numbers
 
 
 def sentence(name: str, series: Series, number: Callable[[float], str]) -> str:

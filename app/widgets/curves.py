@@ -24,17 +24,18 @@ from app import theme
 from app.notices import Notices
 from app.theme import SPACE
 from app.timers import debounced
-from app.widgets import layouts, numbers
+from app.widgets import layouts
+from app.widgets.charts.figure import Figure
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.charts.legend import Legend
+from app.widgets.charts.sparkline import Sparkline, paint_sparkline
 from app.widgets.curve_texts import sentence
-from app.widgets.figure import Figure
-from app.widgets.figure_menu import FigureButton
 from app.widgets.keys import sideways, within
-from app.widgets.legend import Legend
 from app.widgets.lines import Line, LineChart, figure_of_lines, whole_span
 from app.widgets.plot import Plot
 from app.widgets.series import Floats, Series, Steps, Values
-from app.widgets.sparkline import Sparkline, paint_sparkline
-from app.widgets.text import OneLine, Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text
 from engine.files.spreadsheet import table_text
 
 __all__ = ["Curve", "Sparkline", "paint_sparkline"]
@@ -96,7 +97,7 @@ class Curve(QWidget):
             self._plot.left.connect(self.reset_view)
             self._column.addWidget(self._plot, 1)
             self._plot.setLogMode(x=False, y=self._log)
-            self._dress()
+            self._apply_style()
             for name in self._series:
                 self._make_line(name)
             self._describe()
@@ -130,7 +131,7 @@ class Curve(QWidget):
         if self._series.pop(name, None) is not None:
             for line in self._lines.pop(name, ()):
                 self.plot.removeItem(line)
-            self._dress()
+            self._apply_style()
             self._pause.start()
 
     def clear(self) -> None:
@@ -221,7 +222,7 @@ class Curve(QWidget):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if theme.repaints(event):
-            self._dress()
+            self._apply_style()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.keep is not None:
@@ -258,13 +259,13 @@ class Curve(QWidget):
         for item in (faint, line):
             self._plot.addItem(item)
         self._lines[name] = (faint, line)
-        self._dress()
+        self._apply_style()
 
-    def _dress(self) -> None:
+    def _apply_style(self) -> None:
         """Give every part its colour of the present theme."""
         if self._plot is None:
             return
-        self._plot.dress()
+        self._plot.apply_style()
         for number, name in enumerate(self._lines):
             faint, line = self._lines[name]
             line.setPen(self._pen(number))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeyEvent, QShowEvent
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
     QDialog,
+    QFileDialog,
     QHBoxLayout,
     QLayout,
     QLineEdit,
@@ -21,7 +23,7 @@ from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.screen import EDGE, Fitting, resize_within
-from app.widgets.text import Text, visible
+from app.widgets.text.labels import Text, visible
 
 FIELDS = (QLineEdit, QPlainTextEdit, QComboBox, QAbstractSpinBox)
 LEAST_WIDTH, MOST_WIDTH = 420, 640  # px of a question
@@ -204,3 +206,23 @@ def foot(*parts: QWidget) -> QHBoxLayout:
     for part in parts:
         row.addWidget(part)
     return row
+
+
+def ask_where(
+    owner: QWidget, title: str, name: str, suffixes: Sequence[str], save: Callable[[Path], object]
+) -> None:
+    """Ask for a file without stopping the program, and give it to `save`.
+
+    `suffixes` are those of the forms, as in “.csv”; the one that is chosen is also the end of the
+    name. The first one is the usual.
+    """
+    dialog = QFileDialog(owner.window(), title, name)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDefaultSuffix(suffixes[0].removeprefix("."))
+    dialog.setNameFilters([f"{end.removeprefix('.').upper()} (*{end})" for end in suffixes])
+    dialog.filterSelected.connect(
+        lambda chosen: dialog.setDefaultSuffix(chosen.rpartition("*.")[2].removesuffix(")"))
+    )
+    dialog.fileSelected.connect(lambda path: save(Path(path)))
+    dialog.open()

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.theme import Role
-from app.widgets.text import font
+from app.widgets.text.labels import font
 
 
 def paths_of(event: QDropEvent) -> list[Path]:

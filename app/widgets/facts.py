@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.theme import SPACE
-from app.widgets.text import Text, TextStyle
+from app.widgets.text.labels import Text, TextStyle
 
 
 class Facts(QWidget):

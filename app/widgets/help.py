@@ -20,7 +20,7 @@ from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog
 from app.widgets.help_topics import FIRST, Concept, concept, concepts, escaped, found
-from app.widgets.text import Text, font
+from app.widgets.text.labels import Text, font
 
 PAGE_KEY = Qt.ItemDataRole.UserRole
 WINDOW_SIZE = (820, 600)

@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from app.translation import in_language, marked, tr, translated_page
-from app.widgets.number_field import written
-from app.widgets.spec_texts import help_of, title_of, value_text
+from app.widgets.forms.controls import written
+from app.widgets.text.spec_texts import help_of, title_of, value_text
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families import FAMILIES
 from engine.config.features import Features

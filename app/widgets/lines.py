@@ -33,12 +33,12 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.theme import CHART, DASHES, DASHES_OF, SPACE, Role
 from app.timers import debounced
-from app.widgets import numbers
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.curve_texts import sentence
-from app.widgets.figure import Figure, Table, ink, paper_font
 from app.widgets.keys import sideways
 from app.widgets.series import Series
-from app.widgets.text import font, visible
+from app.widgets.text import numbers
+from app.widgets.text.labels import font, visible
 
 Floats = NDArray[np.float64]
 Colours = Callable[[Role, float], QColor]
@@ -328,7 +328,7 @@ def figure_of_lines(name: str, caption: str, chart: LineChart, span: Span | None
 
     def draw(painter: QPainter, size: QSizeF) -> None:
         drawing = QRectF(0, 0, size.width(), size.height() - legend)
-        paint_lines(painter, drawing, chart, shown, ink, paper_font(12))
+        paint_lines(painter, drawing, chart, shown, print_color, paper_font(12))
         _paint_legend(painter, drawing.bottom(), size.width(), named, chart)
 
     def table() -> Table:
@@ -358,9 +358,9 @@ def _paint_legend(
     for number, line in enumerate(named):
         x = (number % 2) * width / 2 + 8
         y = top + 18 * (number // 2) + 9
-        painter.setPen(pen_of(line, ink))
+        painter.setPen(pen_of(line, print_color))
         painter.drawLine(QPointF(x, y), QPointF(x + 26, y))
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         room = width / 2 - 48
         name = metrics.elidedText(visible(line.name), Qt.TextElideMode.ElideMiddle, room)
         painter.drawText(QRectF(x + 32, y - 9, room, 18), left, name)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFont, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QWidget
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QStackedWidget, QWidget
 
 from app import resources, theme
 from app.theme import SPACE, Role
 from app.widgets import layouts
 from app.widgets.keys import up_or_down
-from app.widgets.text import font, tooltip
+from app.widgets.text.labels import font, tooltip
 
 WIDTH = 84
 HEIGHT = 60
@@ -123,3 +123,30 @@ class Navigation(QWidget):
         painter = QPainter(self)
         painter.fillRect(self.rect(), theme.colour(Role.SURFACE))
         painter.fillRect(QRect(self.width() - 1, 0, 1, self.height()), theme.colour(Role.BORDER))
+
+
+class PageStack(QStackedWidget):
+    """Where what has the keyboard is hidden or disabled, the next part of the page gets it.
+
+    Qt gives it to the next in the window, which may be a button of the navigation: Enter would
+    then lead to another page.
+    """
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        focused, page = self.focusWidget(), self.currentWidget()
+        is_lost = focused is None or not (focused.isVisible() and focused.isEnabled())
+        if is_lost and page is not None:
+            (_after(focused or page, page) or self).setFocus()
+            return True
+        return super().focusNextPrevChild(forward)
+
+
+def _after(widget: QWidget, page: QWidget) -> QWidget | None:
+    """What can have the keyboard next to `widget` on a page."""
+    after = widget.nextInFocusChain()
+    while after is not None and after is not widget:
+        can = after.isVisible() and after.isEnabled()
+        if can and after.focusPolicy() & Qt.FocusPolicy.TabFocus and page.isAncestorOf(after):
+            return after
+        after = after.nextInFocusChain()
+    return None

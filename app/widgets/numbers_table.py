@@ -7,7 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
 
 from app.resources import mono_font
-from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, dress
+from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, apply_style
 
 
 class Rows(QAbstractTableModel):
@@ -67,7 +67,7 @@ class NumbersTable(QTableView):
         super().__init__(parent)
         self.rows = Rows((numeric_from,), self)
         self.setModel(self.rows)
-        dress(self, name)
+        apply_style(self, name)
         self.verticalHeader().hide()
         self.selectionModel().currentRowChanged.connect(self._on_current)
 

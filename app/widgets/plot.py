@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.theme import Role
-from app.widgets import numbers
-from app.widgets.text import font
+from app.widgets.text import numbers
+from app.widgets.text.labels import font
 
 LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: numbers, and the name of the axis
 THOUSANDS = re.compile(r"-?\d{4,}")
@@ -55,7 +55,7 @@ class Plot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         self.scene().sigMouseMoved.connect(self._on_moved)
         self.getViewBox().sigRangeChangedManually.connect(lambda: self.set_free(True))
 
-    def dress(self) -> None:
+    def apply_style(self) -> None:
         self.setBackground(None)
         self.viewport().setAutoFillBackground(False)
         self.setStyleSheet("background: transparent")

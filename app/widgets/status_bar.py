@@ -10,7 +10,7 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture
-from app.widgets.text import Text, plain_menu_text
+from app.widgets.text.labels import Text, plain_menu_text
 
 NAMED_RUNS = 2  # runs that are named; of the others the number is told
 MAX_NAME_CHARACTERS = 32  # characters of a name

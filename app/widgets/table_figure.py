@@ -7,7 +7,7 @@ from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
 from app.theme import Role
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.tables import ColumnsModel
 
 ROW, GAP, LETTERS = 22, 16, 12  # px: height of a row, between columns, of the letters
@@ -31,12 +31,12 @@ def table_figure(
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
         painter.setFont(paper_font(LETTERS))
-        painter.setPen(ink(Role.MUTED))
+        painter.setPen(print_color(Role.MUTED))
         _paint_row(painter, 0, titles, widths, right)
         for number, texts in enumerate(zip(*cells, strict=True), 1):
-            painter.setPen(ink(Role.TEXT))
+            painter.setPen(print_color(Role.TEXT))
             _paint_row(painter, number, texts, widths, right)
-        painter.setPen(QPen(ink(Role.BORDER), 1))
+        painter.setPen(QPen(print_color(Role.BORDER), 1))
         painter.drawLine(0, ROW, round(sum(widths) + GAP * (len(widths) - 1)), ROW)
 
     width = sum(widths) + GAP * max(len(widths) - 1, 0)

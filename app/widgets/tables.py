@@ -17,7 +17,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QTableView
 
-from app.widgets.text import tooltip
+from app.widgets.text.labels import tooltip
 
 Index = QModelIndex | QPersistentModelIndex
 NOWHERE = QModelIndex()  # parent of all rows of a flat model
@@ -182,7 +182,7 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
         return known + [n for n in everything if keys[n] is None]
 
 
-def dress(table: QTableView, name: str) -> None:
+def apply_style(table: QTableView, name: str) -> None:
     """Name a table and give it our habits: whole rows, one line each, Tab leads out of it."""
     table.setAccessibleName(name)
     table.installEventFilter(_Copier(table))

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from app.palette import Palette
 from app.widgets.page import Card
-from app.widgets.word_effects import Words
+from app.widgets.text.word_effects import Words
 
 # parts that Qt makes for itself and that speak through their owner
 PARTS = (QAbstractSpinBox, QComboBox, QLineEdit, QTabBar, QTableView)

@@ -13,7 +13,7 @@ from app import resources, theme
 from app.theme import CHART, DARK, LIGHT, Role, chart_pen
 from app.widgets import buttons
 from app.widgets.page import Card, EmptyState
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from tests.app.colour_vision import VISIONS, difference, seen
 
 CLOSE = 14  # CIEDE2000 below which two series also need different dashes

@@ -11,7 +11,7 @@ import transformers
 
 from app.pages.train.goals import Goal, goals
 from app.tasks import part_of, view_of
-from app.widgets import run_texts
+from app.widgets.text import run_texts
 from engine.checkpoints.heads import TASK, head_kind
 from engine.cli import main
 from engine.cli.compose import job_command

@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt
 
 from app.resources import icon
 from app.theme import SEGMENTS, Role
-from app.widgets.spec_texts import title_of
-from app.widgets.text import tooltip, visible
+from app.widgets.text.labels import tooltip, visible
+from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import Mapping
 
 PAINTED_CHARACTERS = 300  # of a cell; its tooltip and the row's text have more

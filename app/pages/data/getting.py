@@ -13,9 +13,9 @@ from app.hub.work import HubWork
 from app.studio import Studio
 from app.translation import translated
 from app.widgets import dialogs
-from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice
-from app.widgets.text import Text
+from app.widgets.forms.controls import ComboBox
+from app.widgets.text.labels import Text
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.hub.fetched import Fetched
 from engine.messages.hub import Download, Downloaded, PlanData, Planned

@@ -7,11 +7,11 @@ from PySide6.QtCore import QCoreApplication
 from app.library import DataEntry
 from app.pages.data.cells import one_line, roles_in
 from app.translation import in_language, translated
-from app.widgets import numbers
-from app.widgets.data_texts import sizes_of_splits, split_title, wanted_of
 from app.widgets.entries import Entry
-from app.widgets.spec_texts import title_of
-from app.widgets.text import TextStyle
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import sizes_of_splits, split_title, wanted_of
+from app.widgets.text.labels import TextStyle
+from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import DatasetSpec, Mapping, SplitName
 from engine.data.datasets.collecting import files_of
 from engine.data.formats import FORMATS

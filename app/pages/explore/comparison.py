@@ -10,10 +10,11 @@ from app.pages.explore.head_means import HeadMeans, replacement_box
 from app.pages.explore.strip import StripArea
 from app.pages.explore.study import Study
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
-from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets import buttons, layouts
+from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.screen import set_shown
-from app.widgets.text import OneLine, Text, tooltip
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text, tooltip
 
 
 class Comparison(QWidget):

@@ -15,7 +15,7 @@ from app.widgets import buttons, layouts
 from app.widgets.help import HelpButton, set_help
 from app.widgets.help_topics import concept
 from app.widgets.page import LateArea
-from app.widgets.text import OneLine, Text
+from app.widgets.text.labels import OneLine, Text
 
 AREAS = {
     "tab": Qt.DockWidgetArea.TopDockWidgetArea,

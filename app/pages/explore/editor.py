@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from app.pages.explore.side import MAX_CHARACTERS
 from app.theme import SPACE
-from app.widgets.text import height_of_lines
+from app.widgets.text.labels import height_of_lines
 
 MIN_LINES, MAX_LINES = 1, 3  # lines that are shown before the editor scrolls
 

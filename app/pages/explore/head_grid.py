@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app import theme
 from app.theme import SPACE, Role
 from app.translation import tr
-from app.widgets.numbers import decimal
-from app.widgets.text import font, tooltip
+from app.widgets.text.labels import font, tooltip
+from app.widgets.text.numbers import decimal
 
 LEFT, BOTTOM, BAR, BAR_LEFT, TICKS = 40, 36, 10, 14, 56  # px beside the cells
 CELL = 30  # px of a cell of a saved figure

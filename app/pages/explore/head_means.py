@@ -6,8 +6,8 @@ from PySide6.QtWidgets import QComboBox
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.study import Study
 from app.translation import tr, translated
-from app.widgets.combo_box import ComboBox
-from app.widgets.numbers import count
+from app.widgets.forms.controls import ComboBox
+from app.widgets.text.numbers import count
 from engine.files.home import Home
 from engine.messages.explore.text_set import AverageHeads, HeadsAveraged, Replacement, SetAnswer
 

@@ -7,7 +7,7 @@ from app.pages.explore.study import Study
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.text import Text, tooltip
+from app.widgets.text.labels import Text, tooltip
 from engine.messages.explore.fill_mask import MaskFilled
 from engine.messages.explore.prediction import Predicted
 from engine.messages.explore.text import PRECISIONS, PreciseAnswer

@@ -9,9 +9,9 @@ from app.pages.explore.study import Study
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.numbers import count
 from app.widgets.progress import ProgressLine
-from app.widgets.text import OneLine, Text
+from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.numbers import count
 
 
 class SetBar(QWidget):

@@ -18,8 +18,8 @@ from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 from app.pages.explore.study import Study
 from app.resources import mono_font
 from app.theme import SEGMENTS, SPACE, Role, colour, repaints
-from app.widgets.chips import AS_STORED, ROW_GAP, goes_on, painted, place, widths
 from app.widgets.keys import presses
+from app.widgets.text.chips import AS_STORED, ROW_GAP, goes_on, painted, place, widths
 from engine.messages.explore.text import Token
 
 MAX_ROWS = 3  # before the strip scrolls

@@ -27,10 +27,11 @@ from app.resources import icon
 from app.studio import Studio
 from app.theme import SPACE, Role
 from app.timers import debounced
-from app.widgets import buttons, layouts, numbers
-from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets import buttons, layouts
+from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.page import MARGIN, EmptyState, Page
-from app.widgets.text import OneLine, Text, plain_menu_text, tooltip
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text, plain_menu_text, tooltip
 from engine.config.tasks import TASKS
 
 EXAMPLE = "The president spoke to the people of the United States."

@@ -25,7 +25,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelDescription, Place
 from app.settings import Settings
 from app.theme import SPACE
 from app.timers import debounced
-from app.widgets.text import plain_menu_text
+from app.widgets.text.labels import plain_menu_text
 
 _NORTH = QTabWidget.TabPosition.North
 _ACROSS = Qt.Orientation.Horizontal

@@ -8,11 +8,12 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.pages.home.state import RecentRun
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
+from app.widgets.charts.sparkline import Sparkline
 from app.widgets.page import Card, Picture, clear
-from app.widgets.run_texts import ICONS, metric_title, metric_value, state_text, task_title
-from app.widgets.sparkline import Sparkline
-from app.widgets.text import OneLine, Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.run_texts import ICONS, metric_title, metric_value, state_text, task_title
 
 
 class RecentRuns(QWidget):

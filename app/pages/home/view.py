@@ -11,9 +11,10 @@ from app.pages.home.runs import RecentRuns
 from app.pages.home.state import HomeState, RecentRun
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.page import Card, Page, Picture
-from app.widgets.text import OneLine, Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text
 
 
 class HomePage(Page):

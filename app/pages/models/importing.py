@@ -15,10 +15,11 @@ from app.pages.models.state import ModelsState
 from app.pages.models.texts import size_of
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.page import Card, Page, clear
 from app.widgets.progress import ProgressLine
-from app.widgets.text import Text, visible
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, visible
 from engine.messages.importing import Imported
 from engine.messages.question import Refused
 

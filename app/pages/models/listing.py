@@ -10,7 +10,7 @@ from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.entries import Entry, EntryList
 from app.widgets.page import EmptyState, Page
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 
 class ModelList(Page):

@@ -6,10 +6,11 @@ from app.hub.consent import ask_first
 from app.hub.files import list_of
 from app.hub.work import HubWork
 from app.library import ModelEntry
-from app.widgets import dialogs, layouts, numbers
+from app.widgets import dialogs, layouts
 from app.widgets.dialogs import Choice
-from app.widgets.switch import Switch
-from app.widgets.text import Text
+from app.widgets.forms.controls import Switch
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
 from engine.messages.hub import PlanPush, Push, Pushed, PushPlanned
 from engine.messages.question import Answer
 

@@ -3,10 +3,10 @@
 from app.library import ModelEntry
 from app.tasks import part_of
 from app.translation import tr
-from app.widgets import moments, numbers, run_texts
 from app.widgets.entries import Entry
-from app.widgets.model_texts import past_of
-from app.widgets.text import TextStyle, visible
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.labels import TextStyle, visible
+from app.widgets.text.run_texts import past_of
 from engine.checkpoints.source import source_of
 from engine.config.families import FAMILIES
 from engine.config.families.bert import FAMILY as BERT
@@ -115,7 +115,7 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
     run: list[tuple[str, str]] = [
         (tr("Data set"), model.data),
         (run_texts.metric_heading(model.metric), score),
-        (tr("Saved"), moments.moment(model.saved) if model.saved else ""),
+        (tr("Saved"), numbers.moment(model.saved) if model.saved else ""),
     ]
     facts: list[tuple[str, str] | tuple[str, str, TextStyle]] = [
         *((name, value) for name, value in run if value),

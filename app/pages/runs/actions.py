@@ -12,7 +12,7 @@ from app.pages.runs.queue_questions import ask_after, ask_order
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
-from app.widgets import numbers
+from app.widgets.text import numbers
 
 Rows = Sequence[RunRow]
 ON_HOLD = "on hold"

@@ -13,8 +13,8 @@ from app.pages.runs.columns import Column, column_of
 from app.pages.runs.job_fields import Value, job_titles
 from app.pages.runs.rows import RunRow
 from app.translation import tr
-from app.widgets import run_texts
-from app.widgets.number_field import written
+from app.widgets.forms.controls import written
+from app.widgets.text import run_texts
 from engine.runs.groups import Aggregate, aggregate
 
 Test = Callable[[RunRow], bool]

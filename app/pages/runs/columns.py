@@ -15,8 +15,8 @@ from app.pages.runs.job_fields import Value, job_titles
 from app.pages.runs.rows import Measure, RunRow, queue_key
 from app.running_texts import stage_text, step_text
 from app.translation import in_language, tr, translated
-from app.widgets import moments, numbers, run_texts
-from app.widgets.spec_texts import value_text
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.spec_texts import value_text
 from engine.config.tasks import TASKS
 from engine.record.metrics import When
 
@@ -152,7 +152,7 @@ def _start_order(row: RunRow) -> tuple[Any, ...]:
 
 
 def _start_tooltip(row: RunRow, _: Rows) -> str:
-    said = moments.moment(row.started or row.created)
+    said = numbers.moment(row.started or row.created)
     if not row.is_waiting:
         return said
     if row.started is None:
@@ -270,7 +270,7 @@ COLUMNS = {
     Column.STARTED: ColumnFacts(
         lambda: tr("Started"),
         76,
-        lambda row, _: tr("waiting") if _is_new(row) else moments.day(row.started or row.created),
+        lambda row, _: tr("waiting") if _is_new(row) else numbers.day(row.started or row.created),
         _start_order,
         _start_tooltip,
         value=lambda row: (row.started or row.created).astimezone().strftime("%Y-%m-%d %H:%M"),

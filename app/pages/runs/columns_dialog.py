@@ -17,7 +17,7 @@ from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, Question, ask
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 KEY = Qt.ItemDataRole.UserRole
 HIGH = 280  # px of the lists

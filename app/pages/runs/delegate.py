@@ -18,9 +18,9 @@ from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow
 from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.theme import SPACE, Role
-from app.widgets import run_texts
-from app.widgets.sparkline import paint_sparkline
+from app.widgets.charts.sparkline import paint_sparkline
 from app.widgets.tables import Index
+from app.widgets.text import run_texts
 
 ROW_HEIGHT = 40  # px of a row
 ICON_SIDE = 16  # px of an icon

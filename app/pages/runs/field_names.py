@@ -5,7 +5,7 @@ from functools import cache
 from app.pages.runs.columns import Column, all_columns, column_of
 from app.pages.runs.rows import Measure
 from app.translation import in_language
-from app.widgets.run_texts import VALIDATION
+from app.widgets.text.run_texts import VALIDATION
 from engine.config.tasks import metric_of
 
 

@@ -13,7 +13,7 @@ from app.pages.runs.sentence import Parsed, is_sentence, offered, parse, quoted
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 TYPING_PAUSE_MS = 60
 

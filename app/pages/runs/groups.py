@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from app.pages.runs.rows import RunRow
 from app.translation import tr
-from app.widgets import run_texts
-from app.widgets.spec_texts import short_title_of, value_text
+from app.widgets.text import run_texts
+from app.widgets.text.spec_texts import short_title_of, value_text
 from engine.config.job import JobSpec
 from engine.config.search import SearchSpec, field_at
 from engine.messages.searching import Trial

@@ -14,7 +14,7 @@ from app.pages.runs.sentence import comparison
 from app.pages.runs.state import RunsState
 from app.pages.runs.table import KEY_ROLE, ROW_ROLE
 from app.translation import tr
-from app.widgets.text import plain_menu_text
+from app.widgets.text.labels import plain_menu_text
 
 SAID = 40  # characters of a cell in the menu
 

@@ -13,9 +13,9 @@ from app.pages.runs.table import RunsTable
 from app.theme import Role
 from app.translation import tr
 from app.widgets import buttons
-from app.widgets.checkable_menu import CheckableMenu
 from app.widgets.dialogs import Choice, ask_for_name
-from app.widgets.text import plain_menu_text
+from app.widgets.forms.controls import CheckableMenu
+from app.widgets.text.labels import plain_menu_text
 
 USUAL = (Column.TASK, Column.DATA, Column.BASE_MODEL, Column.STATE, Column.TAGS, Column.JOB)
 MOST_READ = 300  # runs whose settings are compared for the menu

@@ -27,11 +27,12 @@ from app.pages.runs.state import RunsState
 from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.settings import Settings
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.page import EmptyState
 from app.widgets.progress import ProgressLine
 from app.widgets.tables import select_by_first_key
-from app.widgets.text import Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
 
 
 class RunsList(QWidget):

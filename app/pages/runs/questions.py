@@ -15,9 +15,8 @@ from PySide6.QtWidgets import (
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
-from app.widgets.combo_box import ComboBox
-from app.widgets.dialogs import Choice, ask, ask_for_name
-from app.widgets.saving import ask_where
+from app.widgets.dialogs import Choice, ask, ask_for_name, ask_where
+from app.widgets.forms.controls import ComboBox
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint
 from engine.runs.curve_files import CurveFiles
 from engine.runs.mlflow import MLflowFiles

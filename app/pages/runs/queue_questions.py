@@ -10,9 +10,9 @@ from app.pages.runs.queue_order import in_order
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
-from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice, ask
-from app.widgets.text import visible
+from app.widgets.forms.controls import ComboBox
+from app.widgets.text.labels import visible
 
 RUN = Qt.ItemDataRole.UserRole
 LIST_HEIGHT = 260  # px

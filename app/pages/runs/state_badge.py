@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 from app.pages.runs.delegate import ICON_SIDE, paint_state
 from app.theme import SPACE
 from app.translation import tr
-from app.widgets import run_texts
-from app.widgets.text import font
+from app.widgets.text import run_texts
+from app.widgets.text.labels import font
 
 
 class StateBadge(QWidget):

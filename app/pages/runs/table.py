@@ -27,7 +27,7 @@ from app.pages.runs.rows import RunRow
 from app.theme import Role
 from app.translation import tr
 from app.widgets.tables import AT_LEFT, NOWHERE, Index
-from app.widgets.text import tooltip, visible
+from app.widgets.text.labels import tooltip, visible
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1  # of a header: the key of its column

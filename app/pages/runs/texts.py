@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from app.translation import tr
-from app.widgets import numbers
+from app.widgets.text import numbers
 from engine.config.job import BaseModelSource, FromScratch
 from engine.files.shipped import included_name
 from engine.runs.folder import step_of

@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QGridLayout, QPlainTextEdit
 from app import resources
 from app.machine import Machine, installed
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.page import Card
-from app.widgets.text import OneLine, Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text
 from engine.precision import Pace, Speeds
 from engine.record.checking import program_version
 

@@ -9,9 +9,9 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
+from app.widgets.forms.controls import Switch
 from app.widgets.screen import set_shown
-from app.widgets.switch import Switch
-from app.widgets.text import OneLine
+from app.widgets.text.labels import OneLine
 from engine.hub import token
 from engine.hub.address import host
 

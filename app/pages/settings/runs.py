@@ -6,10 +6,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.studio import Studio
-from app.widgets.combo_box import ComboBox
-from app.widgets.number_field import pad
-from app.widgets.switch import Switch
-from app.widgets.wheel import SpinBox
+from app.widgets.forms.controls import ComboBox, SpinBox, Switch, pad
 from engine.desktop.on_end import words_of
 from engine.errors import StudioError
 

@@ -15,13 +15,10 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
-from app.widgets.combo_box import ComboBox
-from app.widgets.number_field import pad
+from app.widgets.forms.controls import ComboBox, SpinBox, Switch, pad
 from app.widgets.page import Card, Page
-from app.widgets.spec_texts import value_text
-from app.widgets.switch import Switch
-from app.widgets.text import OneLine, Text
-from app.widgets.wheel import SpinBox
+from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.spec_texts import value_text
 
 THEMES = ("light", "dark", "system")
 DEVICES = ("auto", "cpu", "cuda", "mps")

@@ -8,7 +8,7 @@ from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture, clear
 from app.widgets.screen import set_shown
-from app.widgets.text import Text, plain_menu_text
+from app.widgets.text.labels import Text, plain_menu_text
 
 
 class AdjustmentLine(QWidget):

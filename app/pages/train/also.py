@@ -11,9 +11,9 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.checkable_menu import CheckableMenu
+from app.widgets.forms.controls import CheckableMenu
 from app.widgets.screen import set_shown
-from app.widgets.text import Text, plain_menu_text
+from app.widgets.text.labels import Text, plain_menu_text
 from engine.config.dataset import StoredData
 from engine.data.columns.fit import problems_of_dataset
 

@@ -14,11 +14,12 @@ from app.pages.train.pickers import Pick, PickList
 from app.pages.train.scratch_form import ScratchForm
 from app.pages.train.state import TrainState
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
-from app.widgets.model_texts import past_of, score_of
 from app.widgets.page import Card, scrolling
-from app.widgets.text import Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
+from app.widgets.text.run_texts import past_of, score_of
 from engine.checkpoints.outline import outline, parameters
 
 

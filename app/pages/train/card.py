@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 from app import theme
 from app.theme import SPACE, Role
 from app.widgets import layouts
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 
 class ChoiceCard(QAbstractButton):

@@ -4,7 +4,7 @@ from pydantic import BaseModel
 from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import NO_PROBE, QUICK_TRIAL, Choices
-from app.widgets.spec_texts import short_title_of, value_text
+from app.widgets.text.spec_texts import short_title_of, value_text
 from engine.config.features import Features
 from engine.config.fields import fields_at
 from engine.config.training import HardwareSpec, TrainingSpec

@@ -11,11 +11,12 @@ from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, layouts, numbers
-from app.widgets.data_texts import wanted_of
+from app.widgets import buttons, layouts
 from app.widgets.page import Card, EmptyState, clear, scrolling
-from app.widgets.text import Text
-from app.widgets.token_row import TokenRow
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import wanted_of
+from app.widgets.text.labels import Text
+from app.widgets.text.token_row import TokenRow
 from engine.config.dataset import StoredData
 from engine.data.columns.fit import problems_of_dataset
 

@@ -9,7 +9,7 @@ from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card
-from app.widgets.text import Text, TextStyle, tooltip
+from app.widgets.text.labels import Text, TextStyle, tooltip
 
 LOOKS: dict[Verdict, TextStyle] = {"fits": "good", "tight": "warn", "too big": "bad"}
 

@@ -4,8 +4,8 @@ from typing import Literal
 
 from PySide6.QtCore import QCoreApplication
 
-from app.widgets import numbers
-from app.widgets.spec_texts import value_text
+from app.widgets.text import numbers
+from app.widgets.text.spec_texts import value_text
 from engine.messages.estimating import Estimated
 
 translate = QCoreApplication.translate

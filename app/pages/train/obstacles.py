@@ -7,8 +7,8 @@ from app.pages.train.choices import Choices, Step
 from app.pages.train.fit import label_names
 from app.pages.train.job import job, suggested_name
 from app.translation import translated
-from app.widgets.several import ends_of
-from app.widgets.spec_texts import problem_text
+from app.widgets.forms.several import ends_of
+from app.widgets.text.spec_texts import problem_text
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
 from engine.config.families import FAMILIES
 from engine.config.validation import problems_in

@@ -23,7 +23,7 @@ from app.pages.train.card import paint_mark
 from app.theme import SPACE, Role
 from app.widgets.card_list import ITEM, CardItem, CardList, card_line
 from app.widgets.tables import Index
-from app.widgets.text import font
+from app.widgets.text.labels import font
 
 
 @dataclass(frozen=True)

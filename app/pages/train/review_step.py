@@ -23,8 +23,8 @@ from app.resources import icon, mono_font
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture, clear, labelled, scrolling
-from app.widgets.tags import Tags
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
+from app.widgets.text.tags import Tags
 from engine.config.job import RUN_NAME_LENGTH
 from engine.files.atomic_write import write_file
 from engine.files.home import folder_name

@@ -10,13 +10,13 @@ from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Scratch, Step
 from app.pages.train.entries import model_of
 from app.pages.train.state import TrainState
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
-from app.widgets.combo_box import ComboBox
-from app.widgets.form import SpecForm
+from app.widgets import buttons, layouts
+from app.widgets.forms.controls import ComboBox, SpinBox
+from app.widgets.forms.form import SpecForm
+from app.widgets.forms.several import ends_of
 from app.widgets.page import Card, labelled
-from app.widgets.several import ends_of
-from app.widgets.text import Text, plain_menu_text, tooltip
-from app.widgets.wheel import SpinBox
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, plain_menu_text, tooltip
 from engine.config.families.bert import PRESETS, BertSpec
 from engine.config.fields import fields_at
 

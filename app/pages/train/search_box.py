@@ -3,13 +3,13 @@
 from app.pages.train.choices import BASE_MODEL, DATA, SearchPlan
 from app.pages.train.state import TrainState
 from app.translation import tr
-from app.widgets import numbers
-from app.widgets.form import SpecForm
+from app.widgets.forms.form import SpecForm
 from app.widgets.page import Card
 from app.widgets.screen import set_shown
-from app.widgets.spec_texts import title_of, value_text
-from app.widgets.tags import Tags
-from app.widgets.text import Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
+from app.widgets.text.spec_texts import title_of, value_text
+from app.widgets.text.tags import Tags
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec, combinations, field_at
 from engine.runs.groups import label_of

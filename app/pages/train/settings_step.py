@@ -15,15 +15,14 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import in_language, translated
 from app.widgets import buttons, layouts
-from app.widgets.fields import OneOf
-from app.widgets.form import LABEL_WIDTH, SpecForm
+from app.widgets.forms.controls import Switch
+from app.widgets.forms.fields import OneOf, Weights
+from app.widgets.forms.form import LABEL_WIDTH, SpecForm
+from app.widgets.forms.several import ends_of
 from app.widgets.page import Card
 from app.widgets.screen import set_shown
-from app.widgets.several import ends_of
-from app.widgets.spec_texts import value_text
-from app.widgets.switch import Switch
-from app.widgets.text import Text
-from app.widgets.weights import Weights
+from app.widgets.text.labels import Text
+from app.widgets.text.spec_texts import value_text
 from engine.config.features import FINE_TUNED, Features
 from engine.config.fields import extra_of, fields_at
 from engine.config.recommended import RECOMMENDED

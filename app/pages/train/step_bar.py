@@ -8,7 +8,7 @@ from app import theme
 from app.pages.train.choices import Step
 from app.theme import SPACE, Role
 from app.widgets import layouts
-from app.widgets.text import font, tooltip, visible
+from app.widgets.text.labels import font, tooltip, visible
 
 DISC_SIZE = 24  # px
 

@@ -9,8 +9,8 @@ from app.pages.train.choices import CUSTOM_SIZE, Choices
 from app.pages.train.fit import label_names
 from app.tasks import part_of
 from app.tasks.part import Plan
-from app.widgets import numbers
-from app.widgets.spec_texts import value_text
+from app.widgets.text import numbers
+from app.widgets.text.spec_texts import value_text
 from engine.config.features import LAYER_SWEEP
 
 translate = QCoreApplication.translate

@@ -9,7 +9,7 @@ from app.pages.train.state import TrainState
 from app.tasks import part_of
 from app.tasks.picture import TaskPicture
 from app.theme import SPACE
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 COLUMNS = 3
 

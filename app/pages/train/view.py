@@ -24,7 +24,7 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.page import Page, rule, scrolling
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.config.job import JobSpec
 from engine.config.tasks import TASKS
 

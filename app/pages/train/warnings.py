@@ -5,7 +5,7 @@ from PySide6.QtCore import QCoreApplication
 from app.pages.train.choices import Choices
 from app.pages.train.estimate_texts import verdict
 from app.pages.train.fit import label_rows
-from app.widgets import numbers
+from app.widgets.text import numbers
 from engine.data.lengths import Lengths
 from engine.messages.estimating import Estimated
 

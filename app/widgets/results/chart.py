@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import SPACE, Role, colour
 from app.widgets.keys import presses, sideways, within
-from app.widgets.text import font
+from app.widgets.text.labels import font
 from engine.results.conditions import Conditions
 
 LEFT, BOTTOM, TOP, RIGHT = 56, 40, 8, 24  # px around the drawing

@@ -6,10 +6,10 @@ from PySide6.QtGui import QPainter
 from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import layouts
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.results.chart import Chart, ChartView, paint
 from app.widgets.results.picture import ResultPicture
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.results.conditions import Conditions
 
 PAPER = QSize(520, 400)  # px
@@ -55,7 +55,9 @@ def figure_of(name: str, title: str, caption: str, chart: Chart) -> Figure:
     """A chart as a figure."""
 
     def draw(painter: QPainter, size: QSizeF) -> None:
-        paint(painter, QRectF(0, 0, size.width(), size.height()), chart, ink, paper_font(12))
+        paint(
+            painter, QRectF(0, 0, size.width(), size.height()), chart, print_color, paper_font(12)
+        )
 
     return Figure(
         name=name,

@@ -24,12 +24,13 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.theme import OUTCOMES, PICKED, SPACE, Role, colour
 from app.translation import marked, tr
-from app.widgets import layouts, numbers
+from app.widgets import layouts
 from app.widgets.buttons import Segments
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.keys import presses, step_of, within
 from app.widgets.results.picture import ResultPicture
-from app.widgets.text import Text, font, tooltip, visible
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, font, tooltip, visible
 from engine.results.classes import Confusion, confusion
 from engine.results.conditions import Conditions, HasSpan
 from engine.results.predictions import Predictions
@@ -351,7 +352,7 @@ def paint(
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(look.empty)
             painter.drawRect(box)
-            full = ink(OUTCOMES[row != column])
+            full = print_color(OUTCOMES[row != column])
             share = float(value) / most
             full.setAlphaF(min(1.0, 0.75 * share))
             painter.setBrush(full)
@@ -415,7 +416,9 @@ def figure_of(matrix: Matrix) -> Figure | None:
     metrics = QFontMetricsF(paper_font(12))
     lie = are_lying(names, side, metrics)
     top = TITLE + metrics.height() + SPACE if lie else left
-    look = Look(ink(Role.TEXT), ink(Role.MUTED), ink(Role.HOVER), paper_font(12))
+    look = Look(
+        print_color(Role.TEXT), print_color(Role.MUTED), print_color(Role.HOVER), paper_font(12)
+    )
 
     def draw(painter: QPainter, _size: QSizeF) -> None:
         paint(painter, confused, shown, unit, (left, top, side), look)

@@ -16,12 +16,13 @@ from PySide6.QtWidgets import (
 
 from app.theme import SPACE, Role, colour
 from app.translation import in_language, marked, translated
-from app.widgets import layouts, numbers
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets import layouts
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.results.intervals import per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
-from app.widgets.tables import AT_RIGHT, NOWHERE, Index, dress
-from app.widgets.text import Text, tooltip, visible
+from app.widgets.tables import AT_RIGHT, NOWHERE, Index, apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, tooltip, visible
 from engine.results.conditions import CellBetween, Conditions, LabelIs, mask, sentence
 from engine.results.groups import (
     Group,
@@ -123,7 +124,7 @@ class GroupPicture(ResultPicture):
         self.model = GroupModel(self.count_title, self)
         self.table = ChoosingTable()
         self.table.setModel(self.model)
-        dress(self.table, in_language(self.title))
+        apply_style(self.table, in_language(self.title))
         self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many begin alike
         self.table.verticalHeader().hide()
         self.table.setItemDelegateForColumn(COUNT, CountBar(self.table))
@@ -248,7 +249,7 @@ def figure_of(key: str, title: str, measured: Lines) -> Figure:
         middle = Qt.AlignmentFlag.AlignVCenter
         for number, line in enumerate(rows):
             top = number * ROW
-            painter.setPen(ink(Role.TEXT))
+            painter.setPen(print_color(Role.TEXT))
             name = visible(translated(line.name))
             cut = Qt.TextElideMode.ElideMiddle
             shown = painter.fontMetrics().elidedText(name, cut, NAME_WIDTH - 8)

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from app.theme import SPACE, Role, colour
 from app.translation import tr
-from app.widgets import numbers
 from app.widgets.tables import Index
+from app.widgets.text import numbers
 from engine.results.intervals import Interval
 
 VALUE, ENDS = Qt.ItemDataRole.UserRole + 20, Qt.ItemDataRole.UserRole + 21  # lines of a cell

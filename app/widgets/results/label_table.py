@@ -10,12 +10,13 @@ from PySide6.QtWidgets import QHeaderView, QTableView
 
 from app.theme import SPACE, Role
 from app.translation import marked, tr
-from app.widgets import layouts, numbers
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets import layouts
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.results.intervals import ENDS, VALUE, IntervalCells, ends_text, per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
-from app.widgets.tables import AT_RIGHT, NOWHERE, Index, dress
-from app.widgets.text import Text, tooltip, visible
+from app.widgets.tables import AT_RIGHT, NOWHERE, Index, apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, tooltip, visible
 from engine.results.classes import LabelFigures, label_figures
 from engine.results.conditions import Conditions, HasSpan
 from engine.results.intervals import Interval
@@ -72,7 +73,7 @@ class LabelTablePicture(ResultPicture):
         self.model = LabelModel(self)
         self.table = ChoosingTable()
         self.table.setModel(self.model)
-        dress(self.table, self.tr("Precision, recall and F1 per label"))
+        apply_style(self.table, self.tr("Precision, recall and F1 per label"))
         self.table.setSelectionBehavior(QTableView.SelectionBehavior.SelectItems)
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
@@ -196,9 +197,9 @@ def figure_of(figures: tuple[LabelFigures, ...]) -> Figure:
 
     def draw(painter: QPainter, _size: QSizeF) -> None:
         painter.setFont(paper_font(12))
-        painter.setPen(ink(Role.MUTED))
+        painter.setPen(print_color(Role.MUTED))
         _line(painter, 0, tr("Label"), heads)
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         for number, one in enumerate(rows, 1):
             found = (with_ends(some, per_cent) for some in (one.precision, one.recall, one.f1))
             cells = (*found, str(one.support))

@@ -7,9 +7,10 @@ import numpy as np
 
 from app.theme import CHART, SPACE
 from app.translation import marked
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.results.chart import Chart, Series
 from app.widgets.results.chart_picture import ChartPicture
+from app.widgets.text import numbers
 from engine.config.prediction import PredictionSettings
 from engine.results.answers import ThresholdCurve, threshold_curve
 from engine.results.predictions import Predictions

@@ -8,7 +8,7 @@ from PySide6.QtCore import QModelIndex, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QTableView, QWidget
 
-from app.widgets.figure import Figure
+from app.widgets.charts.figure import Figure
 from app.widgets.keys import presses
 from engine.results.conditions import Conditions
 from engine.results.predictions import Predictions

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from app.theme import Role
 from app.translation import marked
-from app.widgets import numbers
 from app.widgets.results.chart import Chart, Series, Zone
 from app.widgets.results.chart_picture import ChartPicture
+from app.widgets.text import numbers
 from engine.results.conditions import Between
 from engine.results.groups import by_width, groups
 from engine.results.predictions import Predictions

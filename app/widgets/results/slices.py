@@ -8,9 +8,10 @@ from PySide6.QtGui import QKeyEvent
 
 from app.theme import SPACE
 from app.translation import marked, translated
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask_for_name
 from app.widgets.results.group_table import GroupPicture, Line, Lines
+from app.widgets.text import numbers
 from engine.results.conditions import sentence
 from engine.results.groups import row_scores
 from engine.results.predictions import Predictions

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from app.theme import CHART, SPACE, Role
 from app.translation import marked
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
-from app.widgets.combo_box import ComboBox
+from app.widgets.forms.controls import ComboBox
 from app.widgets.results.chart import Chart, Series
 from app.widgets.results.chart_picture import ChartPicture
-from app.widgets.text import plain_menu_text
+from app.widgets.text import numbers
+from app.widgets.text.labels import plain_menu_text
 from engine.config.prediction import PredictionSettings
 from engine.results.curves import AtThreshold, Curve, label_curve
 from engine.results.fitting import best_threshold, best_thresholds, thresholds_of, with_thresholds

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from app.exporting.state import ExportState
 from app.exporting.view import ExportDialog, ask
 from app.studio import Studio
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Answer, Refused, Working
 from engine.messages.reports import Comparison, ExportReport

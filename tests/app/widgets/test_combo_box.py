@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from app import theme
-from app.widgets.combo_box import ComboBox
+from app.widgets.forms.controls import ComboBox
 
 LONG = "a data set of a user who likes names that say everything"
 

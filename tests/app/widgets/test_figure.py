@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QFileDialog, QLabel
 
 from app.notices import Notices
 from app.theme import Role
-from app.widgets import figure
-from app.widgets.figure import Figure, Table
-from app.widgets.figure_menu import FORMS, FigureButton
+from app.widgets.charts import figure
+from app.widgets.charts.figure import Figure, Table
+from app.widgets.charts.figure_menu import FORMS, FigureButton
 from engine.errors import StudioError
 
 NUMBERS = np.array([[0.25, 0.75], [1 / 3, 2 / 3]], dtype=np.float32)
@@ -75,7 +75,7 @@ def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, made, scale):
         at = QPoint((figure.MARGIN + x) * scale, (top + y) * scale)
         assert picture.pixelColor(at) == colour
     paper = picture.pixelColor(QPoint(scale, scale))
-    assert paper == figure.ink(Role.SURFACE)
+    assert paper == figure.print_color(Role.SURFACE)
 
 
 def test_the_texts_of_an_svg_are_texts(qapp, made):

@@ -8,10 +8,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
-from app.widgets.form import SpecForm
-from app.widgets.number_field import NumberField, parse, written
-from app.widgets.spec_texts import problem_text
+from app.widgets.forms.controls import NumberField, parse, written
+from app.widgets.forms.fields import NumberOf, OneOf, Optional, YesNo
+from app.widgets.forms.form import SpecForm
+from app.widgets.text.spec_texts import problem_text
 from engine.config.families.bert import BertSpec
 from engine.config.problems import Problem
 from engine.config.training import HardwareSpec, TrainingSpec

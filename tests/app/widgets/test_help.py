@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.commands import at_once
 from app.palette import score
-from app.widgets.form import SpecForm
+from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpButton, HelpView, HelpWindow, help_for
 from app.widgets.help_topics import (
     METRIC,

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QLineEdit, QTabWidget
 from pytestqt.qtbot import QtBot
 
-from app.widgets.later import Later
+from app.widgets.page import Later
 
 
 def test_it_is_made_when_it_is_shown_first(qtbot: QtBot) -> None:

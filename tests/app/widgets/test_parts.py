@@ -22,16 +22,24 @@ from PySide6.QtWidgets import (
 import app
 from app.library import ModelEntry
 from app.pages.runs.texts import base_model_name
-from app.widgets import buttons, dialogs, numbers
-from app.widgets.bars import Bar, Bars
+from app.widgets import buttons, dialogs
 from app.widgets.buttons import Segments
-from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets.charts.bars import Bar, Bars
 from app.widgets.dialogs import Choice
-from app.widgets.model_texts import past_of, score_of
+from app.widgets.forms.checkpoint_box import CheckpointBox
+from app.widgets.forms.controls import Switch
 from app.widgets.page import Card, EmptyState, Page, clear
-from app.widgets.switch import Switch
-from app.widgets.tables import NOWHERE, Index, dress
-from app.widgets.text import OneLine, Text, height_of_lines, plain_menu_text, tooltip, visible
+from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import (
+    OneLine,
+    Text,
+    height_of_lines,
+    plain_menu_text,
+    tooltip,
+    visible,
+)
+from app.widgets.text.run_texts import past_of, score_of
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import included_models, resources, tiny_model
 from engine.messages.reports import CheckpointInfo
@@ -315,7 +323,7 @@ def test_a_cell_is_copied_with_its_line_breaks(qtbot) -> None:
     table, cell = QTableView(), Cell()
     qtbot.addWidget(table)
     table.setModel(cell)
-    dress(table, "Cells")
+    apply_style(table, "Cells")
     table.setCurrentIndex(cell.index(0, 0))
     qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == "a\nb"

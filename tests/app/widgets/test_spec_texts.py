@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from app.widgets.spec_texts import value_text
+from app.widgets.text.spec_texts import value_text
 from engine.config.dataset import Cleaning, Mapping, Split
 from engine.config.families import FAMILIES
 from engine.config.features import Features

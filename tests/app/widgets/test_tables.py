@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QStringListModel, Qt
 from PySide6.QtWidgets import QAbstractItemView, QTableView
 
-from app.widgets.tables import dress
+from app.widgets.tables import apply_style
 
 Mode = QAbstractItemView.SelectionMode
 
@@ -13,7 +13,7 @@ Mode = QAbstractItemView.SelectionMode
 def table(qtbot):
     """Three rows, of which the first is the current one and none is selected."""
     table = QTableView()
-    dress(table, "Letters")
+    apply_style(table, "Letters")
     table.setModel(QStringListModel(["a", "b", "c"], table))
     qtbot.addWidget(table)
     table.selectionModel().setCurrentIndex(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.widgets.form import SpecForm
-from app.widgets.weights import Weights
+from app.widgets.forms.fields import Weights
+from app.widgets.forms.form import SpecForm
 from engine.config.tasks.text_classification import TextClassification
 from tests.app.accessible import assert_accessible
 

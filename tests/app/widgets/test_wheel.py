@@ -15,10 +15,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from app.widgets.checkpoint_box import CheckpointBox
-from app.widgets.combo_box import ComboBox
-from app.widgets.number_field import NumberField
-from app.widgets.wheel import DoubleSpinBox, SpinBox, TurnsWithFocus
+from app.widgets.forms.checkpoint_box import CheckpointBox
+from app.widgets.forms.controls import ComboBox, DoubleSpinBox, NumberField, SpinBox, TurnsWithFocus
 
 APP = Path(__file__).parents[3] / "app"
 KINDS = (ComboBox, NumberField, SpinBox, DoubleSpinBox)

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.widgets.word_effects import Words
+from app.widgets.text.word_effects import Words
 from engine.messages.explore.occlusion import WordEffect
 
 EFFECTS = [

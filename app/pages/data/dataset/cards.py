@@ -13,13 +13,14 @@ from app.pages.data.dataset.scale import Scale
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.texts import facts_of
 from app.theme import SPACE
-from app.widgets import buttons, numbers
+from app.widgets import buttons
 from app.widgets.buttons import Segments
-from app.widgets.checkpoint_box import CheckpointBox
 from app.widgets.facts import Facts
+from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
-from app.widgets.text import Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
 from engine.config.dataset import DatasetSpec
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.pages.data.dataset.lengths import Lengths
 from app.theme import SPACE, Role, colour
-from app.widgets import numbers
-from app.widgets.text import font
+from app.widgets.text import numbers
+from app.widgets.text.labels import font
 
 BARS = 48
 HEIGHT = 36 * SPACE

@@ -24,9 +24,9 @@ from PySide6.QtWidgets import (
 
 from app.pages.data.cells import one_line
 from app.theme import SPACE, Role, colour
-from app.widgets import numbers
-from app.widgets.tables import NOWHERE, Index, dress
-from app.widgets.text import tooltip
+from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import tooltip
 
 SHARE = Qt.ItemDataRole.UserRole  # of the most frequent label, 0 to 1
 SHOWN_BARS = 10  # without scrolling
@@ -85,7 +85,7 @@ class LabelBars(QTableView):
 
     def __init__(self) -> None:
         super().__init__()
-        dress(self, self.tr("Label counts"))
+        apply_style(self, self.tr("Label counts"))
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many begin alike
         self.verticalHeader().hide()
         self.horizontalHeader().hide()

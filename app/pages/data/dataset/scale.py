@@ -6,8 +6,8 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import SPACE, Role, colour
-from app.widgets.number_field import written
-from app.widgets.text import font
+from app.widgets.forms.controls import written
+from app.widgets.text.labels import font
 from engine.data.columns.numbers import number_in
 
 BARS = 24

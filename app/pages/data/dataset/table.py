@@ -12,10 +12,10 @@ from app.pages.data.dataset.editing.state import NOT_EDITED, EditsState
 from app.pages.data.dataset.state import CELL_CHARACTERS, PAGE_ROWS, DatasetState, Rows
 from app.resources import mono_font
 from app.theme import Role, colour
-from app.widgets import numbers
-from app.widgets.data_texts import split_title
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
-from app.widgets.text import font, tooltip, visible
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import split_title
+from app.widgets.text.labels import font, tooltip, visible
 from engine.config.dataset import SPLITS
 from engine.data.datasets.differences import RowDifference
 from engine.data.datasets.editing import RowEdit

@@ -28,14 +28,15 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.timers import debounced
 from app.translation import in_language, translated
-from app.widgets import buttons, dialogs, layouts, numbers
+from app.widgets import buttons, dialogs, layouts
 from app.widgets.buttons import Segments
-from app.widgets.data_texts import split_title
 from app.widgets.dialogs import Choice
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
-from app.widgets.tables import dress
-from app.widgets.text import Text, tooltip
+from app.widgets.tables import apply_style
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import split_title
+from app.widgets.text.labels import Text, tooltip
 from engine.config.dataset import SPLITS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Cure, Finding
@@ -147,7 +148,7 @@ class DatasetView(Page):
         above.addWidget(HelpButton("editing"))
         set_help(made, "editing")
         self.table = QTableView(made)
-        dress(self.table, self.tr("Rows of the data set"))
+        apply_style(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
         self._make_sortable()
         self.editing = EditingPart(self._studio, self.state, self.table, self)

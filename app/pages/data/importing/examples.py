@@ -8,8 +8,8 @@ from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.page import scrolling
-from app.widgets.text import Text
-from app.widgets.token_row import TokenRow
+from app.widgets.text.labels import Text
+from app.widgets.text.token_row import TokenRow
 
 
 class Examples(QWidget):

@@ -12,7 +12,7 @@ from app.theme import SPACE, Role
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture, clear, scrolling
-from app.widgets.text import Text, TextStyle, plain_menu_text, tooltip
+from app.widgets.text.labels import Text, TextStyle, plain_menu_text, tooltip
 from engine.phrases import joined
 
 TALLEST = 30 * SPACE

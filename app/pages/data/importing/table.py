@@ -8,7 +8,7 @@ from app.pages.data.cells import heading, one_line
 from app.pages.data.importing.roles import Roles
 from app.theme import Role, colour
 from app.widgets.tables import NOWHERE, Index
-from app.widgets.text import tooltip
+from app.widgets.text.labels import tooltip
 from engine.data.formats.reading import FirstRows
 
 

@@ -24,13 +24,14 @@ from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.table import PreviewModel
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, layouts, numbers
-from app.widgets.checkpoint_box import CheckpointBox
-from app.widgets.combo_box import ComboBox
+from app.widgets import buttons, layouts
+from app.widgets.forms.checkpoint_box import CheckpointBox
+from app.widgets.forms.controls import ComboBox
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
-from app.widgets.tables import dress
-from app.widgets.text import Text, tooltip
+from app.widgets.tables import apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, tooltip
 from engine.data.formats.reading import FirstRows
 
 SIDE_WIDTH = 88 * SPACE  # px, of the controls
@@ -111,7 +112,7 @@ class ImportView(Page):
         self.table_or_not.addWidget(self.table)
         self.rows = PreviewModel(self)
         self.table.setModel(self.rows)
-        dress(self.table, self.tr("First rows"))
+        apply_style(self.table, self.tr("First rows"))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         self.table.verticalHeader().setDefaultAlignment(right)
         self.unread = EmptyState(

@@ -10,10 +10,11 @@ from app.pages.explore.over_training.state import OverTraining
 from app.pages.explore.study import Study
 from app.resources import icon
 from app.theme import SPACE, Role
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.help import HelpButton
 from app.widgets.screen import set_shown
-from app.widgets.text import Text, tooltip
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, tooltip
 from engine.runs.folder import step_of
 
 

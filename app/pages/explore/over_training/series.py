@@ -10,9 +10,9 @@ from app import background
 from app.notices import Notices
 from app.pages.explore.over_training.state import OverTraining
 from app.timers import repeated
-from app.widgets import numbers
-from app.widgets.figure import Figure, png
-from app.widgets.figure_menu import FigureButton, write_picture
+from app.widgets.charts.figure import Figure, png
+from app.widgets.charts.figure_menu import FigureButton, write_picture
+from app.widgets.text import numbers
 
 POLL_MS = 50
 DRAWING_POLLS = 4  # after the answers, for what is prepared off the window's thread

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from app.pages.explore.over_training.moments import Moments
 from app.theme import SIDES, SPACE, Role, colour
-from app.widgets import numbers
+from app.widgets.text import numbers
 
 HEIGHT = 15 * SPACE  # px
 MARGIN = 3 * SPACE  # px at each side: half of a handle, and of a number

@@ -12,7 +12,7 @@ from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.over_training.moments import Moments, moments_of
 from app.pages.explore.study import Study
 from app.timers import repeated
-from app.widgets import numbers
+from app.widgets.text import numbers
 
 LEAST_MS = 400  # that a moment is shown while it plays
 

@@ -3,9 +3,9 @@
 from app.pages.models.getting.state import GettingState, MachineFacts
 from app.pages.models.texts import family_title
 from app.translation import tr, translated
-from app.widgets import numbers
 from app.widgets.entries import Entry
-from app.widgets.text import TextStyle
+from app.widgets.text import numbers
+from app.widgets.text.labels import TextStyle
 from engine.hub.cost import Verdict, verdict
 from engine.hub.shelf import LANGUAGES, MOST_NAMED, ShelfEntry
 from engine.messages.hub import Cost, HubModel

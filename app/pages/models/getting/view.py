@@ -19,13 +19,13 @@ from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.card_list import ITEM
-from app.widgets.combo_box import ComboBox
 from app.widgets.dialogs import Choice
 from app.widgets.entries import Entry, EntryList
 from app.widgets.facts import Facts
+from app.widgets.forms.controls import ComboBox
 from app.widgets.page import Card, Page, scrolling
 from app.widgets.progress import ProgressLine
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.hub.shelf import GROUPS
 from engine.messages.hub import Planned
 from engine.messages.question import Refused

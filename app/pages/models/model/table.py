@@ -13,9 +13,9 @@ from PySide6.QtCore import (
 
 from app.resources import mono_font
 from app.translation import translated
-from app.widgets import numbers
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
-from app.widgets.text import visible
+from app.widgets.text import numbers
+from app.widgets.text.labels import visible
 from engine.checkpoints.outline import Block, parameters
 from engine.tokenizers.vocabulary import Vocabulary
 

@@ -8,9 +8,9 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
 from app.widgets.page import Card, scrolling
-from app.widgets.text import Text
-from app.widgets.token_row import TokenRow
-from app.widgets.tokenizer_texts import step_helps
+from app.widgets.text.labels import Text
+from app.widgets.text.token_row import TokenRow
+from app.widgets.text.tokenizer_texts import step_helps
 from engine.tokenizers.steps import Steps
 from engine.tokenizers.tokenizer import Tokenizer
 

@@ -19,9 +19,8 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.using.tab import UseTab
 from app.widgets import buttons, layouts
-from app.widgets.later import Later
-from app.widgets.page import Page
-from app.widgets.text import Text
+from app.widgets.page import Later, Page
+from app.widgets.text.labels import Text
 from engine.config.dataset import FileData
 from engine.data.formats.sources import is_data_file
 from engine.messages.evaluating import Evaluate

@@ -12,8 +12,8 @@ from app.pages.models.model.table import VocabularyModel
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.tables import dress
-from app.widgets.text import Text
+from app.widgets.tables import apply_style
+from app.widgets.text.labels import Text
 
 TYPING_DELAY_MS = 150  # ms after a key before the text is taken
 
@@ -32,7 +32,7 @@ class VocabularyTab(QWidget):
         self.search.setMaximumWidth(100 * SPACE)
         self.count = Text("", "muted")
         self.table = QTableView()
-        dress(self.table, self.tr("Tokens of the vocabulary"))
+        apply_style(self.table, self.tr("Tokens of the vocabulary"))
         self.table.verticalHeader().hide()
         self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         top = layouts.row((self.search, 1), (self.count, 1), spacing=3 * SPACE)

@@ -19,16 +19,16 @@ from app.pages.runs.compare.state import (
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, colour
 from app.translation import tr
-from app.widgets import buttons, layouts, numbers, run_texts
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure import Figure
-from app.widgets.figure_menu import FigureButton
-from app.widgets.legend import Legend
+from app.widgets import buttons, layouts
+from app.widgets.charts.figure import Figure
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.charts.legend import Legend
+from app.widgets.forms.controls import ComboBox, Switch
 from app.widgets.lines import Line, LineChart, LinesView, figure_of_lines, pen_of
 from app.widgets.page import Card
 from app.widgets.series import Series
-from app.widgets.switch import Switch
-from app.widgets.text import OneLine, Text
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.labels import OneLine, Text
 from engine.results.significance import t_limit
 from engine.runs.pace import Pace
 

@@ -16,11 +16,11 @@ from app.pages.runs.job_fields import Value
 from app.pages.runs.rows import RunRow
 from app.theme import CHART, SPACE, Role
 from app.translation import tr
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.forms.controls import written
 from app.widgets.keys import sideways
 from app.widgets.lines import Colours, ticks
-from app.widgets.number_field import written
-from app.widgets.text import font, visible
+from app.widgets.text.labels import font, visible
 
 TOP, BOTTOM, SIDE = 44, 16, 70  # px
 MOST_TEXTS = 14  # texts that an axis names
@@ -285,7 +285,7 @@ class ParallelView(QWidget):
         shown = Parallel(self.shown.rows, list(self.shown.axes), dict(self.shown.brushes))
 
         def draw(painter: QPainter, size: QSizeF) -> None:
-            paint_parallel(painter, size, shown, ink, paper_font(11), -1)
+            paint_parallel(painter, size, shown, print_color, paper_font(11), -1)
 
         caption = tr("{0} of {1} runs are chosen.").format(len(shown.chosen()), len(shown.rows))
         return Figure(

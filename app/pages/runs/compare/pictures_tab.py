@@ -20,11 +20,10 @@ from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import layouts
-from app.widgets.checkable_menu import CheckableMenu
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import CheckableMenu, ComboBox
 from app.widgets.page import Card
-from app.widgets.text import OneLine, Text, plain_menu_text, visible
+from app.widgets.text.labels import OneLine, Text, plain_menu_text, visible
 
 MOST_AXES = 6  # to begin with
 NOT_AXES = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")

@@ -13,11 +13,11 @@ from app.pages.runs.compare.parallel import table_of
 from app.pages.runs.rows import RunRow
 from app.theme import CHART, SPACE, Role
 from app.translation import tr
-from app.widgets.figure import Figure, ink, paper_font
+from app.widgets.charts.figure import Figure, paper_font, print_color
+from app.widgets.forms.controls import written
 from app.widgets.keys import sideways
 from app.widgets.lines import Colours, inner, ticks
-from app.widgets.number_field import written
-from app.widgets.text import font, visible
+from app.widgets.text.labels import font, visible
 
 POINT = 5.0  # px
 REACH = 14.0  # px within which a point is meant
@@ -106,7 +106,7 @@ class ScatterView(QWidget):
             return None
 
         def draw(painter: QPainter, size: QSizeF) -> None:
-            paint_scatter(painter, QRectF(QPointF(), size), shown, ink, paper_font(12), -1)
+            paint_scatter(painter, QRectF(QPointF(), size), shown, print_color, paper_font(12), -1)
 
         titles = [facts.title() for key in (shown.y, shown.x) if (facts := column_of(key))]
         title = tr("{0} over {1}").format(*titles)

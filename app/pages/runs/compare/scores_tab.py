@@ -12,14 +12,15 @@ from app import background
 from app.pages.runs.compare.state import CompareState
 from app.theme import SPACE
 from app.translation import tr, translated
-from app.widgets import buttons, layouts, numbers
-from app.widgets.combo_box import ComboBox
-from app.widgets.data_texts import split_title
+from app.widgets import buttons, layouts
+from app.widgets.forms.controls import ComboBox
 from app.widgets.progress import ProgressLine
 from app.widgets.results.intervals import ends_text
-from app.widgets.run_texts import VALIDATION, metric_value
-from app.widgets.tables import NOWHERE, Index, dress
-from app.widgets.text import Text, tooltip, visible
+from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.text import numbers
+from app.widgets.text.data_texts import split_title
+from app.widgets.text.labels import Text, tooltip, visible
+from app.widgets.text.run_texts import VALIDATION, metric_value
 from engine.config.dataset import SplitName
 from engine.files.spreadsheet import table_text
 from engine.results.intervals import Interval
@@ -110,7 +111,7 @@ class ScoresTab(QWidget):
         self.model = ScoresTable(self)
         self.table = QTableView()
         self.table.setModel(self.model)
-        dress(self.table, tr("Scores of the compared runs"))
+        apply_style(self.table, tr("Scores of the compared runs"))
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)

@@ -13,10 +13,10 @@ from app.pages.runs.rows import RunRow
 from app.theme import SPACE
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
-from app.widgets.spec_texts import value_text
-from app.widgets.switch import Switch
-from app.widgets.tables import NOWHERE, Index, dress
-from app.widgets.text import Text, font, tooltip, visible
+from app.widgets.forms.controls import Switch
+from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.text.labels import Text, font, tooltip, visible
+from app.widgets.text.spec_texts import value_text
 from engine.files.spreadsheet import table_text
 
 WIDTH, FIRST_WIDTH = 150, 210  # px
@@ -98,7 +98,7 @@ class SettingsTab(QWidget):
         self.model = SettingsTable(self)
         self.table = QTableView()
         self.table.setModel(self.model)
-        dress(self.table, tr("Settings of the compared runs"))
+        apply_style(self.table, tr("Settings of the compared runs"))
         self.table.verticalHeader().hide()
         self.search = QLineEdit()
         self.search.setPlaceholderText(tr("Search settings and values"))

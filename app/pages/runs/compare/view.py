@@ -15,9 +15,9 @@ from app.theme import SPACE
 from app.using.report import FORMS, gather_comparison
 from app.using.saving_report import SavingReport, dress_report_button
 from app.widgets import buttons, layouts
-from app.widgets.later import Later
-from app.widgets.saving import ask_where
-from app.widgets.text import OneLine, Text, visible
+from app.widgets.dialogs import ask_where
+from app.widgets.page import Later
+from app.widgets.text.labels import OneLine, Text, visible
 
 
 class CompareView(QWidget):

@@ -21,8 +21,8 @@ from app import theme
 from app.pages.runs.lineage.state import kind_text
 from app.theme import SPACE, Role
 from app.translation import tr, translated
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.text import font, visible
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.labels import font, visible
 from engine.runs.lineage import Edge, Lineage, Node
 
 BOX = QSizeF(170, 46)  # px
@@ -139,7 +139,7 @@ class LineagePicture(QWidget):
 
         def draw(painter: QPainter, size: QSizeF) -> None:
             painter.scale(size.width() / drawn.size.width(), size.height() / drawn.size.height())
-            paint(painter, drawn, focus, "", ink, paper_font)
+            paint(painter, drawn, focus, "", print_color, paper_font)
 
         title = tr("Lineage of {0}").format(drawn.texts[focus][0])
         caption = tr("%Ln item(s)", len(drawn.nodes)) + "."

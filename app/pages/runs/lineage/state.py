@@ -6,7 +6,7 @@ from PySide6.QtGui import QDesktopServices
 from app import background
 from app.studio import Studio
 from app.translation import tr, translated
-from app.widgets.run_texts import state_text
+from app.widgets.text.run_texts import state_text
 from engine.record.opening import Record
 from engine.record.runs import all_runs
 from engine.runs.lineage import Lineage, Node, RunFacts, read_lineage

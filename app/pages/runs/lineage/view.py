@@ -16,9 +16,10 @@ from app.pages.runs.lineage.state import MOST_SHOWN, LineageState, kind_text
 from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr, translated
-from app.widgets import buttons, layouts, numbers
-from app.widgets.figure_menu import FigureButton
-from app.widgets.text import OneLine, Text, visible
+from app.widgets import buttons, layouts
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text, visible
 from engine.runs.lineage import Edge
 
 KEY = Qt.ItemDataRole.UserRole

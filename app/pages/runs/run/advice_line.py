@@ -8,7 +8,7 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture
 from app.widgets.screen import set_shown
-from app.widgets.text import OneLine
+from app.widgets.text.labels import OneLine
 
 
 class AdviceLine(QWidget):

@@ -10,11 +10,11 @@ from app.pages.runs.run.batch_state import BatchState
 from app.pages.runs.run.batch_tokens import LOOKS, BatchTokens, shown_text
 from app.theme import SPACE
 from app.translation import translated
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
+from app.widgets.forms.controls import SpinBox, Switch
 from app.widgets.page import Card, EmptyState, scrolling
-from app.widgets.switch import Switch
-from app.widgets.text import OneLine, Text
-from app.widgets.wheel import SpinBox
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text
 from engine.messages.batch import BatchRow, BatchShown
 
 ON_A_PAGE = 4  # inputs

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.resources import mono_font
 from app.theme import SEGMENTS, SPACE, Role, colour, repaints
 from app.translation import tr
-from app.widgets.text import tooltip, visible
+from app.widgets.text.labels import tooltip, visible
 from engine.messages.batch import BatchRow, Target
 
 LONGEST_TOKEN = 40  # characters that are painted

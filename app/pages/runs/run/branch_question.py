@@ -4,11 +4,11 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.pages.runs.run.checkpoints_state import CheckpointsState
 from app.translation import tr, translated
-from app.widgets import numbers
 from app.widgets.dialogs import Choice, ask
-from app.widgets.form import SpecForm
+from app.widgets.forms.form import SpecForm
 from app.widgets.page import labelled
-from app.widgets.text import Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
 from engine.config.changes import changes
 from engine.config.fields import branch_fields
 from engine.config.job import RUN_NAME_LENGTH, JobSpec

@@ -4,10 +4,11 @@ from PySide6.QtCore import Signal
 
 from app.settings import Settings
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
+from app.widgets.forms.controls import Switch
 from app.widgets.page import Card
-from app.widgets.switch import Switch
-from app.widgets.text import Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
 
 SMOOTHINGS = (1, 9, 49, 249)  # steps; 1 is off
 WINDOWS = (0, 200, 2000)  # steps; 0 is all

@@ -15,12 +15,13 @@ from app.settings import Settings
 from app.theme import SPACE, Role
 from app.timers import debounced
 from app.translation import translated
-from app.widgets import buttons, layouts, numbers, run_texts
+from app.widgets import buttons, layouts
 from app.widgets.curves import Curve
 from app.widgets.help import set_help
 from app.widgets.page import Card, LateArea
 from app.widgets.series import Floats
-from app.widgets.text import Text
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.labels import Text
 from engine.record.metrics import Points
 from engine.runs.alerts import Alert, explosions, no_improvement, spikes
 

@@ -9,9 +9,9 @@ from app import resources
 from app.pages.runs.run.checkpoints_state import Saved
 from app.theme import Role
 from app.translation import tr
-from app.widgets import moments, numbers, run_texts
 from app.widgets.tables import NOWHERE, Index
-from app.widgets.text import tooltip
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.labels import tooltip
 from engine.record.metrics import TIE_BREAKER
 
 
@@ -93,7 +93,7 @@ class CheckpointTable(QAbstractTableModel):
                 reasons = (reason_text(reason, self._kept_last) for reason in saved.reasons)
                 return " · ".join(reasons)
             case Column.SAVED:
-                return moments.moment(saved.at)
+                return numbers.moment(saved.at)
             case Column.SIZE:
                 return numbers.size(saved.bytes)
 

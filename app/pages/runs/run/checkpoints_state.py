@@ -12,7 +12,7 @@ from app.exporting.state import ExportState
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.studio import Studio
-from app.widgets import numbers
+from app.widgets.text import numbers
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.record.checkpoints import checkpoints_of, match_folders

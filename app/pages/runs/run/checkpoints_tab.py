@@ -12,10 +12,11 @@ from app.pages.runs.run.branch_question import ask_to_branch
 from app.pages.runs.run.checkpoint_table import CheckpointTable, Column
 from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
+from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask
-from app.widgets.tables import dress
-from app.widgets.text import Text
+from app.widgets.tables import apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
 from engine.record.metrics import TIE_BREAKER
 
 ROW_HEIGHT = 36  # px
@@ -58,7 +59,7 @@ class CheckpointsTab(QWidget):
     def _table(self) -> QTableView:
         table = QTableView()
         table.setModel(self.model)
-        dress(table, self.tr("Checkpoints"))
+        apply_style(table, self.tr("Checkpoints"))
         table.verticalHeader().hide()
         table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         header = table.horizontalHeader()

@@ -8,10 +8,11 @@ from app.pages.runs.state import RunsState
 from app.resources import mono_font
 from app.theme import SPACE
 from app.timers import debounced
-from app.widgets import buttons, layouts, moments, numbers, run_texts
+from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
-from app.widgets.spec_texts import value_text
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.spec_texts import value_text
 from engine.config.dataset import StoredData
 
 SAVE_NOTES_MS = 600  # after the last key
@@ -79,9 +80,9 @@ class DetailsTab(QWidget):
             (self.tr("Task"), run_texts.task_title(row.task)),
             (self.tr("Data set"), row.data),
             (self.tr("Base model"), row.base_model),
-            (self.tr("Queued at"), moments.moment(row.created)),
-            (self.tr("Started"), moments.moment(row.started)),
-            (self.tr("Ended"), moments.moment(row.ended)),
+            (self.tr("Queued at"), numbers.moment(row.created)),
+            (self.tr("Started"), numbers.moment(row.started)),
+            (self.tr("Ended"), numbers.moment(row.ended)),
             (self.tr("Training time"), numbers.duration(row.seconds)),
             (self.tr("Training examples"), numbers.count(row.examples) if row.examples else "–"),
             (self.tr("Parameters"), numbers.count(row.parameters) if row.parameters else "–"),

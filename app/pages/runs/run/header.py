@@ -13,9 +13,10 @@ from app.pages.runs.state_badge import StateBadge
 from app.running_texts import stage_text, step_text
 from app.theme import SPACE
 from app.timers import repeated
-from app.widgets import buttons, layouts, numbers, run_texts
-from app.widgets.spec_texts import value_text
-from app.widgets.text import OneLine, tooltip
+from app.widgets import buttons, layouts
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.labels import OneLine, tooltip
+from app.widgets.text.spec_texts import value_text
 
 CLOCK_MS = 1000  # between two readings of the clock
 # not in the menu: buttons here

@@ -7,7 +7,7 @@ from app.pages.runs.run.state import RunState
 from app.resources import mono_font
 from app.theme import SPACE
 from app.widgets import buttons, layouts
-from app.widgets.text import Text, visible
+from app.widgets.text.labels import Text, visible
 
 
 class LogTab(QWidget):

@@ -11,8 +11,9 @@ from app.notices import Notices
 from app.pages.runs.run.state import RunState
 from app.timers import repeated
 from app.translation import tr
-from app.widgets import layouts, numbers
-from app.widgets.text import Text
+from app.widgets import layouts
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
 from engine.desktop.load import GpuLoad, MachineLoad, MachineWatch
 from engine.runs.folder import RunFolder
 

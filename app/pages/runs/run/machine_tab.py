@@ -14,7 +14,7 @@ from app.widgets.curves import Curve
 from app.widgets.help import set_help
 from app.widgets.page import Card
 from app.widgets.screen import set_shown
-from app.widgets.text import Text, visible
+from app.widgets.text.labels import Text, visible
 from engine.desktop.machine_history import Curves, Figure, Look, Place, curves_of, looks_after
 
 MACHINE_POLL_MS = 2_000  # between two readings while the run trains

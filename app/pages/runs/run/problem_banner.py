@@ -11,7 +11,7 @@ from app.theme import SPACE, Role
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture
-from app.widgets.text import Text, visible
+from app.widgets.text.labels import Text, visible
 
 DETAILS_HEIGHT = 160  # px
 

@@ -11,12 +11,13 @@ from PySide6.QtWidgets import QWidget
 from app.pages.runs.run.reproducibility_state import ReproducibilityState
 from app.theme import SPACE, Role
 from app.translation import tr, translated
-from app.widgets import buttons, layouts, moments, numbers
+from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, Picture, clear, scrolling
 from app.widgets.progress import ProgressLine
-from app.widgets.spec_texts import value_text
-from app.widgets.text import Text, TextStyle, tooltip, visible
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, TextStyle, tooltip, visible
+from app.widgets.text.spec_texts import value_text
 from engine.runs.reproducibility import Repetition, Reproducibility, RunSession
 
 SHA_256 = 64  # characters
@@ -178,7 +179,7 @@ def session_lines(found: Reproducibility) -> list[str]:
 def session_text(number: int, session: RunSession) -> str:
     """What one worker trained, and how exactly it resumed."""
     first, last = numbers.count(session.first), numbers.count(session.last)
-    at = moments.moment(session.at)
+    at = numbers.moment(session.at)
     if not session.counts:
         template = tr("Session {0}: started from step {1}, {2}; no checkpoint saved")
         return template.format(number, first, at)

@@ -14,9 +14,10 @@ from app.pages.runs.run.state import RunState
 from app.results.rows_model import columns_of, shown
 from app.theme import SPACE
 from app.timers import repeated
-from app.widgets import layouts, numbers
-from app.widgets.tables import dress
-from app.widgets.text import Text, tooltip
+from app.widgets import layouts
+from app.widgets.tables import apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, tooltip
 from engine.errors import StudioError
 from engine.results.extremes import extremes
 from engine.results.predictions import CELL, read_predictions
@@ -53,8 +54,8 @@ class RowsTab(QWidget):
         self.worst, self.best = RowsTable(), RowsTable()
         self._worst_title = Text(self.tr("Worst rows"), "strong")
         self._best_title = Text(self.tr("Best rows"), "strong")
-        dress(self.worst, self.tr("Worst rows"))
-        dress(self.best, self.tr("Best rows"))
+        apply_style(self.worst, self.tr("Worst rows"))
+        apply_style(self.best, self.tr("Best rows"))
         column = layouts.column(
             self.said, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )

@@ -26,10 +26,11 @@ from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.theme import SPACE, Role
 from app.translation import tr, translated
-from app.widgets import buttons, layouts, numbers, run_texts
-from app.widgets.spec_texts import value_text
-from app.widgets.tables import NOWHERE, Index, dress
-from app.widgets.text import Text, tooltip
+from app.widgets import buttons, layouts
+from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.spec_texts import value_text
 from engine.messages.question import Answer, Refused
 from engine.messages.searching import ImportanceMeasured, MeasureImportance
 
@@ -123,7 +124,7 @@ class SeedsTab(QWidget):
         self.model = SeedsTable(self)
         self.table = QTableView()
         self.table.setModel(self.model)
-        dress(self.table, self.tr("Related runs"))
+        apply_style(self.table, self.tr("Related runs"))
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)

@@ -36,7 +36,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.using.tab import UseTab
 from app.widgets import layouts
-from app.widgets.later import Later
+from app.widgets.page import Later
 from engine.data.formats.sources import is_data_file
 
 

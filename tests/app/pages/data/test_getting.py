@@ -10,7 +10,7 @@ from app.pages.data.texts import facts_of
 from app.pages.data.view import DataPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.config.dataset import HubOrigin
 from engine.data.datasets.store import open_dataset
 from tests.engine.hub import stand_in

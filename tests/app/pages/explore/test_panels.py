@@ -11,7 +11,7 @@ from app.pages.explore import panels, view
 from app.pages.explore.captions import source
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.view import ExplorePage
-from app.widgets.figure_menu import FigureButton
+from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.help_topics import concept
 from engine.runs import launch
 from tests.app.pages.explore import counting

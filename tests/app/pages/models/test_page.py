@@ -17,7 +17,7 @@ from app.pages.models.state import model_folder
 from app.pages.models.texts import facts_of, heads_of, pooling_names
 from app.pages.models.view import ModelsPage
 from app.widgets.dialogs import Question
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.checkpoints.info import checkpoint_info
 from engine.config.families.bert import PRESETS
 from engine.config.job import FromCheckpoint, FromScratch

@@ -8,7 +8,7 @@ from app.pages.runs.columns import COLUMNS, Column
 from app.pages.runs.groups import mean_and_deviation
 from app.pages.runs.rows import RunRow, read_rows
 from app.studio import Studio
-from app.widgets import run_texts
+from app.widgets.text import run_texts
 from engine.config.tasks import TASKS
 from engine.runs.groups import expand
 from tests.app.pages.runs.conftest import MakeRun

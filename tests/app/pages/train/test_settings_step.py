@@ -12,8 +12,8 @@ from app.pages.train.goals import goals
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.view import TrainPage
 from app.studio import Studio
-from app.widgets.fields import OneOf
-from app.widgets.form import SpecForm
+from app.widgets.forms.fields import OneOf
+from app.widgets.forms.form import SpecForm
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families.bert import BertSpec
 from engine.config.features import Features

@@ -13,8 +13,8 @@ from app.pages.train.goals import goals
 from app.pages.train.job import choices_of, job
 from app.pages.train.view import TrainPage
 from app.studio import Studio
+from app.widgets.forms.several import SeveralValues, can_vary
 from app.widgets.help_topics import concept
-from app.widgets.several import SeveralValues, can_vary
 from engine.config.job import FromCheckpoint
 from engine.files.home import Home
 from engine.messages.estimating import Estimated

@@ -18,7 +18,7 @@ from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.theme import Choice
 from app.widgets.card_list import ITEM
-from app.widgets.number_field import written
+from app.widgets.forms.controls import written
 from engine.config.job import JobSpec
 from engine.messages.estimating import Estimated
 from tests.app.accessible import assert_accessible

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.compare.scores_tab import interval_text as of_a_run
 from app.theme import SPACE
-from app.widgets import figure
+from app.widgets.charts import figure
 from app.widgets.results.confusion import (
     BY_ROW,
     MAX_SHOWN,
@@ -24,7 +24,7 @@ from app.widgets.results.confusion import (
 from app.widgets.results.group_table import score_text
 from app.widgets.results.intervals import ENDS, SMALLER, VALUE, per_cent, with_ends
 from app.widgets.results.label_table import LabelTablePicture, interval_text
-from app.widgets.text import font
+from app.widgets.text.labels import font
 from engine.results.classes import Confusion
 from engine.results.conditions import Conditions
 from engine.results.intervals import UNKNOWN, Interval

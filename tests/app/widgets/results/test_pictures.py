@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.tasks import part_of
-from app.widgets import figure
+from app.widgets.charts import figure
 from app.widgets.results.chart import Chart, ChartView, Series, Zone, paint
 from app.widgets.results.group_table import (
     LOSS,
@@ -326,7 +326,7 @@ def test_the_labels_of_an_axis_never_cover_one_another(qtbot: QtBot, size: tuple
     chart = Chart("Predicted number", "Share of the rows", (0, 1), (0, 1), (line,))
     image = QImage(*size, QImage.Format.Format_RGB32)
     painter = Noting(image)
-    paint(painter, QRectF(image.rect()), chart, figure.ink, figure.paper_font(12))
+    paint(painter, QRectF(image.rect()), chart, figure.print_color, figure.paper_font(12))
     painter.end()
     assert {text for text, _, _ in painter.texts} >= {"0", "1", chart.x_title}
     flat = [place for text, place, turned in painter.texts if text != chart.x_title and not turned]

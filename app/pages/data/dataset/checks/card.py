@@ -13,7 +13,7 @@ from app.translation import in_language, translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture, clear, rule
 from app.widgets.progress import ProgressLine
-from app.widgets.text import Text, plain_menu_text
+from app.widgets.text.labels import Text, plain_menu_text
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Cure, Finding, Severity
 

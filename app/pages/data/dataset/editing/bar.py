@@ -7,7 +7,7 @@ from app.pages.data.dataset.editing.state import EditsState
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 
 class EditBar(QFrame):

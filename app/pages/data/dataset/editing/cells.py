@@ -15,9 +15,9 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme import SPACE
-from app.widgets.combo_box import ComboBox
-from app.widgets.data_texts import split_title
+from app.widgets.forms.controls import ComboBox
 from app.widgets.tables import Index
+from app.widgets.text.data_texts import split_title
 from engine.config.dataset import SPLITS
 
 TEXT_HEIGHT = 30 * SPACE

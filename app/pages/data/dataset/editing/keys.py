@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, Signal
+from PySide6.QtGui import QFont, QIcon, QIconEngine, QKeyEvent, QPainter
+from PySide6.QtWidgets import QApplication, QPushButton, QWidget
 
+from app import theme
 from app.pages.data.dataset.editing.state import KEYS
-from app.theme import SPACE
+from app.resources import DrawnIcon
+from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
-from app.widgets.key_icon import key_icon
-from app.widgets.text import plain_menu_text, tooltip
-from app.widgets.wrapping import Wrapping
+from app.widgets.text.labels import plain_menu_text, tooltip
+from app.widgets.text.wrapping import Wrapping
 
 DIGITS, MINUS = "0123456789", "-"
 FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # those before it are characters
@@ -77,7 +78,7 @@ class LabelKeys(QWidget):
         shown = title if len(title) <= SHOWN_CHARACTERS else f"{title[:SHOWN_CHARACTERS]}…"
         button = buttons.plain(plain_menu_text(shown))
         if key != label:
-            button.setIcon(key_icon(key))
+            button.setIcon(_key_icon(key))
             button.setIconSize(buttons.BESIDE_TEXT)
         button.setAccessibleName(
             self.tr("Label selected rows “{0}” (key {1})").format(title[:100], key)
@@ -98,3 +99,35 @@ class KeyFilter(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         is_key = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
         return is_key and self._act(event)  # type: ignore[arg-type]
+
+
+class _KeyIconEngine(DrawnIcon):
+    """Draws the key at any size, at the left of a rectangle that is wider than high."""
+
+    def __init__(self, character: str) -> None:
+        super().__init__()
+        self._character = character
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, _: QIcon.State) -> None:
+        is_off = mode == QIcon.Mode.Disabled
+        side = min(rect.width(), rect.height())
+        top = rect.top() + (rect.height() - side) / 2
+        key = QRectF(rect.left(), top, side, side).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(theme.colour(Role.DISABLED if is_off else Role.EDGE))
+        painter.drawRoundedRect(key, side / 5, side / 5)
+        font = QFont(QApplication.font())
+        font.setPixelSize(max(round(side * 0.7), 1))
+        painter.setFont(font)
+        painter.setPen(theme.colour(Role.DISABLED if is_off else Role.MUTED))
+        painter.drawText(key, Qt.AlignmentFlag.AlignCenter, self._character)
+        painter.restore()
+
+    def clone(self) -> QIconEngine:
+        return _KeyIconEngine(self._character)
+
+
+def _key_icon(character: str) -> QIcon:
+    """The key of one character."""
+    return QIcon(_KeyIconEngine(character))

@@ -10,10 +10,10 @@ from app import background
 from app.library import DataEntry
 from app.studio import Studio
 from app.theme import SPACE
-from app.widgets import numbers, run_texts
 from app.widgets.page import Card
 from app.widgets.results.chart import Chart, ChartView, Series
-from app.widgets.text import Text
+from app.widgets.text import numbers, run_texts
+from app.widgets.text.labels import Text
 from engine.config.dataset import StoredData
 from engine.record.opening import Record
 from engine.record.runs import all_runs

@@ -7,12 +7,13 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.library import ModelEntry
 from app.pages.data.dataset.editing.review_state import ReviewState
-from app.widgets import buttons, numbers
+from app.widgets import buttons
 from app.widgets.buttons import Segments
-from app.widgets.checkpoint_box import CheckpointBox
+from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.page import Card
 from app.widgets.progress import ProgressLine
-from app.widgets.text import Text, tooltip
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text, tooltip
 from engine.config.dataset import DatasetSpec
 from engine.files.shipped import minilm
 from engine.messages.question import Working

@@ -15,9 +15,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import CHART, SPACE, Role, colour
-from app.widgets.chips import painted
 from app.widgets.keys import sideways
-from app.widgets.text import font
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import font
 
 SHOWN_WORDS = 512
 PAD = 1.5 * SPACE

@@ -9,9 +9,8 @@ from app.pages.data.cells import one_line
 from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.sections.section import Section, place_of
 from app.pages.data.importing.state import ImportState
-from app.widgets.combo_box import ComboBox
-from app.widgets.several_columns import SeveralColumns
-from app.widgets.spec_texts import help_of, title_of
+from app.widgets.forms.controls import ComboBox, SeveralColumns
+from app.widgets.text.spec_texts import help_of, title_of
 from engine.config.dataset import Mapping
 
 ALWAYS = ("text", "pair", "label")  # roles that are always offered

@@ -7,8 +7,8 @@ from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
 from app.timers import debounced
 from app.translation import in_language
-from app.widgets.combo_box import ComboBox
-from app.widgets.spec_texts import help_of, title_of
+from app.widgets.forms.controls import ComboBox
+from app.widgets.text.spec_texts import help_of, title_of
 from engine.config.dataset import Reading
 from engine.data.formats import FORMATS
 from engine.phrases import joined

@@ -6,7 +6,7 @@ from app.pages.data.cells import one_line
 from app.pages.data.importing.files import shown_names
 from app.pages.data.importing.sections.section import Section
 from app.pages.data.importing.state import ImportState
-from app.widgets.combo_box import ComboBox
+from app.widgets.forms.controls import ComboBox
 from engine.config.dataset import SPLITS
 
 

@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.text import Text, tooltip
+from app.widgets.text.labels import Text, tooltip
 
 
 class Section(QWidget):

@@ -6,11 +6,9 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from app.pages.data.cells import one_line
 from app.pages.data.importing.sections.section import Section, place_of
 from app.pages.data.importing.state import ImportState
-from app.widgets.combo_box import ComboBox
-from app.widgets.data_texts import sizes_of_splits
-from app.widgets.number_field import pad
-from app.widgets.spec_texts import help_of, title_of
-from app.widgets.wheel import SpinBox
+from app.widgets.forms.controls import ComboBox, SpinBox, pad
+from app.widgets.text.data_texts import sizes_of_splits
+from app.widgets.text.spec_texts import help_of, title_of
 from engine.config.dataset import Split
 
 

@@ -20,9 +20,9 @@ from app.pages.explore.panels.attention.drawing import (
 from app.pages.explore.panels.attention.links import Links
 from app.resources import mono_font
 from app.theme import Role
-from app.widgets.chips import AS_STORED
-from app.widgets.figure import ink, paper_font
-from app.widgets.numbers import decimal
+from app.widgets.charts.figure import paper_font, print_color
+from app.widgets.text.chips import AS_STORED
+from app.widgets.text.numbers import decimal
 
 GAP = 24.0
 LINES_WIDTH = 260.0
@@ -72,7 +72,7 @@ class Drawing:
             count = len(self.drawn)
             painter.save()
             painter.translate(left, top)
-            hue = ink(head_role(number, count), count**-0.5)
+            hue = print_color(head_role(number, count), count**-0.5)
             dashes = head_dashes(number, count)
             paint_links(painter, links, LINES_WIDTH, self.cell, hue, self.most, dashes)
             painter.restore()
@@ -96,10 +96,10 @@ class Drawing:
         painter.setFont(paper_font(SMALL))
         for number, name in enumerate(self.heads):
             y = top + KEY_ROW * (number + 0.5)
-            pen = QPen(ink(head_role(number, count)), 2)
+            pen = QPen(print_color(head_role(number, count)), 2)
             painter.setPen(dashed(pen, head_dashes(number, count)))
             painter.drawLine(QPointF(left, y), QPointF(left + 36, y))
-            painter.setPen(ink(Role.TEXT))
+            painter.setPen(print_color(Role.TEXT))
             box = QRectF(left + 44, y - KEY_ROW / 2, LINES_WIDTH, KEY_ROW)
             painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, name)
 
@@ -109,7 +109,7 @@ class Drawing:
         self._paint_column(painter, left - self.label_width, Qt.AlignmentFlag.AlignRight)
         if self.cell < READABLE:
             return
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         for number, token in enumerate(self.tokens):
             painter.save()
             painter.translate(QPointF(left + number * self.cell, top - 4))
@@ -121,7 +121,7 @@ class Drawing:
     def _paint_column(self, painter: QPainter, left: float, align: Qt.AlignmentFlag) -> None:
         if self.cell < READABLE:
             return
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         for number, token in enumerate(self.tokens):
             top = self.label_width + number * self.cell
             box = QRectF(left + 4, top, self.label_width - 8, self.cell)
@@ -131,7 +131,7 @@ class Drawing:
 def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, most: float) -> None:
     """Float32 [S, S] as squares; of many tokens as a picture with a pixel for each."""
     levels = pixels.levels(weights, most)
-    low, high = ink(Role.SURFACE), ink(Role.ACCENT)
+    low, high = print_color(Role.SURFACE), print_color(Role.ACCENT)
     if len(levels) > AS_SHAPES:
         painter.drawImage(field, pixels.picture(np.ascontiguousarray(levels), low, high))
     else:
@@ -142,7 +142,7 @@ def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, most: float
             shade = pixels.between(low, high, level / pixels.TOP)
             painter.fillRect(box.translated(field.topLeft()), shade)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(ink(Role.BORDER))
+    painter.setPen(print_color(Role.BORDER))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(field)
 
@@ -160,19 +160,19 @@ def paint_scale(painter: QPainter, at: QPointF, name: str, most: float) -> None:
     """What the colours mean: a bar from 0 to the largest number, over square roots."""
     bar = QRectF(at.x(), at.y() + KEY_ROW, SCALE_WIDTH, BAR)
     painter.setFont(paper_font(SMALL))
-    painter.setPen(ink(Role.TEXT))
+    painter.setPen(print_color(Role.TEXT))
     painter.drawText(QRectF(at.x(), at.y(), SCALE_WIDTH, KEY_ROW), Qt.AlignmentFlag.AlignLeft, name)
-    low, high = ink(Role.SURFACE), ink(Role.ACCENT)
+    low, high = print_color(Role.SURFACE), print_color(Role.ACCENT)
     steps = 64
     painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
     for step in range(steps):
         box = QRectF(bar.left() + step * bar.width() / steps, bar.top(), bar.width() / steps, BAR)
         painter.fillRect(box, pixels.between(low, high, step / (steps - 1)))
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.setPen(ink(Role.BORDER))
+    painter.setPen(print_color(Role.BORDER))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(bar)
-    painter.setPen(ink(Role.MUTED))
+    painter.setPen(print_color(Role.MUTED))
     for tick in TICKS:
         x = bar.left() + bar.width() * tick**0.5
         box = QRectF(x - 30, bar.bottom() + 2, 60, KEY_ROW)

@@ -5,11 +5,11 @@ from PySide6.QtWidgets import QCheckBox, QSlider
 
 from app.pages.explore.panels.attention.state import AttentionState, Block
 from app.theme import SPACE
-from app.widgets import numbers
-from app.widgets.chips import painted
-from app.widgets.combo_box import ComboBox
+from app.widgets.forms.controls import ComboBox
 from app.widgets.screen import set_shown
-from app.widgets.text import OneLine, Text
+from app.widgets.text import numbers
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import OneLine, Text
 
 STEP = 5  # % of the attention, between two places of the slider
 BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))

@@ -22,10 +22,10 @@ from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import layouts
-from app.widgets.chips import painted
-from app.widgets.numbers import percent
-from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, dress
-from app.widgets.text import Text, tooltip
+from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, apply_style
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.numbers import percent
 from engine.messages.explore.head_measures import KEYS, HeadFigures, head_figures, pair_values
 
 PAIR = "pair"  # the key of the column of the selected pair
@@ -389,7 +389,7 @@ class HeadsTable(QWidget):
         self.table = QTableView()
         self.table.setModel(self.rows)
         self.table.setItemDelegate(HeadCells(self.rows.text, FIRST, self.table))
-        dress(self.table, self.tr("Attention heads"))
+        apply_style(self.table, self.tr("Attention heads"))
         self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
         header.setSectionsClickable(True)

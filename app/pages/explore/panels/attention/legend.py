@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention import pixels
 from app.theme import SPACE, Role, colour
-from app.widgets.numbers import decimal
-from app.widgets.text import font
+from app.widgets.text.labels import font
+from app.widgets.text.numbers import decimal
 
 TICKS = (0.0, 0.1, 0.5, 1.0)
 HEIGHT = 8  # px of the ramp

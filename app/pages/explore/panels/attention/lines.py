@@ -40,9 +40,9 @@ from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, is_dark, repaints
 from app.timers import debounced
-from app.widgets.chips import AS_STORED
 from app.widgets.keys import presses, sideways, up_or_down, within
-from app.widgets.text import font
+from app.widgets.text.chips import AS_STORED
+from app.widgets.text.labels import font
 
 FADED = 0.12  # opacity of all lines while one token's stand out
 REST = 100  # ms after the last change of the threshold

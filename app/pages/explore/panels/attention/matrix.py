@@ -24,9 +24,9 @@ from app.pages.explore.panels.attention.drawing import name_font
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, repaints
-from app.widgets.chips import AS_STORED
 from app.widgets.keys import presses, step_of, within
-from app.widgets.text import font
+from app.widgets.text.chips import AS_STORED
+from app.widgets.text.labels import font
 
 READABLE = 11  # px of a cell from which the tokens are written beside it
 LARGEST = 34  # px of a cell

@@ -17,10 +17,10 @@ from app.pages.explore.panels.attention.wall import Wall
 from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import buttons, layouts
-from app.widgets.combo_box import ComboBox
+from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton
 from app.widgets.screen import set_shown
-from app.widgets.text import OneLine, tooltip
+from app.widgets.text.labels import OneLine, tooltip
 
 
 class Overview(QWidget):

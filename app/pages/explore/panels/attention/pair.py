@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, SPACE, Role, colour
 from app.widgets import layouts
-from app.widgets.chips import painted
 from app.widgets.keys import sideways, within
-from app.widgets.numbers import decimal
 from app.widgets.page import EmptyState, Stack
-from app.widgets.text import OneLine, Text, font
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import OneLine, Text, font
+from app.widgets.text.numbers import decimal
 from engine.messages.explore.attention import QueryKeyShown, ScoreTerm
 
 BAND, LEAST_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, and where there is little room

@@ -4,7 +4,7 @@ import numpy as np
 
 from app.pages.explore.panels.attention.state import AttentionState
 from app.translation import tr
-from app.widgets.numbers import decimal
+from app.widgets.text.numbers import decimal
 
 MAX_NAMED = 5  # links that a sentence names
 

@@ -23,9 +23,9 @@ from app.pages.explore.panels.attention.heads import HeadRows, HeadsState
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, Role
 from app.translation import in_language, tr
-from app.widgets import numbers
-from app.widgets.chips import AS_STORED, painted
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text import numbers
+from app.widgets.text.chips import AS_STORED, painted
 
 ROW = 20.0  # px of a row of the table
 MOST_ROWS = 60  # rows of the table that are drawn
@@ -215,7 +215,7 @@ def _paint_table(painter: QPainter, header: Sequence[str], rows: Sequence[Sequen
     middle = Qt.AlignmentFlag.AlignVCenter | AS_STORED
     for number, cells in enumerate([header, *rows]):
         painter.setFont(paper_font(12, bold=not number))
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         for column, cell in enumerate(cells):
             last = column == len(cells) - 1
             box = QRectF(column * COLUMN, number * ROW, COLUMN - 8, ROW)
@@ -230,7 +230,7 @@ def _paint_elements(painter: QPainter, names: Sequence[str], values: np.ndarray)
         top = number * (BAND + NAME)
         most = float(np.abs(row).max()) or 1.0
         painter.setFont(paper_font(11))
-        painter.setPen(ink(Role.MUTED))
+        painter.setPen(print_color(Role.MUTED))
         text = tr("{0}: up to ±{1}").format(name, numbers.decimal(most, 2))
         box = QRectF(0, top, ELEMENTS, NAME)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
@@ -238,8 +238,8 @@ def _paint_elements(painter: QPainter, names: Sequence[str], values: np.ndarray)
         for place, value in enumerate(row.tolist()):
             high = (BAND / 2 - 2) * abs(value) / most
             bar = QRectF(place * wide, middle if value < 0 else middle - high, wide * 0.85, high)
-            painter.fillRect(bar, ink(SIGNS[value < 0]))
-        painter.setPen(ink(Role.BORDER))
+            painter.fillRect(bar, print_color(SIGNS[value < 0]))
+        painter.setPen(print_color(Role.BORDER))
         painter.drawLine(QPointF(0, middle), QPointF(ELEMENTS, middle))
 
 
@@ -252,14 +252,14 @@ def _paint_values(painter: QPainter, values: np.ndarray) -> None:
             top = MARGIN + layer * (CELL / 2 + HEAD_GAP)
             box = QRectF(left, top, CELL, CELL / 2)
             share = (value - low) / (high - low) if high > low else 0.0
-            painter.fillRect(box, ink(Role.ACCENT, 0.5 * share))
-            painter.setPen(ink(Role.BORDER))
+            painter.fillRect(box, print_color(Role.ACCENT, 0.5 * share))
+            painter.setPen(print_color(Role.BORDER))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(box)
             painter.setFont(paper_font(11))
-            painter.setPen(ink(Role.TEXT))
+            painter.setPen(print_color(Role.TEXT))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{value:.2f}")
-            painter.setPen(ink(Role.MUTED))
+            painter.setPen(print_color(Role.MUTED))
             if not layer:
                 above = QRectF(box.left(), 0, CELL, MARGIN - 4)
                 painter.drawText(above, Qt.AlignmentFlag.AlignCenter, str(head + 1))
@@ -271,17 +271,17 @@ def _paint_values(painter: QPainter, values: np.ndarray) -> None:
 
 def _paint_wall(painter: QPainter, levels: np.ndarray) -> None:
     """Levels uint8 [L, H, P, P], each head in its frame."""
-    low, high = ink(Role.SURFACE), ink(Role.ACCENT)
+    low, high = print_color(Role.SURFACE), print_color(Role.ACCENT)
     step = HEAD_SIDE + HEAD_GAP
     painter.setFont(paper_font(11))
     for layer, row in enumerate(levels):
         for head, one in enumerate(row):
             box = QRectF(MARGIN + head * step, MARGIN + layer * step, HEAD_SIDE, HEAD_SIDE)
             painter.drawImage(box, pixels.picture(np.ascontiguousarray(one), low, high))
-            painter.setPen(ink(Role.BORDER))
+            painter.setPen(print_color(Role.BORDER))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(box)
-            painter.setPen(ink(Role.MUTED))
+            painter.setPen(print_color(Role.MUTED))
             if not layer:
                 above = QRectF(box.left(), 0, HEAD_SIDE, MARGIN - 4)
                 painter.drawText(above, Qt.AlignmentFlag.AlignCenter, str(head + 1))

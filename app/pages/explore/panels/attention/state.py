@@ -16,7 +16,7 @@ from app.pages.explore.panels.attention.strongest import StrongestLinks
 from app.pages.explore.side import Side
 from app.pages.explore.study import Study
 from app.translation import tr
-from app.widgets.chips import painted
+from app.widgets.text.chips import painted
 from engine.messages.explore.attention import QueryKeyShown, ShowQueryKey
 from engine.messages.explore.text import Token
 

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidge
 from app.pages.explore.panels.attention.description import link_rows, value_name
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
-from app.widgets.numbers import decimal
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
+from app.widgets.text.numbers import decimal
 
 
 class LinkTableRows(QAbstractTableModel):

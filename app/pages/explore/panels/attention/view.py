@@ -20,14 +20,15 @@ from app.pages.explore.panels.attention.pair import PairView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.table import LinkTable
 from app.theme import SPACE
-from app.widgets import buttons, layouts, numbers
-from app.widgets.figure import Figure
-from app.widgets.figure_menu import FigureButton
+from app.widgets import buttons, layouts
+from app.widgets.charts.figure import Figure
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import SpinBox
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState, Stack
-from app.widgets.text import OneLine, Text
-from app.widgets.wheel import SpinBox
-from app.widgets.wrapping import Wrapping
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.wrapping import Wrapping
 
 TABLE, PAIR, HEADS = 1, 2, 3  # the forms: links as rows, a query and a key, heads as rows
 

@@ -14,10 +14,10 @@ from app.pages.explore.side import Input, Side, cleaned
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.chips import painted
-from app.widgets.numbers import decimal
 from app.widgets.numbers_table import NumbersTable
-from app.widgets.text import Text
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import Text
+from app.widgets.text.numbers import decimal
 from engine.files.home import Home
 from engine.messages.explore.attribution import (
     Attribute,

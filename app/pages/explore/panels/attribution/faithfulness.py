@@ -11,8 +11,8 @@ from app.pages.explore.panels.attribution.state import AttributionState
 from app.pages.explore.side import Side
 from app.theme import SPACE
 from app.widgets import buttons, layouts
-from app.widgets.numbers import decimal
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
+from app.widgets.text.numbers import decimal
 from engine.messages.explore.attribution import (
     Attribute,
     CheckFaithfulness,

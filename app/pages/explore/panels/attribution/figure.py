@@ -9,8 +9,8 @@ from app.pages.explore.panels.attribution.state import AttributionState
 from app.pages.explore.panels.attribution.texts import METHODS, explained_text, note
 from app.resources import mono_font
 from app.translation import in_language
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.word_effects import MOST_WORDS, paint_words, place_words
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.word_effects import MOST_WORDS, paint_words, place_words
 from engine.messages.explore.attribution import Attributed
 from engine.messages.explore.occlusion import WordEffect
 
@@ -27,7 +27,7 @@ def figure_of(state: AttributionState) -> Figure | None:
     boxes = place_words(words, WIDE, fonts)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
-        paint_words(painter, words, boxes, ink, fonts, most)
+        paint_words(painter, words, boxes, print_color, fonts, most)
 
     name = model.name if model is not None else ""
     method = in_language(METHODS[asked.method])

@@ -1,8 +1,8 @@
 """Sentences about the target and the method."""
 
 from app.translation import marked, tr
-from app.widgets.chips import painted
-from app.widgets.numbers import decimal, percent
+from app.widgets.text.chips import painted
+from app.widgets.text.numbers import decimal, percent
 from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
 
 METHODS: dict[Method, str] = {

@@ -20,13 +20,13 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.translation import in_language
 from app.widgets import layouts
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
-from app.widgets.numbers import count
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox
 from app.widgets.page import scrolling
-from app.widgets.text import OneLine, Text, visible
-from app.widgets.word_effects import MOST_WORDS, Words
-from app.widgets.wrapping import Wrapping
+from app.widgets.text.labels import OneLine, Text, visible
+from app.widgets.text.numbers import count
+from app.widgets.text.word_effects import MOST_WORDS, Words
+from app.widgets.text.wrapping import Wrapping
 from engine.messages.explore.attribution import Attributed
 from engine.messages.explore.occlusion import WordEffect
 

@@ -11,10 +11,10 @@ from app.pages.explore.head_grid import grid_size, paint_grid
 from app.pages.explore.panels.difference.state import COLUMNS, DIVERGENCE, DifferenceState
 from app.theme import Role
 from app.translation import tr
-from app.widgets.chips import AS_STORED
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.numbers import count, decimal
-from app.widgets.text import visible
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.chips import AS_STORED
+from app.widgets.text.labels import visible
+from app.widgets.text.numbers import count, decimal
 from engine.messages.explore.head_measures import KEYS
 
 ROW, NAME, BAR = 22, 90, 300  # px
@@ -33,7 +33,7 @@ def figure_of(state: DifferenceState) -> Figure | None:
 
     def paint(painter: QPainter, size: QSizeF) -> None:
         painter.setFont(paper_font(11))
-        paint_grid(painter, QRectF(QPointF(), size), values, ink, is_signed)
+        paint_grid(painter, QRectF(QPointF(), size), values, print_color, is_signed)
 
     def table() -> Table:
         layers, heads = found[DIVERGENCE].shape
@@ -79,14 +79,14 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
         painter.setFont(paper_font(11))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         painter.drawText(QRectF(0, 0, NAME - 8, ROW), right, tr("Layer A – B"))
         painter.drawText(QRectF(NAME, 0, BAR, ROW), left, tr("Linear CKA, 0 to 1"))
         for number, (name, value) in enumerate(zip(names, cka.tolist(), strict=True), start=1):
             top = number * ROW
             painter.drawText(QRectF(0, top, NAME - 8, ROW), right, name)
             share = min(max(value, 0.0), 1.0) if np.isfinite(value) else 0.0
-            painter.fillRect(QRectF(NAME, top + 4, BAR * share, ROW - 8), ink(Role.ACCENT))
+            painter.fillRect(QRectF(NAME, top + 4, BAR * share, ROW - 8), print_color(Role.ACCENT))
             painter.drawText(QRectF(NAME + BAR + 6, top, 60, ROW), left, decimal(value, 3))
 
     text = tr("Linear CKA of the vectors of {0} tokens, unbiased (Nguyen et al. 2021).").format(
@@ -150,7 +150,7 @@ def _paint_rows(
 ) -> None:
     for number, cells in enumerate([header, *rows]):
         painter.setFont(paper_font(11, bold=not number))
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         left = 0
         for column, (cell, wide) in enumerate(zip(cells, WIDTHS, strict=True)):
             box = QRectF(left, number * ROW, wide - 8, ROW)

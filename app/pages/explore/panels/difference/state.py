@@ -14,7 +14,7 @@ from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.side import Input, cleaned
 from app.pages.explore.study import Study
 from app.translation import in_language
-from app.widgets.numbers import decimal
+from app.widgets.text.numbers import decimal
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.files.home import Home
 from engine.files.regular_file import regular

@@ -23,11 +23,11 @@ from app.pages.explore.panels.difference.state import (
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
-from app.widgets.numbers import count, decimal
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
-from app.widgets.text import Text, visible
+from app.widgets.text.labels import Text, visible
+from app.widgets.text.numbers import count, decimal
 from engine.visible import shortened
 
 MAX_ROWS = 200  # texts in the table

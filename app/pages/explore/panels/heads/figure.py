@@ -7,8 +7,8 @@ from app.pages.explore.captions import source
 from app.pages.explore.head_grid import grid_size, paint_grid
 from app.pages.explore.panels.heads.state import OFFSET, HeadsState
 from app.translation import tr
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.numbers import count, decimal
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.numbers import count, decimal
 from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
 
 
@@ -26,7 +26,7 @@ def figure_of(state: HeadsState) -> Figure | None:
 
     def paint(painter: QPainter, size: QSizeF) -> None:
         painter.setFont(paper_font(11))
-        paint_grid(painter, QRectF(QPointF(), size), values, ink, is_signed)
+        paint_grid(painter, QRectF(QPointF(), size), values, print_color, is_signed)
 
     def table() -> Table:
         header = ["layer", "head", "offset"]

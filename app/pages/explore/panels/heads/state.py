@@ -12,8 +12,8 @@ from app.pages.explore.head_columns import MEASURES
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.study import Study
 from app.translation import in_language
-from app.widgets.numbers import decimal, percent
-from app.widgets.run_texts import evaluation_title, metric_value
+from app.widgets.text.numbers import decimal, percent
+from app.widgets.text.run_texts import evaluation_title, metric_value
 from engine.files.home import Home, free_folder
 from engine.files.regular_file import regular
 from engine.messages.explore.head_measures import POSITIONAL

@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractTableModel, Qt
 from app.pages.explore.panels.heads.state import SHARE, HeadsState
 from app.resources import mono_font
 from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index
-from app.widgets.text import tooltip
+from app.widgets.text.labels import tooltip
 
 HEAD, PATTERN, FIRST = 0, 1, 2  # columns
 

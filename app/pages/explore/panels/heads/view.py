@@ -22,12 +22,11 @@ from app.pages.explore.panels.heads.table import HeadRows
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
 from app.widgets import buttons, layouts
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
-from app.widgets.numbers import count, decimal
-from app.widgets.tables import dress
-from app.widgets.text import OneLine, Text
-from app.widgets.wheel import DoubleSpinBox
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox, DoubleSpinBox
+from app.widgets.tables import apply_style
+from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.numbers import count, decimal
 from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
 
 
@@ -82,7 +81,7 @@ class HeadsView(Panel):
         self.rows = HeadRows(state)
         self.table = QTableView()
         self.table.setModel(self.rows)
-        dress(self.table, self.tr("Heads over texts"))
+        apply_style(self.table, self.tr("Heads over texts"))
         self.table.verticalHeader().hide()
         self.table.setMinimumHeight(24 * SPACE)
         header = self.table.horizontalHeader()

@@ -18,7 +18,7 @@ from app import resources, theme
 from app.pages.explore.captions import masked_words
 from app.pages.explore.panels.history.state import Entry, History
 from app.theme import SPACE, Role
-from app.widgets.text import font, tooltip, visible
+from app.widgets.text.labels import font, tooltip, visible
 
 Index = QModelIndex | QPersistentModelIndex
 ENTRY = Qt.ItemDataRole.UserRole

@@ -12,7 +12,7 @@ from app.pages.explore.panels.history.table import ENTRY, Entries, Rows
 from app.pages.explore.side import Input
 from app.theme import SPACE
 from app.widgets import buttons, layouts
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 MANY = 8  # number of entries from which the search field is shown
 

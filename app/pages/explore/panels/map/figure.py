@@ -9,8 +9,8 @@ from app.pages.explore.panels.map.state import MapState
 from app.pages.explore.panels.map.texts import axis_names, vectors_name
 from app.theme import Role
 from app.translation import tr
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.numbers import count
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.numbers import count
 
 BELOW = 20  # px of the axis name
 
@@ -27,10 +27,10 @@ def figure_of(state: MapState) -> Figure | None:
     def paint(painter: QPainter, size: QSizeF) -> None:
         painter.setFont(paper_font(11))
         area = QRectF(BELOW + 8, 8, size.width() - BELOW - 16, size.height() - BELOW - 16)
-        painter.setPen(ink(Role.BORDER))
+        painter.setPen(print_color(Role.BORDER))
         painter.drawRect(area.adjusted(-8, -8, 8, 8))
-        paint_points(painter, area, points, names, legend, ink)
-        painter.setPen(ink(Role.MUTED))
+        paint_points(painter, area, points, names, legend, print_color)
+        painter.setPen(print_color(Role.MUTED))
         middle = Qt.AlignmentFlag.AlignCenter
         painter.drawText(
             QRectF(BELOW, size.height() - 18, size.width() - BELOW, 16), middle, across

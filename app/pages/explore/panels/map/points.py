@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app import theme
 from app.theme import SPACE, Role
 from app.translation import tr
-from app.widgets.text import font, tooltip, visible
+from app.widgets.text.labels import font, tooltip, visible
 
 ROLES = theme.CHART[:7]
 RADIUS, NEAR = 3.0, 12.0  # px: radius of a point, and reach of a click

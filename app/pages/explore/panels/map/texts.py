@@ -2,7 +2,7 @@
 
 from app.pages.explore.panels.map.state import MapState
 from app.translation import tr
-from app.widgets.numbers import percent
+from app.widgets.text.numbers import percent
 from engine.messages.explore.text_set import TextsPlaced
 
 

@@ -14,11 +14,11 @@ from app.pages.explore.panels.map.texts import axis_names
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
-from app.widgets.numbers import count, percent
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
-from app.widgets.text import Text, visible
+from app.widgets.text.labels import Text, visible
+from app.widgets.text.numbers import count, percent
 
 MAX_TOLD = 200  # characters of a hover text
 

@@ -10,9 +10,9 @@ from app.pages.explore.study import Study
 from app.tasks import view_of
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.combo_box import ComboBox
-from app.widgets.text import Text, visible
-from app.widgets.word_effects import Words
+from app.widgets.forms.controls import ComboBox
+from app.widgets.text.labels import Text, visible
+from app.widgets.text.word_effects import Words
 from engine.config.tasks import head_of
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 

@@ -8,10 +8,10 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.predictions.state import PredictionsState
 from app.theme import Role
 from app.translation import tr
-from app.widgets.bars import chance
-from app.widgets.chips import AS_STORED, painted
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.numbers import decimal
+from app.widgets.charts.bars import chance
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.numbers import decimal
 from engine.config.tasks import head_of
 from engine.messages.explore.prediction import Predicted
 from engine.messages.explore.text import PRECISIONS
@@ -96,7 +96,7 @@ def _paint(painter: QPainter, rows: list[tuple[str, float]]) -> None:
     painter.setFont(paper_font(12))
     for number, (name, value) in enumerate(rows):
         top = number * ROW
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         shown = painter.fontMetrics().elidedText(
             painted(name), Qt.TextElideMode.ElideRight, NAME - 8
         )
@@ -109,5 +109,7 @@ def _paint(painter: QPainter, rows: list[tuple[str, float]]) -> None:
             chance(value) if is_share else decimal(value),
         )
         if is_share:
-            painter.fillRect(QRectF(NAME, top + 6, BAR, ROW - 12), ink(Role.HOVER))
-            painter.fillRect(QRectF(NAME, top + 6, BAR * value, ROW - 12), ink(Role.CHART_1))
+            painter.fillRect(QRectF(NAME, top + 6, BAR, ROW - 12), print_color(Role.HOVER))
+            painter.fillRect(
+                QRectF(NAME, top + 6, BAR * value, ROW - 12), print_color(Role.CHART_1)
+            )

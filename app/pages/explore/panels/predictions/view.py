@@ -17,9 +17,9 @@ from app.tasks import view_of
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.figure_menu import FigureButton
+from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.page import EmptyState, Stack, scrolling
-from app.widgets.text import OneLine, Text
+from app.widgets.text.labels import OneLine, Text
 
 
 class PredictionsView(Panel):

@@ -9,10 +9,10 @@ from app.pages.explore.head_grid import BAR, BAR_LEFT, TICKS, ends_of, paint_bar
 from app.pages.explore.panels.templates.state import Measure, TemplatesState
 from app.theme import Role
 from app.translation import tr
-from app.widgets.chips import AS_STORED, painted
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.numbers import decimal
-from app.widgets.text import visible
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.labels import visible
+from app.widgets.text.numbers import decimal
 
 NAME, CELL, ROW = 150, 84, 26  # px
 
@@ -100,11 +100,11 @@ def _paint(
     for column, target in enumerate(targets):
         box = QRectF(NAME + column * CELL, 0, CELL, ROW)
         shown = elide(target, Qt.TextElideMode.ElideRight, CELL - 6)
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, shown)
     for row, filler in enumerate(fillers):
         top = (row + 1) * ROW
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         shown = elide(filler, Qt.TextElideMode.ElideRight, NAME - 8)
         left = Qt.AlignmentFlag.AlignLeft | middle | AS_STORED
         painter.drawText(QRectF(0, top, NAME, ROW), left, shown)
@@ -114,9 +114,9 @@ def _paint(
                 painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "–")
                 continue
             share = (value - low) / (high - low) if high > low else 1.0
-            painter.fillRect(box, shade(share, ink, is_signed, pale=True))
-            painter.setPen(ink(Role.TEXT))
+            painter.fillRect(box, shade(share, print_color, is_signed, pale=True))
+            painter.setPen(print_color(Role.TEXT))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, decimal(value, 2))
     high_px = max(ROW * len(fillers), 110 - ROW)
     area = QRectF(QPointF(NAME, ROW), QSizeF(CELL * len(targets), high_px))
-    paint_bar(painter, area, (low, high), ink, is_signed, pale=True)
+    paint_bar(painter, area, (low, high), print_color, is_signed, pale=True)

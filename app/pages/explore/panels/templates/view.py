@@ -20,12 +20,12 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.translation import translated
 from app.widgets import layouts
-from app.widgets.chips import painted
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
-from app.widgets.numbers import count, decimal
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
-from app.widgets.text import Text, visible
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import Text, visible
+from app.widgets.text.numbers import count, decimal
 
 DIGITS = 3
 

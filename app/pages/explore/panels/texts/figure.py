@@ -8,9 +8,9 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.texts.state import TextsState
 from app.theme import Role
 from app.translation import tr
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.numbers import count, decimal
-from app.widgets.text import visible
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.labels import visible
+from app.widgets.text.numbers import count, decimal
 
 BINS, LEFT, BOTTOM, HIGH, WIDE = 30, 48, 40, 220, 560
 HARDEST, ROW = 10, 20  # texts below the bars, and px of each
@@ -87,11 +87,12 @@ def _paint(
     for number, value in enumerate(counts.tolist()):
         high = (HIGH - 16) * value / most
         painter.fillRect(
-            QRectF(LEFT + number * width + 1, HIGH - high, width - 2, high), ink(Role.ACCENT)
+            QRectF(LEFT + number * width + 1, HIGH - high, width - 2, high),
+            print_color(Role.ACCENT),
         )
-    painter.setPen(ink(Role.BORDER))
+    painter.setPen(print_color(Role.BORDER))
     painter.drawLine(LEFT, HIGH, LEFT + WIDE, HIGH)
-    painter.setPen(ink(Role.TEXT))
+    painter.setPen(print_color(Role.TEXT))
     painter.drawText(QRectF(0, 8, LEFT - 6, 16), right, count(most))
     painter.drawText(QRectF(0, HIGH - 8, LEFT - 6, 16), right, "0")
     for share in (0.0, 0.5, 1.0):

@@ -8,10 +8,10 @@ from PySide6.QtCore import QAbstractTableModel, Qt
 from app.pages.explore.panels.texts.state import TextsState
 from app.resources import mono_font
 from app.translation import in_language, marked
-from app.widgets.bars import chance
-from app.widgets.numbers import count, decimal
+from app.widgets.charts.bars import chance
 from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index
-from app.widgets.text import tooltip, visible
+from app.widgets.text.labels import tooltip, visible
+from app.widgets.text.numbers import count, decimal
 
 MAX_CELL = 300  # characters shown
 TEXT, PAIR, LABEL, PREDICTION, PROBABILITY, LOSS, TOKENS = range(7)

@@ -31,11 +31,11 @@ from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
-from app.widgets.numbers import count, decimal, percent
-from app.widgets.tables import dress
-from app.widgets.text import Text, visible
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox
+from app.widgets.tables import apply_style
+from app.widgets.text.labels import Text, visible
+from app.widgets.text.numbers import count, decimal, percent
 from engine.config.dataset import SplitName
 from engine.messages.explore.text_set import MAX_TEXTS
 
@@ -69,7 +69,7 @@ class TextsView(Panel):
         self.rows = TextRows(state)
         self.table = QTableView()
         self.table.setModel(self.rows)
-        dress(self.table, self.tr("Texts"))
+        apply_style(self.table, self.tr("Texts"))
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.table.verticalHeader().hide()
         self.table.setMinimumHeight(24 * SPACE)

@@ -12,8 +12,8 @@ from app.pages.explore.panels.tokens.table import ADDENDS, DIGITS
 from app.resources import mono_font
 from app.theme import Role
 from app.translation import tr
-from app.widgets.chips import AS_STORED, painted
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.chips import AS_STORED, painted
 
 ROW = 20  # px
 HEAD = 26  # px of the header line
@@ -73,16 +73,16 @@ def _paint(
     right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
     heads = ("id", "segment", "position", *(f"‖{name}‖" for name in names))
     painter.setFont(paper_font(11))
-    painter.setPen(ink(Role.MUTED))
+    painter.setPen(print_color(Role.MUTED))
     for head, x, wide in zip(heads, lefts, widths, strict=True):
         painter.drawText(QRectF(x, 0, wide - 6, HEAD), right, head)
-    painter.setPen(QPen(ink(Role.BORDER), 1))
+    painter.setPen(QPen(print_color(Role.BORDER), 1))
     painter.drawLine(0, HEAD - 2, lefts[-1] + widths[-1], HEAD - 2)
     painter.setFont(_mono())
     most = max((max(row.norms[:addends]) for row in rows), default=1.0) or 1.0
     for number, (row, text) in enumerate(zip(rows, texts, strict=True)):
         top = HEAD + number * ROW
-        painter.setPen(ink(Role.MUTED if row.token.special else Role.TEXT))
+        painter.setPen(print_color(Role.MUTED if row.token.special else Role.TEXT))
         shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, left - 4)
         align = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | AS_STORED
         painter.drawText(QRectF(0, top, left, ROW), align, shown)
@@ -91,7 +91,7 @@ def _paint(
         for column, (cell, x, wide) in enumerate(zip(texts_of, lefts, widths, strict=True)):
             if 0 <= column - 3 < addends:
                 share = row.norms[column - 3] / most
-                tint = ink(tuple(ADDENDS.values())[column - 3], 0.3)
+                tint = print_color(tuple(ADDENDS.values())[column - 3], 0.3)
                 long = (wide - 12) * share
                 painter.fillRect(QRectF(x + wide - 4 - long, top + 3, long, ROW - 6), tint)
             painter.drawText(QRectF(x, top, wide - 6, ROW), right, cell)

@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QSizePolicy, 
 from app.pages.explore.panels.tokens.state import TokensState
 from app.resources import mono_font
 from app.theme import SPACE
-from app.widgets.text import Text, height_of_lines, visible
-from app.widgets.token_row import TokenRow
-from app.widgets.tokenizer_texts import step_helps
+from app.widgets.text.labels import Text, height_of_lines, visible
+from app.widgets.text.token_row import TokenRow
+from app.widgets.text.tokenizer_texts import step_helps
 
 LONGEST_LINE = 2_000  # characters; longer lines slow the window down
 MOST_LINES = 3  # before a text scrolls

@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
 from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.resources import mono_font
 from app.theme import CHART, SEGMENTS, SPACE, Role, colour
-from app.widgets.chips import AS_STORED, painted
 from app.widgets.tables import AT_LEFT, AT_RIGHT, Index
-from app.widgets.text import tooltip
+from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.labels import tooltip
 from engine.messages.explore.embeddings import Table
 
 TOKEN, ID, SEGMENT, POSITION, FIRST_NORM = range(5)

@@ -12,11 +12,12 @@ from app.pages.explore.panels.tokens.flow import Flow
 from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, named
 from app.pages.explore.panels.tokens.table import TokenTable
 from app.theme import SPACE
-from app.widgets import layouts, numbers
-from app.widgets.figure_menu import FigureButton
+from app.widgets import layouts
+from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import scrolling
-from app.widgets.text import OneLine, Text
+from app.widgets.text import numbers
+from app.widgets.text.labels import OneLine, Text
 
 BESIDE = 720  # px of the panel from which steps and table are side by side
 LOWEST = 16 * SPACE  # px, minimum height of the steps and of a table

@@ -8,9 +8,9 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.vectors.state import VectorsState, around
 from app.theme import Role
 from app.translation import tr
-from app.widgets.chips import AS_STORED, painted
-from app.widgets.figure import Figure, Table, ink, paper_font
-from app.widgets.numbers import decimal
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.numbers import decimal
 
 NAME, CELL, ROW, BAR = 340, 52, 24, 160  # px
 
@@ -59,7 +59,7 @@ def _paint(painter: QPainter, names: list[str], cosines: np.ndarray) -> None:
     painter.setFont(paper_font(11))
     for row, name in enumerate(names):
         top = (row + 1) * ROW
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         shown = painter.fontMetrics().elidedText(
             f"{row + 1}  {name}", Qt.TextElideMode.ElideRight, NAME - 8
         )
@@ -69,7 +69,7 @@ def _paint(painter: QPainter, names: list[str], cosines: np.ndarray) -> None:
         painter.drawText(number, Qt.AlignmentFlag.AlignCenter, str(row + 1))
         for column, value in enumerate(cosines[row].tolist()):
             box = QRectF(NAME + column * CELL, top, CELL, ROW)
-            painter.fillRect(box, ink(Role.ACCENT, 0.5 * max(0.0, value) ** 2))
+            painter.fillRect(box, print_color(Role.ACCENT, 0.5 * max(0.0, value) ** 2))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{value:.2f}")
 
 
@@ -127,14 +127,16 @@ def _paint_bars(painter: QPainter, names: list[str], cosines: np.ndarray) -> Non
     middle = Qt.AlignmentFlag.AlignVCenter
     left = Qt.AlignmentFlag.AlignLeft | middle
     painter.setFont(paper_font(11))
-    painter.setPen(ink(Role.MUTED))
+    painter.setPen(print_color(Role.MUTED))
     painter.drawText(QRectF(NAME, 0, BAR, ROW), left, "0")
     painter.drawText(QRectF(NAME, 0, BAR, ROW), Qt.AlignmentFlag.AlignCenter, tr("cosine"))
     painter.drawText(QRectF(NAME, 0, BAR, ROW), Qt.AlignmentFlag.AlignRight | middle, "1")
     for number, (name, cosine) in enumerate(zip(names, cosines.tolist(), strict=True)):
         top = (number + 1) * ROW
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, NAME - 8)
         painter.drawText(QRectF(0, top, NAME, ROW), left | AS_STORED, shown)
-        painter.fillRect(QRectF(NAME, top + 4, BAR * max(0.0, cosine), ROW - 8), ink(Role.ACCENT))
+        painter.fillRect(
+            QRectF(NAME, top + 4, BAR * max(0.0, cosine), ROW - 8), print_color(Role.ACCENT)
+        )
         painter.drawText(QRectF(NAME + BAR + 8, top, CELL, ROW), left, f"{cosine:.2f}")

@@ -22,12 +22,12 @@ from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.chips import painted
-from app.widgets.combo_box import ComboBox
-from app.widgets.figure_menu import FigureButton
-from app.widgets.numbers import count, decimal, size
+from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
-from app.widgets.text import OneLine, Text
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.numbers import count, decimal, size
 
 DIGITS = 3
 

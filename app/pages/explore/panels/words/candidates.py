@@ -20,13 +20,13 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.bars import chance
-from app.widgets.chips import painted
-from app.widgets.figure import Figure, Table
-from app.widgets.numbers import decimal
+from app.widgets.charts.bars import chance
+from app.widgets.charts.figure import Figure, Table
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.page import EmptyState, Stack
-from app.widgets.text import OneLine, Text
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.numbers import decimal
 from engine.messages.explore.candidates import Candidate
 
 MOST_DRAWN = 12  # rows of a figure

@@ -11,12 +11,12 @@ from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
 from app.widgets import layouts
-from app.widgets.bars import chance
-from app.widgets.chips import AS_STORED, painted
-from app.widgets.figure import Figure, Table
+from app.widgets.charts.bars import chance
+from app.widgets.charts.figure import Figure, Table
 from app.widgets.keys import step_of, within
 from app.widgets.page import EmptyState, Stack, scrolling
-from app.widgets.text import OneLine, Text, font
+from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.labels import OneLine, Text, font
 from engine.messages.explore.lens import LensApplied
 
 CELL = QSize(28 * SPACE, 11 * SPACE)  # px

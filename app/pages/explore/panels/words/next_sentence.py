@@ -6,9 +6,9 @@ from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
 
 from app.pages.explore.panels.words.state import WordsState
 from app.theme import SPACE, Role, colour
-from app.widgets.bars import chance
+from app.widgets.charts.bars import chance
 from app.widgets.help import HelpButton
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 
 
 class Share(QWidget):

@@ -7,9 +7,9 @@ from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter
 
 from app.theme import SIDES, Role
-from app.widgets.bars import chance
-from app.widgets.chips import AS_STORED, painted
-from app.widgets.figure import ink, paper_font
+from app.widgets.charts.bars import chance
+from app.widgets.charts.figure import paper_font, print_color
+from app.widgets.text.chips import AS_STORED, painted
 
 ROW, HEAD, WIDE, GAP = 20.0, 26.0, 250.0, 18.0  # px
 MOST_COLUMNS = 4  # side by side
@@ -54,29 +54,29 @@ def paint(painter: QPainter, columns: Sequence[Column], most: float = 1.0) -> No
 def _paint_column(painter: QPainter, column: Column, most: float) -> None:
     left, middle = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignVCenter
     painter.setFont(paper_font(13, bold=True))
-    painter.setPen(ink(Role.TEXT))
+    painter.setPen(print_color(Role.TEXT))
     painter.drawText(QRectF(0, 0, WIDE, HEAD), left | middle | AS_STORED, painted(column.title))
     top = HEAD
     for label, values, emphasised in column.rows:
         step = ROW * (0.8 if len(values) > 1 else 1)
         high = step * max(1, len(values))
         painter.setFont(paper_font(12, bold=emphasised))
-        painter.setPen(ink(Role.TEXT))
+        painter.setPen(print_color(Role.TEXT))
         metrics = QFontMetricsF(painter.font())
         shown = metrics.elidedText(painted(label), Qt.TextElideMode.ElideRight, 86)
         painter.drawText(QRectF(0, top, 90, high), left | middle | AS_STORED, shown)
         for number, value in enumerate(values):
             line = QRectF(94, top + number * step, WIDE - 94 - 58, step)
             text = "–" if value is None else chance(value)
-            painter.setPen(ink(Role.TEXT))
+            painter.setPen(print_color(Role.TEXT))
             painter.drawText(
                 QRectF(WIDE - 58, line.top(), 58, step), Qt.AlignmentFlag.AlignRight | middle, text
             )
             bar = QRectF(line.left(), line.center().y() - 4, line.width(), 8)
-            painter.fillRect(bar, ink(Role.HOVER))
+            painter.fillRect(bar, print_color(Role.HOVER))
             if value is not None:
                 bar.setWidth(max(1.0, bar.width() * min(1.0, value / most)))
-                painter.fillRect(bar, ink(SIDES[number]))
+                painter.fillRect(bar, print_color(SIDES[number]))
         top += high
 
 
@@ -94,15 +94,15 @@ def paint_grid(
     for row, name in enumerate(["", *down]):
         for column, head in enumerate(["", *across]):
             box = QRectF(column * wide, row * high, wide, high).adjusted(1, 1, -1, -1)
-            painter.setPen(ink(Role.TEXT))
+            painter.setPen(print_color(Role.TEXT))
             painter.setFont(paper_font(12, bold=not (row and column)))
             if not row or not column:
                 painter.drawText(box, middle | AS_STORED, head if not row else name)
                 continue
             text, below, tint = cells[row - 1][column - 1]
-            painter.fillRect(box, ink(Role.ACCENT, 0.05 + 0.55 * tint))
+            painter.fillRect(box, print_color(Role.ACCENT, 0.05 + 0.55 * tint))
             upper = box.adjusted(0, 2, 0, -high * 0.42)
             painter.drawText(upper, middle | AS_STORED, painted(text))
             painter.setFont(paper_font(10))
-            painter.setPen(ink(Role.MUTED))
+            painter.setPen(print_color(Role.MUTED))
             painter.drawText(box.adjusted(0, high * 0.5, 0, -1), middle, below)

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
 from app.theme import SIDES, SPACE, Role, colour
-from app.widgets import numbers
-from app.widgets.bars import AXIS, chance, paint_axis, paint_emphasis, paint_share
-from app.widgets.chips import AS_STORED, painted
+from app.widgets.charts.bars import AXIS, chance, paint_axis, paint_emphasis, paint_share
+from app.widgets.text import numbers
+from app.widgets.text.chips import AS_STORED, painted
 
 ROW = 10 * SPACE
 LABEL_SHARE = 0.4  # of the width, at most

@@ -6,7 +6,7 @@ from typing import Protocol
 from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.panels.words.state import WordsState
-from app.widgets.figure import Figure
+from app.widgets.charts.figure import Figure
 
 
 class Asks(Protocol):

@@ -10,12 +10,13 @@ from app.pages.explore.panels.words.pair_bars import PairBar, PairBars
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, Place, WordsState
 from app.theme import SPACE
-from app.widgets import layouts, numbers
-from app.widgets.bars import Bar, Bars, chance, top_of_scale
-from app.widgets.chips import painted
-from app.widgets.figure import Figure, Table
+from app.widgets import layouts
+from app.widgets.charts.bars import Bar, Bars, chance, top_of_scale
+from app.widgets.charts.figure import Figure, Table
 from app.widgets.page import Card, EmptyState, Stack
-from app.widgets.text import OneLine, Text
+from app.widgets.text import numbers
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import OneLine, Text
 from engine.messages.explore.text import PRECISIONS
 
 NARROWEST, WIDEST = 75 * SPACE, 110 * SPACE  # px of a card

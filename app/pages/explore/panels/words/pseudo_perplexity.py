@@ -21,15 +21,16 @@ from app.pages.explore.panels.words.scoring import Scoring
 from app.pages.explore.panels.words.state import WordsState, same_token
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
-from app.widgets import buttons, chips, layouts, numbers
-from app.widgets.bars import chance
-from app.widgets.chips import AS_STORED, painted
-from app.widgets.figure import Figure, Table, ink, paper_font
+from app.widgets import buttons, layouts
+from app.widgets.charts.bars import chance
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.keys import sideways, within
-from app.widgets.numbers import decimal
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.page import scrolling
-from app.widgets.text import Text, font
+from app.widgets.text import chips, numbers
+from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.labels import Text, font
+from app.widgets.text.numbers import decimal
 from engine.messages.explore.pseudo_perplexity import TokenScore
 from engine.messages.explore.text import Token
 
@@ -306,11 +307,11 @@ class PseudoPerplexity(Part):
         def paint(painter: QPainter, _: object) -> None:
             for number, (token, box) in enumerate(zip(tokens, boxes, strict=True)):
                 score = scores.get(number)
-                painter.setPen(ink(Role.BORDER))
-                painter.setBrush(ink(Role.ACCENT, surprise(score) if score else 0.0))
+                painter.setPen(print_color(Role.BORDER))
+                painter.setBrush(print_color(Role.ACCENT, surprise(score) if score else 0.0))
                 painter.drawRoundedRect(box, 4, 4)
                 painter.setFont(face)
-                painter.setPen(ink(Role.TEXT))
+                painter.setPen(print_color(Role.TEXT))
                 middle = Qt.AlignmentFlag.AlignCenter | AS_STORED
                 painter.drawText(box, middle, painted(token.text))
                 if score is not None:

@@ -14,11 +14,11 @@ from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
 from app.pages.explore.panels.words.state import WordsState
 from app.theme import SPACE
 from app.widgets import buttons, layouts
-from app.widgets.figure import Figure
-from app.widgets.figure_menu import FigureButton
+from app.widgets.charts.figure import Figure
+from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState, Stack
-from app.widgets.wrapping import Wrapping
+from app.widgets.text.wrapping import Wrapping
 from engine.files.shipped import starter_model
 
 # help concepts of the parts

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QPushButton
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
 from app.widgets.dialogs import Question
-from app.widgets.text import Text
+from app.widgets.text.labels import Text
 from engine.data.datasets.store import open_dataset
 from tests.app.accessible import assert_accessible
 from tests.app.pages.data.dataset.test_view import PATIENCE, opened, row_texts, trash

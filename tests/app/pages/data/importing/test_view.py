@@ -10,7 +10,7 @@ from app.pages.data.importing.roles import Roles
 from app.pages.data.importing.table import PreviewModel
 from app.pages.data.importing.view import ImportView
 from app.pages.data.view import DataPage
-from app.widgets.several_columns import SeveralColumns
+from app.widgets.forms.controls import SeveralColumns
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import FirstRows, Row
 from tests.app.accessible import assert_accessible

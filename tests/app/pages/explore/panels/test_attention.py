@@ -17,9 +17,9 @@ from app.pages.explore.panels.attention.links import ranked
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
 from app.pages.explore.panels.attention.selection import MAX_HEADS
 from app.pages.explore.panels.attention.strongest import MAX_LINES
-from app.widgets import figure as figures
-from app.widgets import numbers
-from app.widgets.numbers import decimal
+from app.widgets.charts import figure as figures
+from app.widgets.text import numbers
+from app.widgets.text.numbers import decimal
 from engine.messages.explore.attention import ArrayFile, Attended
 from engine.models.heads import Heads
 from tests.app.accessible import assert_accessible

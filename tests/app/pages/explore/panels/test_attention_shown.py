@@ -12,8 +12,8 @@ from app.pages.explore.panels.attention.description import MEASURES
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.strongest import default_threshold
 from app.theme import Role
-from app.widgets import figure as figures
-from app.widgets.figure import ink
+from app.widgets.charts import figure as figures
+from app.widgets.charts.figure import print_color
 
 
 def rows_of(view):
@@ -156,7 +156,9 @@ def test_a_saved_matrix_is_made_of_shapes_with_a_scale(view, state, weights):
     drawn = figures.svg(view.figure()).decode()
     assert "<image" not in drawn
     assert "Attention weight" in drawn and ">0.10<" in drawn
-    dark = pixels.between(ink(Role.SURFACE), ink(Role.ACCENT), levels_of(weights) / pixels.TOP)
+    dark = pixels.between(
+        print_color(Role.SURFACE), print_color(Role.ACCENT), levels_of(weights) / pixels.TOP
+    )
     assert dark.name() in drawn
 
 

@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 
 from app.pages.explore.panels.attribution.figure import figure_of
 from app.pages.explore.view import ExplorePage
-from app.widgets import figure
-from app.widgets.numbers import decimal
+from app.widgets.charts import figure
+from app.widgets.text.numbers import decimal
 from engine.errors import StudioError
 from engine.explore import attribution
 from engine.explore.attribution import attribute

@@ -14,7 +14,7 @@ from app.pages.explore.panels.difference.figure import (
     texts_figure_of,
 )
 from app.pages.explore.view import ExplorePage
-from app.widgets import figure as figures
+from app.widgets.charts import figure as figures
 from engine.models.checkpoint import load, write
 from tests.app.accessible import assert_accessible
 

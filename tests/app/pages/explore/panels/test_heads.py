@@ -15,7 +15,7 @@ from app.pages.explore.panels.attention.tensor import read_through
 from app.pages.explore.panels.attention.view import HEADS
 from app.pages.explore.view import ExplorePage
 from app.resources import mono_font
-from app.widgets.tables import AT_LEFT, AT_RIGHT, dress
+from app.widgets.tables import AT_LEFT, AT_RIGHT, apply_style
 from engine.messages.explore.head_measures import KEYS, head_figures, pair_values
 from tests.app.accessible import assert_accessible
 from tests.engine.explore.conftest import known  # noqa: F401  # the same weights in transformers
@@ -191,12 +191,12 @@ def test_cells_are_painted_as_by_qt(qtbot, looks, choice, row):
     looks(choice)
     width = 90
 
-    def ink(texts: list[str], own: bool) -> np.ndarray:
+    def print_color(texts: list[str], own: bool) -> np.ndarray:
         """The pixels of each cell of the row, int [columns, height, width, 4]."""
         table, model = QTableView(), Cells(texts)
         qtbot.addWidget(table)
         table.setModel(model)
-        dress(table, "Attention heads")
+        apply_style(table, "Attention heads")
         if own:
             table.setItemDelegate(HeadCells(model.text, FIRST, table))
         table.horizontalHeader().setDefaultSectionSize(width)
@@ -215,7 +215,7 @@ def test_cells_are_painted_as_by_qt(qtbot, looks, choice, row):
     texts = ["12.12", "previous token (98 %)", "0.123"]
     found = {}
     for own in (True, False):
-        whole, empty = ink(texts, own), ink([""] * len(texts), own)
+        whole, empty = print_color(texts, own), print_color([""] * len(texts), own)
         found[own] = np.abs(whole - empty).sum(-1) > 60
         found["background", own] = empty[:, 8, 8]
     assert (found["background", True] == found["background", False]).all()

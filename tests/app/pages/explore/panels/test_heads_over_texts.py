@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from app.pages.explore.captions import source
 from app.pages.explore.panels.heads.figure import figure_of
 from app.pages.explore.view import ExplorePage
-from app.widgets import figure as figures
+from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
 
 

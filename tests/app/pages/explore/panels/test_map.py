@@ -10,7 +10,7 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.map.figure import figure_of
 from app.pages.explore.panels.map.points import PointsView
 from app.pages.explore.view import ExplorePage
-from app.widgets import figure as figures
+from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
 
 TEXTS = (

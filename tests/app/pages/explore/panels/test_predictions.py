@@ -11,7 +11,7 @@ from app.pages.explore.view import ExplorePage
 from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
 from app.tasks.prediction_view import Given
-from app.widgets import figure
+from app.widgets.charts import figure
 from engine.messages.explore.occlusion import Occluded, WordEffect
 from engine.messages.explore.prediction import Predicted, SpanPrediction
 from engine.messages.explore.text import LabelProbability, Prediction

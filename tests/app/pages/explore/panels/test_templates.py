@@ -9,8 +9,8 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.templates.figure import figure_of
 from app.pages.explore.panels.templates.state import words
 from app.pages.explore.view import ExplorePage
-from app.widgets import figure as figures
-from app.widgets.numbers import decimal
+from app.widgets.charts import figure as figures
+from app.widgets.text.numbers import decimal
 from tests.app.accessible import assert_accessible
 
 

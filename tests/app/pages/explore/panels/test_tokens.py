@@ -11,7 +11,7 @@ from app.library import describe_model
 from app.pages.explore.panels.tokens.figure import figure_of
 from app.pages.explore.panels.tokens.state import TokensState
 from app.pages.explore.panels.tokens.view import TokensView
-from app.widgets import figure
+from app.widgets.charts import figure
 from engine.explore.embeddings import embed
 from engine.models.checkpoint import load
 from engine.models.heads import Heads

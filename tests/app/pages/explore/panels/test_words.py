@@ -9,7 +9,7 @@ from app.pages.explore.panels.words.state import MAX_POSITIONS, WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import Strip, StripArea
 from app.pages.explore.study import Study
-from app.widgets.bars import top_of_scale
+from app.widgets.charts.bars import top_of_scale
 from engine.messages.explore.text import LabelProbability
 
 

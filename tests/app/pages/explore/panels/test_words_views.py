@@ -9,9 +9,9 @@ from PySide6.QtCore import QPoint, Qt
 from app.library import describe_model
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.panels.words.view import WordsView
-from app.widgets import figure as figures
-from app.widgets.bars import chance
-from app.widgets.numbers import decimal
+from app.widgets.charts import figure as figures
+from app.widgets.charts.bars import chance
+from app.widgets.text.numbers import decimal
 from engine.explore import pseudo_perplexity
 from engine.messages.explore.pseudo_perplexity import perplexity
 from engine.models.heads import Heads

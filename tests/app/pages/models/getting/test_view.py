@@ -15,8 +15,8 @@ from app.pages.models.view import ModelsPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
 from app.widgets.facts import Facts
-from app.widgets.stages import WHOLE
-from app.widgets.text import Text
+from app.widgets.progress import WHOLE
+from app.widgets.text.labels import Text
 from engine.checkpoints.source import source_of
 from engine.hub.address import host
 from engine.hub.shelf import OFFERED

@@ -23,7 +23,7 @@ from app.pages.runs.compare.view import CompareView
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from app.widgets import figure
+from app.widgets.charts import figure
 from engine.config.job import JobSpec
 from engine.runs.folder import RunFolder
 from engine.runs.pace import pace_of

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from app.widgets import figure
+from app.widgets.charts import figure
 from engine.messages.events import measured
 from engine.record.metrics import add_metrics
 from tests.app.pages.runs.conftest import MakeRun

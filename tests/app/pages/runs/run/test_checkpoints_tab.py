@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.run.checkpoints_tab import CheckpointTable, Column
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from app.widgets.form import SpecForm
+from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpWindow
 from engine.config.changes import changes
 from tests.app.pages.runs.conftest import MakeRun

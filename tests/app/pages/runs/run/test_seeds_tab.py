@@ -24,7 +24,7 @@ from app.pages.runs.run.seeds_tab import (
 from app.pages.runs.table import RunsTable
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from app.widgets.spec_texts import value_text
+from app.widgets.text.spec_texts import value_text
 from engine.config.features import PAPER, Features
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec

@@ -26,11 +26,11 @@ from app.library import ModelEntry
 from app.theme import SPACE, Role
 from app.timers import debounced
 from app.translation import tr
-from app.widgets import numbers
-from app.widgets.combo_box import ComboBox
-from app.widgets.model_texts import past_of, score_of
+from app.widgets.forms.controls import ComboBox
 from app.widgets.tables import Index
-from app.widgets.text import font, visible
+from app.widgets.text import numbers
+from app.widgets.text.labels import font, visible
+from app.widgets.text.run_texts import past_of, score_of
 
 REST_MS = 600  # ms without a key after which a model is picked; Enter picks it at once
 ENTRY = Qt.ItemDataRole.UserRole

@@ -1,8 +1,9 @@
 """What every page says of runs: icon and name of a state, names of tasks and metrics."""
 
+from app.library import ModelEntry
 from app.theme import Role
 from app.translation import in_language, tr
-from app.widgets import numbers
+from app.widgets.text import numbers
 from engine.config.tasks import TASKS, metric_of
 
 TOKENS = "tokens"  # the curve that counts those of all batches so far
@@ -94,3 +95,15 @@ def score(name: str, value: float) -> str:
     metric = metric_of(name.removeprefix(VALIDATION))
     short = in_language(metric.short or metric.title) if metric is not None else name
     return f"{metric_value(name, value)} {short}"
+
+
+def score_of(entry: ModelEntry) -> str:
+    """The score of a run's checkpoint with its metric: “79.3 % acc”; empty where there is none."""
+    return score(entry.metric, entry.score) if entry.score is not None else ""
+
+
+def past_of(entry: ModelEntry) -> list[str]:
+    """Of a run's checkpoint the data set and the step, and when a model was saved here."""
+    step = tr("step {0}").format(numbers.count(entry.step)) if entry.step else ""
+    saved = tr("saved {0}").format(numbers.day(entry.saved)) if entry.saved else ""
+    return [part for part in (entry.data, step, saved) if part]

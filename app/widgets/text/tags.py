@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.theme import SPACE, Role
-from app.widgets.text import font, tooltip, visible
+from app.widgets.text.labels import font, tooltip, visible
 
 INSIDE = 2.5 * SPACE  # beside the text
 GAP = 1.5 * SPACE

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
-from app.widgets import numbers
-from app.widgets.chips import AS_STORED
-from app.widgets.text import font, visible
+from app.widgets.text import numbers
+from app.widgets.text.chips import AS_STORED
+from app.widgets.text.labels import font, visible
 
 ROW = 6 * SPACE
 MAX_PAINTED_CHARACTERS = 80  # characters of a label that are painted

@@ -1,8 +1,9 @@
-"""Numbers, times and sizes in words, the same on every page and in the user's own notation."""
+"""Numbers, dates, durations and sizes in the user's notation."""
 
 import math
+from datetime import datetime
 
-from PySide6.QtCore import QLocale
+from PySide6.QtCore import QDateTime, QLocale
 
 from app.translation import tr
 
@@ -72,3 +73,21 @@ def ago(seconds: float) -> str:
     if seconds < 86400:
         return tr("%Ln hour(s) ago", int(seconds // 3600))
     return tr("%Ln day(s) ago", int(seconds // 86400))
+
+
+def moment(at: datetime | None) -> str:
+    """Date and time; a dash where there is none."""
+    if at is None:
+        return "–"
+    when = QDateTime.fromSecsSinceEpoch(int(at.timestamp()))
+    return QLocale().toString(when, QLocale.FormatType.ShortFormat)
+
+
+def day(at: datetime) -> str:
+    """As short as it is told apart: today by the hour, else by the day."""
+    when = QDateTime.fromSecsSinceEpoch(int(at.timestamp()))
+    today = QDateTime.currentDateTime().date()
+    if when.date() == today:
+        return QLocale().toString(when.time(), QLocale.FormatType.ShortFormat)
+    same_year = when.date().year() == today.year()
+    return QLocale().toString(when.date(), "d MMM" if same_year else "d MMM yyyy")

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QCoreApplication
 
-from app.widgets import numbers
-from app.widgets.number_field import written
+from app.widgets.forms.controls import written
+from app.widgets.text import numbers
 from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale, number_in

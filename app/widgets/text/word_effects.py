@@ -22,9 +22,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
-from app.widgets.chips import AS_STORED
 from app.widgets.keys import sideways, within
-from app.widgets.text import font, visible
+from app.widgets.text.chips import AS_STORED
+from app.widgets.text.labels import font, visible
 from engine.messages.explore.occlusion import WordEffect
 
 MOST_WORDS = 400  # that are painted

@@ -15,14 +15,13 @@ from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets import layouts
-from app.widgets.field import Field
-from app.widgets.fields import NumberOf, field_for
+from app.widgets.forms.fields import Field, NumberOf, field_for
+from app.widgets.forms.several import SeveralValues, can_vary, ends_of
 from app.widgets.help import set_help
 from app.widgets.help_topics import setting_key
 from app.widgets.screen import set_shown
-from app.widgets.several import SeveralValues, can_vary, ends_of
-from app.widgets.spec_texts import help_of, problem_text, title_of, value_text
-from app.widgets.text import Text, TextStyle, tooltip
+from app.widgets.text.labels import Text, TextStyle, tooltip
+from app.widgets.text.spec_texts import help_of, problem_text, title_of, value_text
 from engine.config.problems import Problem
 from engine.config.validation import problems_in
 

@@ -15,8 +15,9 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
 
 from app import background
 from app.notices import Notices
-from app.widgets import buttons, figure
-from app.widgets.figure import Figure
+from app.widgets import buttons
+from app.widgets.charts import figure
+from app.widgets.charts.figure import Figure
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
 from engine.phrases import phrase

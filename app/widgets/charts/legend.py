@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.theme import SPACE, Role
-from app.widgets.text import font, visible
+from app.widgets.text.labels import font, visible
 
 LINE_WIDTH = 24  # px of the piece of a line
 GAP = 4 * SPACE  # px between two entries

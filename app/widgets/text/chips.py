@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 
 from app.theme import SPACE
-from app.widgets.text import visible
+from app.widgets.text.labels import visible
 from engine.messages.explore.text import Token
 
 MAX_TOKEN_CHARACTERS = 40  # characters of a token that are painted

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.resources import mono_font
 from app.theme import SEGMENTS, SPACE, Role, colour
-from app.widgets.text import visible
+from app.widgets.text.labels import visible
 from engine.messages.explore.text import Token
 
 MAX_TOKEN_CHARACTERS = 40  # characters of a token that are painted

@@ -26,7 +26,7 @@ from PySide6.QtSvg import QSvgGenerator
 
 from app.resources import FAMILY
 from app.theme import LIGHT, Role
-from app.widgets.text import visible
+from app.widgets.text.labels import visible
 from engine.errors import StudioError
 from engine.files.spreadsheet import table_text
 from engine.phrases import phrase
@@ -65,7 +65,7 @@ class Figure:
     table: Callable[[], Table] | None = field(default=None, compare=False)  # called when wanted
 
 
-def ink(role: Role, opacity: float = 1.0) -> QColor:
+def print_color(role: Role, opacity: float = 1.0) -> QColor:
     """The colour of `role` on paper."""
     found = QColor(LIGHT[role])
     found.setAlphaF(opacity)
@@ -202,13 +202,13 @@ def paint_sheet(painter: QPainter, figure: Figure) -> None:
     wide = size.width() - 2 * MARGIN
     above, below = _text_heights(figure, size.width())
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    painter.fillRect(QRectF(0, 0, size.width(), size.height()), ink(Role.SURFACE))
+    painter.fillRect(QRectF(0, 0, size.width(), size.height()), print_color(Role.SURFACE))
     wraps = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap
-    painter.setPen(ink(Role.TEXT))
+    painter.setPen(print_color(Role.TEXT))
     painter.setFont(paper_font(TITLE, bold=True))
     painter.drawText(QRectF(MARGIN, MARGIN, wide, above), wraps, visible(figure.title))
     top = MARGIN + above + figure.size.height()
-    painter.setPen(ink(Role.MUTED))
+    painter.setPen(print_color(Role.MUTED))
     painter.setFont(paper_font(CAPTION))
     gap = MARGIN / 2
     painter.drawText(QRectF(MARGIN, top + gap, wide, below - gap), wraps, visible(figure.caption))

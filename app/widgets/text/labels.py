@@ -53,7 +53,7 @@ class Text(QLabel):
             policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
             policy.setHeightForWidth(True)
             self.setSizePolicy(policy)
-        _dress(self, style)
+        _apply_style(self, style)
         self.setText(text)
 
     def setText(self, text: str) -> None:
@@ -61,7 +61,7 @@ class Text(QLabel):
             super().setText(seen)
 
     def set_style(self, style: TextStyle) -> None:
-        _dress(self, style)
+        _apply_style(self, style)
 
 
 class OneLine(QLabel):
@@ -74,7 +74,7 @@ class OneLine(QLabel):
         self._whole = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        _dress(self, style)
+        _apply_style(self, style)
         self.setText(text)
 
     def setText(self, text: str) -> None:
@@ -108,7 +108,7 @@ def font(style: TextStyle = "body") -> QFont:
     return made
 
 
-def _dress(label: QLabel, style: TextStyle) -> None:
+def _apply_style(label: QLabel, style: TextStyle) -> None:
     """Give `label` the font of `style`; its colour comes from the style sheet."""
     label.setFont(font(style))
     if label.property("look") != style:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pydantic.fields import FieldInfo
 
 from app.translation import in_language, tr, translated
-from app.widgets.number_field import written
+from app.widgets.forms.controls import written
 from engine.config.problems import Problem
 from engine.config.tasks import metric_of
 

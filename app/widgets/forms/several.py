@@ -11,11 +11,10 @@ from app import resources
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.field import Field
-from app.widgets.fields import NumberOf, OneOf, Optional, YesNo
-from app.widgets.number_field import parse, written
-from app.widgets.spec_texts import value_text
-from app.widgets.text import tooltip
+from app.widgets.forms.controls import parse, written
+from app.widgets.forms.fields import Field, NumberOf, OneOf, Optional, YesNo
+from app.widgets.text.labels import tooltip
+from app.widgets.text.spec_texts import value_text
 from engine.config.fields import ticks_of
 from engine.config.search import Range
 

@@ -1,0 +1,1 @@
+"""Charts and figures, on screen and on paper."""

@@ -1,0 +1,378 @@
+"""Single controls: combo boxes, number fields, switches, checkable menus.
+
+Spin and combo boxes turn with the mouse wheel only if they have the focus; otherwise Qt changes
+the field under the pointer while a page scrolls.
+"""
+
+import math
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QFontMetrics,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPen,
+    QValidator,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QMenu,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
+    QToolTip,
+    QWidget,
+)
+
+from app import theme
+from app.theme import Role
+from app.widgets.text.labels import visible
+
+
+class TurnsWithFocus:
+    """Mixed into such a field, before the class of Qt."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)  # type: ignore[call-arg]
+        assert isinstance(self, QWidget)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel does not give it
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        assert isinstance(self, QWidget)
+        if self.hasFocus():
+            super().wheelEvent(event)  # type: ignore[misc]
+        else:
+            event.ignore()  # the page scrolls
+
+
+class SpinBox(TurnsWithFocus, QSpinBox):
+    """A whole number."""
+
+
+class DoubleSpinBox(TurnsWithFocus, QDoubleSpinBox):
+    """A number with decimals."""
+
+
+class ComboBox(TurnsWithFocus, QComboBox):
+    """Its current text ends in “…” where there is too little room, and the tooltip has all of it.
+
+    Qt cuts it off in the middle of a letter, and names of the user may be of any length.
+    """
+
+    def shown_text(self) -> str:
+        """The current text, or the placeholder, as far as there is room for it."""
+        option = QStyleOptionComboBox()
+        self.initStyleOption(option)
+        return self._elided(option)
+
+    def _elided(self, option: QStyleOptionComboBox) -> str:
+        control, part = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(control, option, part, self).width() - 1
+        if not option.currentIcon.isNull():
+            room -= option.iconSize.width() + 4
+        return option.fontMetrics.elidedText(self._text(), Qt.TextElideMode.ElideRight, room)
+
+    def _text(self) -> str:
+        return self.placeholderText() if self.currentIndex() < 0 else self.currentText()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, option = QStylePainter(self), QStyleOptionComboBox()
+        self.initStyleOption(option)
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        if self.currentIndex() < 0:
+            colour = option.palette.placeholderText()
+            option.palette.setBrush(QPalette.ColorRole.ButtonText, colour)
+        option.currentText = self._elided(option)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            text = self._text()
+            if not self.toolTip() and self.shown_text() != text:
+                QToolTip.showText(event.globalPos(), text, self)
+                return True
+        return super().event(event)
+
+
+Stepping = Literal["double", "decades"] | float
+
+MARKS = (1.0, 2.0, 3.0, 5.0, 10.0)  # of a decade
+
+
+class NumberField(TurnsWithFocus, QAbstractSpinBox):
+    """A number that may be typed in any notation (5e-5, 0.00005, 0,00005) and stepped.
+
+    `stepping` is a distance, “double” for powers of two, or “decades” for 1, 2, 3, 5, 10, …
+
+    Signals:
+        changed: the text has changed, whether or not it is a number.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        value: float = 0,
+        stepping: Stepping = 1.0,
+        whole: bool = False,
+        low: float = -math.inf,
+        high: float = math.inf,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._stepping, self.whole = stepping, whole
+        self._low, self._high = low, high
+        self.setAlignment(Qt.AlignmentFlag.AlignLeft)
+        self.setAccelerated(True)
+        pad(self)
+        self.lineEdit().textChanged.connect(lambda _: self.changed.emit())
+        self.set_number(value)
+
+    def number(self) -> float | int | None:
+        """What is typed, or None where it is no number; it may be out of range."""
+        return parse(self.text(), self.whole)
+
+    def set_number(self, value: float | None) -> None:
+        self.lineEdit().setText("" if value is None else written(value))
+
+    def stepBy(self, steps: int) -> None:
+        value = self.number()
+        now = float(value) if value is not None else max(self._low, 0.0)
+        for _ in range(abs(steps)):
+            now = self._next(now, 1 if steps > 0 else -1)
+        now = min(max(now, self._low), self._high)
+        self.set_number(round(now) if self.whole else now)
+        self.lineEdit().selectAll()
+
+    def stepEnabled(self) -> QAbstractSpinBox.StepEnabledFlag:
+        value = self.number()
+        enabled = QAbstractSpinBox.StepEnabledFlag.StepNone
+        if value is None or value < self._high:
+            enabled |= QAbstractSpinBox.StepEnabledFlag.StepUpEnabled
+        if value is None or value > self._low:
+            enabled |= QAbstractSpinBox.StepEnabledFlag.StepDownEnabled
+        return enabled
+
+    def validate(self, text: str, place: int) -> tuple[QValidator.State, str, int]:
+        """Everything may be typed; what is wrong with it is said beside the field."""
+        return QValidator.State.Acceptable, text, place
+
+    def sizeHint(self) -> QSize:
+        width = QFontMetrics(self.font()).horizontalAdvance("0.000000005") + 52
+        return QSize(max(width, 132), super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def _next(self, value: float, direction: int) -> float:
+        if self._stepping == "double":
+            if value <= 0:
+                return 1.0 if direction > 0 else value
+            power = math.log2(value)
+            up = math.floor(power + 1e-9) + 1 if direction > 0 else math.ceil(power - 1e-9) - 1
+            return float(2.0**up)
+        if self._stepping == "decades":
+            return _next_mark(value, direction, self.whole)
+        raw = (value / float(self._stepping) + direction) * float(self._stepping)
+        return float(f"{raw:.10g}")
+
+
+def pad(box: QAbstractSpinBox) -> None:
+    """Keep the text of a spin box off its edge; Qt's style sheets cannot do that."""
+    box.lineEdit().setTextMargins(7, 0, 0, 0)
+
+
+def _next_mark(value: float, direction: int, whole: bool) -> float:
+    """The next of 1, 2, 3, 5 times a power of ten."""
+    if value < 0 or (value == 0 and direction < 0):
+        return value
+    if value == 0:
+        return 1.0 if whole else 1e-8
+    exponent = math.floor(math.log10(value))
+    around = [m * 10.0**e for e in (exponent - 1, exponent, exponent + 1) for m in MARKS[:-1]]
+    if direction > 0:
+        return float(f"{min(m for m in around if m > value * (1 + 1e-9)):.6g}")
+    lower = max(m for m in around if m < value * (1 - 1e-9))
+    return 0.0 if whole and lower < 1 else float(f"{lower:.6g}")
+
+
+def parse(text: str, whole: bool) -> float | int | None:
+    """The number that `text` says, or None; a comma counts as the decimal point."""
+    cleaned = text.strip().replace("\u202f", "").replace(" ", "").replace("−", "-")
+    if cleaned.count(",") == 1 and "." not in cleaned:
+        cleaned = cleaned.replace(",", ".")
+    try:
+        value = float(cleaned)
+    except ValueError:
+        return None
+    if not math.isfinite(value) or "_" in cleaned:
+        return None
+    if whole and value.is_integer():
+        return int(cleaned) if cleaned.lstrip("+-").isdigit() else int(value)
+    return value
+
+
+def written(value: float) -> str:
+    """A number as people write it: 5e-5, 0.1, 512."""
+    if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
+        return str(int(value))
+    if abs(value) < 1e-3:
+        mantissa, exponent = f"{value:.6e}".split("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return f"{value:.10g}"
+
+
+TRACK = QSize(36, 20)
+RING = 3  # px around the track, for the focus
+
+
+class Switch(QAbstractButton):
+    """On at the right, off at the left; Space or a click throws it. `toggled` tells."""
+
+    def __init__(self, name: str, on: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setCheckable(True)
+        self.setChecked(on)
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setFixedSize(self.sizeHint())
+
+    def sizeHint(self) -> QSize:
+        return TRACK + QSize(2 * RING, 2 * RING)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        track = QRectF(self.rect()).adjusted(RING, RING, -RING, -RING)
+        on, usable = self.isChecked(), self.isEnabled()
+        fill = (Role.ACCENT if on else Role.HOVER) if usable else Role.HOVER
+        edge = (Role.ACCENT if on else Role.EDGE) if usable else Role.BORDER
+        painter.setPen(QPen(theme.colour(edge), 1))
+        painter.setBrush(theme.colour(fill))
+        inner = track.adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(inner, inner.height() / 2, inner.height() / 2)
+        knob = QRectF(0, 0, 12, 12)
+        knob.moveCenter(track.center())
+        knob.moveLeft(track.right() - 16 if on else track.left() + 4)
+        painter.setPen(Qt.PenStyle.NoPen)
+        role = (Role.ON_ACCENT if on else Role.MUTED) if usable else Role.DISABLED
+        painter.setBrush(theme.colour(role))
+        painter.drawEllipse(knob)
+        if self.hasFocus():
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(theme.colour(Role.ACCENT), 2))
+            ring = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+            painter.drawRoundedRect(ring, ring.height() / 2, ring.height() / 2)
+
+
+class CheckableMenu(QMenu):
+    """Stays open while entries with a tick are clicked, or toggled by the space bar."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._pressed: QAction | None = None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed = self._ticked(self.actionAt(event.position().toPoint()))
+        super().mousePressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        action, self._pressed = self._pressed, None
+        if action is None or action is not self.actionAt(event.position().toPoint()):
+            super().mouseReleaseEvent(event)
+            return
+        action.setEnabled(False)  # on one that is off, a click does not close the menu
+        super().mouseReleaseEvent(event)
+        action.setEnabled(True)
+        action.trigger()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        action = self._ticked(self.activeAction())
+        if event.key() == Qt.Key.Key_Space and action is not None:
+            action.trigger()
+        else:
+            super().keyPressEvent(event)
+
+    def _ticked(self, action: QAction | None) -> QAction | None:
+        """The entry where it has a tick and is not off."""
+        usable = action is not None and action.isCheckable() and action.isEnabled()
+        return action if usable else None
+
+
+NAME_CHARACTERS = 100  # of a column in the menu
+SHOWN_CHARACTERS = 40  # of each that is chosen
+
+
+class SeveralColumns(ComboBox):
+    """Says which columns are chosen; its popup is a menu to tick them in.
+
+    Signals:
+        changed: others are chosen, by hand.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.addItem("")
+        self._columns: tuple[str, ...] = ()
+        self._chosen: frozenset[str] = frozenset()
+        self.menu = CheckableMenu(self)
+        self.menu.aboutToShow.connect(self.fill)
+        self._say()
+
+    def showPopup(self) -> None:
+        self.menu.setMinimumWidth(self.width())
+        self.menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
+
+    def show_columns(self, columns: tuple[str, ...], chosen: tuple[str, ...]) -> None:
+        """Offer these columns and tick the chosen ones, without a signal."""
+        if columns != self._columns:
+            self._columns = columns
+            self.menu.clear()
+        self._chosen = frozenset(chosen)
+        for column, action in zip(self._columns, self.menu.actions(), strict=False):
+            action.setChecked(column in self._chosen)
+        self._say()
+
+    def chosen(self) -> tuple[str, ...]:
+        """In the order of the file."""
+        return tuple(column for column in self._columns if column in self._chosen)
+
+    def fill(self) -> None:
+        """Make the entries of the menu, when it is opened: there may be thousands."""
+        if self.menu.actions():
+            return
+        for column in self._columns:
+            action = self.menu.addAction(_named(column, NAME_CHARACTERS).replace("&", "&&"))
+            action.setCheckable(True)
+            action.setChecked(column in self._chosen)
+            action.triggered.connect(lambda on, column=column: self._on_ticked(column, on))
+
+    def _on_ticked(self, column: str, on: bool) -> None:
+        self._chosen = self._chosen | {column} if on else self._chosen - {column}
+        self._say()
+        self.changed.emit()
+
+    def _say(self) -> None:
+        names = ", ".join(_named(column, SHOWN_CHARACTERS) for column in self.chosen())
+        self.setItemText(0, names or self.tr("none"))
+
+
+def _named(column: str, characters: int) -> str:
+    return visible(column[:characters]).replace("\n", " ")

@@ -1,0 +1,1 @@
+"""Widgets and functions for text: labels, numbers, names of runs and settings in words."""
