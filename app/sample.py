@@ -4,7 +4,7 @@ import threading
 
 from app.library import DataEntry, datasets
 from engine.config.dataset import Split
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.files.home import Home, folder_name

@@ -64,19 +64,19 @@ def write(path: Path, rows: int) -> None:
 def measure(path: Path, rows: int) -> None:
     from engine.config.dataset import SPLITS, Mapping, Split
     from engine.data.checks import CHECKS
-    from engine.data.checks.examining import watch_for
-    from engine.data.checks.material import Material
+    from engine.data.checks.check_input import CheckInput
+    from engine.data.checks.run import check_progress
 
     splits = np.random.default_rng(1).choice(3, rows, p=[0.8, 0.1, 0.1]).astype(np.int8)
     before = memory()
     began, processor = time.perf_counter(), time.process_time()
-    watch = watch_for(rows, lambda _done, _total: None, None)
+    steps = check_progress(rows, lambda _done, _total: None, None)
     mapping = Mapping(text="text", label="label")
-    material = Material(path, mapping, splits, Split(), SPLITS, watch)
+    data = CheckInput(path, mapping, splits, Split(), SPLITS, steps)
     print(f"{'reading':24}{time.perf_counter() - began:8.1f} s")
     for name, check in CHECKS.items():
         since = time.perf_counter()
-        found = check.find(material)
+        found = check.find(data)
         counts = ", ".join(f"{finding.count:,}" for finding in found)
         print(f"{name:24}{time.perf_counter() - since:8.1f} s   {counts}")
     print(f"{'all':24}{time.perf_counter() - began:8.1f} s", end=", ")

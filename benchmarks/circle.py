@@ -4,7 +4,7 @@
 
 DATASETS has a folder for each set. A part of each is taken, and of its training rows 5 % get a
 wrong label, lose their tags, or get another score or no answer. Then the commands of the README are
-given one after another, each as a process of its own: import, check, cure, job, train, evaluate.
+given one after another, each as a process of its own: import, check, fix, job, train, evaluate.
 The rows that are probably wrong are listed, and those of the first 10 % that were changed are
 corrected, as a person would; the next version is trained on, and the two results are compared. At
 last the model is applied to new rows and exported, and its report is written. What every command
@@ -256,7 +256,7 @@ def circle(name: str, part: Part, home: Path, work: Path, run: Run) -> Found:
     others = [f"--{split}={files[split]}" for split in ("validation", "test") if split in files]
     run("import", files["train"], *others, f"--name={name}", *part.options)
     while problem := first_problem(run("check", name, "--json")):
-        run("cure", name, problem, "drop")
+        run("fix", name, problem, "drop")
 
     first = trained(name, 1, part, home, work, run)
     scored = json.loads(run("evaluate", "--run", first, "--baseline", "--slices", "--json"))
@@ -289,9 +289,9 @@ def circle(name: str, part: Part, home: Path, work: Path, run: Run) -> Found:
 
 
 def first_problem(said: str) -> str | None:
-    """The first check that found what makes scores wrong; its cure may be that of others, too."""
+    """The first check that found what makes scores wrong; its fix may be that of others, too."""
     findings = json.loads(said)["findings"]
-    wrong = (one for one in findings if one["severity"] == "problem" and "drop" in one["cures"])
+    wrong = (one for one in findings if one["severity"] == "problem" and "drop" in one["fixes"])
     return next((one["check"] for one in wrong), None)
 
 

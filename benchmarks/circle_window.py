@@ -5,8 +5,8 @@
 
 DATASETS has a folder for each set of benchmarks/circle.py, of which a part is taken and 5 % of the
 training rows are made wrong. The first training row stands three times, so that there is something
-to cure. Then tools/drive.py starts the program on a virtual screen and does what a person would:
-import, cure, fine-tune, read the results beside baselines, keep a slice, open a mistake in Explore,
+to fix. Then tools/drive.py starts the program on a virtual screen and does what a person would:
+import, fix, fine-tune, read the results beside baselines, keep a slice, open a mistake in Explore,
 correct rows, save a version, train on it again and see what flipped, compare by hand with a file
 that has no predictions and with the first run, apply the model to a file, copy its code, and, where
 rows have one class, import rows of which two of three have no label, label some, and train on them.
@@ -65,7 +65,7 @@ IMPORTED = """
     window Data
     expect "push button:Fine-tune on this…" 120
 """
-CURED = """
+FIXED = """
     expect "Exact duplicates: Drop the copies" 120
     shot 02-checks.png
     click "Exact duplicates: Show 3 rows"
@@ -77,7 +77,7 @@ CURED = """
     window Data
     expect "push button:Show what changed since version *" 120
     wait 2
-    shot 04-cured.png
+    shot 04-fixed.png
 """
 TRAINED = """
     click "push button:Fine-tune on this…"
@@ -304,7 +304,7 @@ USED = """
     click "push button:Close"
     window Runs
 """
-PARTS = ("opened", "imported", "cured", "trained", "evaluated", "beside", "sliced", "explored")
+PARTS = ("opened", "imported", "fixed", "trained", "evaluated", "beside", "sliced", "explored")
 PARTS += ("corrected", "saved", "again", "compared", "used", "labelled")
 
 
@@ -362,7 +362,7 @@ def steps_of(
     steps = {
         "opened": OPENED,
         "imported": IMPORTED,
-        "cured": CURED if road.again else "",
+        "fixed": FIXED if road.again else "",
         "trained": TRAINED,
         "evaluated": EVALUATED,
         "beside": BESIDE,

@@ -76,7 +76,7 @@ def main() -> None:
 def synthetic_data(folder: Path) -> "dict[bool, StoredData]":
     """Imported as the window imports: sentences with classes, and documents without."""
     from engine.config.dataset import Mapping, Reading, Split, StoredData
-    from engine.data.datasets.store import import_dataset
+    from engine.data.datasets.importing import import_dataset
     from synthetic import write
 
     write(folder)

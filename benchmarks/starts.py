@@ -191,7 +191,7 @@ def one_frame() -> None:
 def data_set(work: Path, rows: int) -> Path:
     """A made-up version of `rows` short sentences of known words, with three labels."""
     from engine.config.dataset import Mapping, Reading, Split
-    from engine.data.datasets.store import import_dataset
+    from engine.data.datasets.importing import import_dataset
 
     folder = work / f"sentences-{rows}"
     if folder.is_dir():

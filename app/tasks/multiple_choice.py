@@ -15,7 +15,7 @@ from app.widgets.results.group_table import LengthPicture, MarginPicture, Positi
 from app.widgets.text.labels import Text
 from engine.messages.explore.prediction import Predicted
 
-FIRST_LINES = 4  # another one comes when the last is typed in
+SHOWN_LINES = 4  # another one comes when the last is typed in
 MAX_LINES = 10
 MAX_CHARACTERS = 10_000  # of a choice
 TYPING_PAUSE_MS = 150
@@ -34,7 +34,7 @@ class ChoicesView(PredictionView):
         self._fields = layouts.column(parent=typed, spacing=2 * SPACE)
         self._pause = debounced(self, TYPING_PAUSE_MS, self._say)
         self.lay_out(self.bars, above=(Text(self.tr("Choices"), "strong"), typed))
-        for _ in range(FIRST_LINES):
+        for _ in range(SHOWN_LINES):
             self._add_line()
         self.show_nothing()
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 import texts
 from engine.config.families.bert import BertSpec
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.explore.attention import weights
 from engine.explore.fill_mask import fill_mask
 from engine.files.shipped import starter_model

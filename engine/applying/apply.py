@@ -19,7 +19,7 @@ from engine.applying.columns import (
     written_schema,
 )
 from engine.applying.conll import WRITERS, write
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import TableReader, read
 from engine.errors import BadFile, StudioError
 from engine.files.table_files import cell_of, known_suffix, records

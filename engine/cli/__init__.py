@@ -39,7 +39,7 @@ COMMANDS = {  # by name, where the function is
     "slices": "engine.cli.results:slices",
     "import": "engine.cli.importing:import_command",
     "check": "engine.cli.check:check_command",
-    "cure": "engine.cli.check:cure",
+    "fix": "engine.cli.check:fix",
     "label-errors": "engine.cli.labels:label_errors",
     "relabel": "engine.cli.labels:relabel",
     "changes": "engine.cli.changes:changes",

@@ -1,4 +1,4 @@
-"""`bert-studio check` and `cure`: what is wrong with data and what may mislead, and its mending."""
+"""`bert-studio check` and `fix`: what is wrong with data and what may mislead, and its mending."""
 
 import json
 import sys
@@ -23,8 +23,8 @@ from engine.config.dataset import Split
 from engine.config.tasks import TASKS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
-from engine.data.checks.curing import apply_cures
-from engine.data.checks.examining import FIRST_LINES, examine, examine_files
+from engine.data.checks.fixing import apply_fixes
+from engine.data.checks.run import SHOWN_LINES, check_files, run_checks
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.importing import label_notes
 from engine.data.datasets.store import Dataset, open_dataset
@@ -90,11 +90,11 @@ def _say(facts: dict[str, Any]) -> None:
         if finding["lines"]:
             more = ", …" if finding["rows"] > len(finding["lines"]) else ""
             say(f"  lines {', '.join(map(str, finding['lines']))}{more}")
-        if "version" in facts and finding["cures"]:
+        if "version" in facts and finding["fixes"]:
             ways = (
-                f"{finding['check']} {way} ({title})" for way, title in finding["cures"].items()
+                f"{finding['check']} {way} ({title})" for way, title in finding["fixes"].items()
             )
-            say(f"  cures: {', '.join(ways)}")
+            say(f"  fixes: {', '.join(ways)}")
 
 
 check_command = with_options(
@@ -120,7 +120,7 @@ def _facts(
     found = recognised(file, encoding, named, given["task"])
     mapping = needed_mapping(file, found, named)
     cleaning = given_cleaning(given)
-    examined = examine_files({"all": file}, found.reading, mapping, Split(), cleaning=cleaning)
+    examined = check_files({"all": file}, found.reading, mapping, Split(), cleaning=cleaning)
     rows = examined.collected
     kind = given["task"] or likely_task(mapping, rows.labels).kind
     problems = problems_of_survey(rows, mapping, TASKS[kind](kind=kind))
@@ -150,7 +150,7 @@ def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
         "sentence": finding.sentence,
         "rows": len(finding.rows),
         "lines": list(lines),
-        "cures": {cure.by: cure.title for cure in finding.cures},
+        "fixes": {fix.name: fix.title for fix in finding.fixes},
     }
 
 
@@ -178,7 +178,7 @@ def _stored_facts(
         "mapping": spec.mapping.model_dump(),
         "task": task.kind,
         "notes": list(spec.notes),
-        "findings": [_told(one, tuple(lines[one.rows[:FIRST_LINES]].tolist())) for one in findings],
+        "findings": [_told(one, tuple(lines[one.rows[:SHOWN_LINES]].tolist())) for one in findings],
     }
     return facts, problems_of_dataset(spec, task)
 
@@ -186,19 +186,19 @@ def _stored_facts(
 def _examined(dataset: Dataset) -> list[Finding]:
     line = ProgressLine(sys.stderr)
     if not sys.stderr.isatty():
-        return examine(dataset)
+        return run_checks(dataset)
     try:
-        return examine(dataset, lambda done, total: line.draw(f"Checking: {done / total:.0%}"))
+        return run_checks(dataset, lambda done, total: line.draw(f"Checking: {done / total:.0%}"))
     finally:
         line.end()
 
 
-def cure(
+def fix(
     data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
     found: Annotated[
         str, typer.Argument(metavar="CHECK", help="What was found, as `check` calls it.")
     ],
-    by: Annotated[str, typer.Argument(metavar="CURE", help="What is done, as `check` calls it.")],
+    by: Annotated[str, typer.Argument(metavar="FIX", help="What is done, as `check` calls it.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Mend what `check` found in a stored data set: drop rows, move them, merge labels, and more.
@@ -212,22 +212,22 @@ def cure(
             phrase("Choose one of {names}.", names=", ".join(CHECKS)),
         )
     findings = [one for one in _examined(dataset) if one.check == found]
-    cures = [one for finding in findings for one in finding.cures]
-    chosen = [one for one in cures if one.by == by]
+    fixes = [one for finding in findings for one in finding.fixes]
+    chosen = [one for one in fixes if one.name == by]
     if not findings:
         raise StudioError(
             phrase("The check “{name}” finds nothing in this version.", name=found),
             phrase("There is nothing to do."),
         )
     if not chosen:
-        ways = ", ".join(dict.fromkeys(one.by for one in cures))
+        ways = ", ".join(dict.fromkeys(one.name for one in fixes))
         raise StudioError(
-            phrase("What “{name}” found has no cure “{by}”.", name=found, by=by[:60]),
+            phrase("What “{name}” found has no fix “{by}”.", name=found, by=by[:60]),
             phrase("Choose one of {names}.", names=ways)
             if ways
             else phrase("Change the rows on the page of the data set."),
         )
     made = make_version(
-        dataset, lambda into, version: apply_cures(chosen, dataset.folder, into, version)
+        dataset, lambda into, version: apply_fixes(chosen, dataset.folder, into, version)
     )
     tell_version(made, as_json)

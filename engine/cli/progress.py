@@ -111,8 +111,8 @@ class ProgressLine:
 def _told(advice: Advice) -> str:
     """An advice with the options of `bert-studio job` that follow it, or the command that does."""
     options = [f"{flag_of(name)} {value:.12g}" for name, value in advice.change.items()]
-    if advice.cure is not None:
-        options.append(f"bert-studio cure DATA {' '.join(advice.cure)}")
+    if advice.fix is not None:
+        options.append(f"bert-studio fix DATA {' '.join(advice.fix)}")
     return phrase(
         "{problem} {advice}{options}",
         problem=advice.problem,

@@ -14,7 +14,7 @@ from engine.config.tasks import TASKS
 from engine.config.validation import describe_validation
 from engine.data.columns.mapping import guess_note
 from engine.data.columns.tag_column import TagColumn
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import Recognised, read, recognise
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError

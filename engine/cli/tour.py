@@ -12,7 +12,7 @@ from engine.config.dataset import FileData, Split
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import TrainingSpec
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file

@@ -18,7 +18,8 @@ from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families import FAMILIES
 from engine.config.tasks import TASKS, heads
 from engine.config.training import HardwareSpec
-from engine.data.datasets.store import Rows, import_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.rows import Rows
 from engine.doctor import questions
 from engine.doctor.bench import PROCESSOR, Bench, apart, curves
 from engine.doctor.material import ASKED, DATA, SIZE, TEXT

@@ -10,7 +10,7 @@ from engine.config.families.bert import BertSpec
 from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks import task_of
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.files.spreadsheet import table_text
 
 SIZE: dict[str, Any] = {

@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.data.datasets.store import Rows, open_dataset
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.files.regular_file import regular
 from engine.messages.explore.nearest import (

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from engine.config.dataset import StoredData
 from engine.data.columns.choices import endings_in
 from engine.data.columns.words import words_of
-from engine.data.datasets.store import Rows, open_dataset
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read, recognise
 from engine.errors import StudioError
 from engine.phrases import phrase

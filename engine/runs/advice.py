@@ -36,20 +36,20 @@ CUT = 0.5  # share of the inputs
 OTHER_RATE = 1.5  # times the recommended rate, or a part of it
 FACTOR = 3  # to the next rate to be tried, where none is recommended
 LABELS_NAMED = 5  # labels
-MEASURE_ALL = ("absent_labels", "move")  # a check and its cure
+MEASURE_ALL = ("absent_labels", "move")  # a check and its fix
 
 
 @dataclass(frozen=True)
 class Advice:
     """One sentence on what is measured, one on what to try, and the run that tries it: other
-    settings, or a version of the data set that is cured.
+    settings, or a version of the data set that is fixed.
     """
 
     name: str
     problem: str
     advice: str
     change: Mapping[str, Any] = field(default_factory=dict)  # fields of TrainingSpec
-    cure: tuple[str, str] | None = None  # a check of the data and its cure, by their names
+    fix: tuple[str, str] | None = None  # a check of the data and its fix, by their names
 
     def applied(self, job: JobSpec) -> JobSpec:
         """The job with that change made."""
@@ -208,7 +208,7 @@ def labels_are_absent(m: Measurements) -> Advice | None:
     )
     problem = phrase("The validation set has no row with {names}{rest}.", names=names, rest=rest)
     advice = phrase("Move some of their training rows to the validation set, or add rows.")
-    return Advice("labels are missing in validation", problem, advice, cure=MEASURE_ALL)
+    return Advice("labels are missing in validation", problem, advice, fix=MEASURE_ALL)
 
 
 def most_are_cut(m: Measurements) -> Advice | None:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.tasks.question_answering import QuestionAnswering
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.evaluation.answers import N_BEST, Choice, Span
 from engine.tasks.question_answering import ChosenAnswers
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from engine.config.task import TaskSpec
 from engine.data.columns.words import words_of
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.tasks import learner_for
 from engine.tasks.answer_baselines import nearest_words
 from engine.tasks.learner import Examples, Learner, LogitsCollector, TaskPredictions

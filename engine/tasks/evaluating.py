@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 import torch
 
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.models.checkpoint import Checkpoint
 from engine.models.frozen_linear import rounded_once
 from engine.models.network import Network

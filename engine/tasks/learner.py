@@ -20,7 +20,8 @@ from engine.config.dataset import SplitName
 from engine.config.prediction import PredictionSettings
 from engine.config.task import TaskSpec
 from engine.config.tasks import head_of
-from engine.data.datasets.store import Dataset, Rows
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import TokenizedDataset
 from engine.evaluation.report import Report
 from engine.messages.explore.prediction import Predict, Predicted

@@ -18,7 +18,7 @@ from engine.config.prediction import PredictionSettings
 from engine.config.tasks.multi_label import MultiLabel
 from engine.data.columns.label_sets import is_yes, joined, sets_in
 from engine.data.columns.roles import MissingRole
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.multi_label import MultiLabelReport, binary_cross_entropies, report
 from engine.evaluation.multi_label import given as given_labels

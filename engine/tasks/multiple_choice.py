@@ -16,7 +16,7 @@ from engine.config.prediction import PredictionSettings
 from engine.config.tasks.multiple_choice import MultipleChoice
 from engine.data.columns.choices import endings_in, first_number, right_ones
 from engine.data.columns.roles import MissingRole
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import open_cached, tokenize_examples
 from engine.errors import StudioError
 from engine.evaluation.multiple_choice import ChoiceReport, report

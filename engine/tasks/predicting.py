@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.models import checkpoint

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from engine.config.dataset import SplitName
 from engine.config.tasks.pretraining import Pretraining
-from engine.data.datasets.store import Dataset, Rows
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import tokenize_stream
 from engine.data.tokenized.sentence_pairs import ANOTHER, FOLLOWS, tokenize_pairs
 from engine.evaluation.pretraining import PretrainingReport, report

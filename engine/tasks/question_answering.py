@@ -21,7 +21,7 @@ from torch import Tensor
 
 from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.columns.answers import Answer, Unfit, answers_of
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import TokenizedDataset, TokenizedWriter, open_cached
 from engine.data.tokenized.windows import Window, answer_places, windows
 from engine.errors import StudioError

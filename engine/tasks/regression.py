@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.config.tasks.regression import Regression
 from engine.data.columns.numbers import number_in, numbers_in
 from engine.data.columns.roles import MissingRole
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.regression import RegressionReport, report
 from engine.messages.explore.prediction import Predict, Predicted

@@ -9,7 +9,8 @@ from engine.config.dataset import DataSource, FileData, Split, SplitName
 from engine.config.task import TaskSpec
 from engine.config.tasks import task_of
 from engine.config.tasks.pretraining import Pretraining
-from engine.data.datasets.store import Dataset, Rows, resolve
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import Dataset, resolve
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.evaluation.report import Report

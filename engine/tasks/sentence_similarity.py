@@ -21,7 +21,7 @@ from engine.config.sentence import SentenceSpec
 from engine.config.tasks.sentence_similarity import Objective, SentenceSimilarity
 from engine.data.columns.numbers import number_in, numbers_in
 from engine.data.columns.roles import MissingRole
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import open_cached, tokenize_examples
 from engine.errors import StudioError
 from engine.evaluation.report import Report

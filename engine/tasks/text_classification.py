@@ -18,7 +18,7 @@ from engine.config.tasks.text_classification import Classes
 from engine.data.columns.fit import without
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.spellings import matched
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.text_classification import ClassReport, cross_entropies, report
 from engine.messages.explore.prediction import Predict, Predicted

@@ -17,7 +17,7 @@ from engine.data.columns.roles import MissingRole
 from engine.data.columns.tag_column import ADVICE
 from engine.data.columns.tags import Span, are_spans, spans, type_of
 from engine.data.columns.words import typed_words, words_of
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.tokenized.words import NOWHERE, tokenize_words
 from engine.errors import StudioError
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import tokenize_examples
 from engine.models.checkpoint import Checkpoint
 from engine.progress import ProgressCallback, no_progress

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
 from engine.phrases import phrase

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from engine.config.job import JobSpec
-from engine.data.datasets.store import Cancelled
 from engine.messages.events import Event, Noted, Progressed
-from engine.progress import ProgressCallback
+from engine.progress import Cancelled, ProgressCallback
 from engine.runs.folder import RunFolder
 from engine.runs.full_disk import retry_when_full
 

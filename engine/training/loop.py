@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from engine.config.job import JobSpec
-from engine.data.datasets.store import Cancelled
+from engine.progress import Cancelled
 from engine.runs.folder import RunFolder
 from engine.training.checkpoints import latest_checkpoint, save
 from engine.training.context import Emit, RunContext

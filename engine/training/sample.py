@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.data.datasets.store import Rows, StoredTexts
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import StoredTexts
 from engine.progress import no_progress
 from engine.tasks.learner import Examples
 from engine.tasks.rng import SHARE, rng_for

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 from engine.config.job import BaseModelSource, FromCheckpoint, FromScratch
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.files.atomic_write import verify, whole_folder
 from engine.phrases import phrase

@@ -10,7 +10,8 @@ from engine.config.dataset import SplitName
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.data.columns.fit import problems_of_dataset
-from engine.data.datasets.store import Dataset, Rows, resolve
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import Dataset, resolve
 from engine.data.tokenized.dataset import cache_key
 from engine.errors import StudioError
 from engine.phrases import phrase

@@ -193,7 +193,7 @@ ELSEWHERE = {
     "app/pages/settings/elsewhere.py _ask_for_token": "app/pages/test_settings.py",
     "app/using/elsewhere_view.py ElsewhereDialog": "app/using/test_tab.py",
     "app/using/applying_view.py ApplyingDialog": "app/using/test_tab.py",
-    "app/pages/data/dataset/view.py _ask_to_cure": "app/pages/data/dataset/test_checks.py",
+    "app/pages/data/dataset/view.py _ask_to_fix": "app/pages/data/dataset/test_checks.py",
 }
 AFTER_ENTER_OPEN = {"app/widgets/help.py HelpWindow", "app/exporting/view.py ExportDialog",
                     "app/palette.py Palette"}  # fmt: skip

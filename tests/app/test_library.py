@@ -10,7 +10,7 @@ from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.families.bert import bert
 from engine.config.job import FromScratch, JobSpec
 from engine.config.tasks.text_classification import TextClassification
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from engine.messages import now
 from engine.messages.events import Saved, Started

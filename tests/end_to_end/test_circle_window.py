@@ -21,7 +21,7 @@ from tests.end_to_end.test_real_window import pytestmark as needs_a_screen
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 GOOD = ["lovely", "warm", "fine", "happy", "great", "bright", "tender", "sweet", "clever", "funny"]
 BAD = ["dull", "cold", "poor", "sad", "bad", "grim", "shallow", "bitter", "stupid", "boring"]
-SHORT = ("opened", "imported", "cured", "trained", "evaluated", "corrected", "saved", "again")
+SHORT = ("opened", "imported", "fixed", "trained", "evaluated", "corrected", "saved", "again")
 
 pytestmark = [
     pytest.mark.gui,  # by its name: `dev.py test` looks for it

@@ -18,7 +18,7 @@ from engine.cli import compose
 from engine.config.job import JobSpec
 from engine.config.tasks import TASKS
 from engine.config.tasks.regression import Regression
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.explore.prediction import predict
 from engine.files.home import Home
 from engine.messages.explore.prediction import Predict

@@ -21,7 +21,7 @@ from engine.config.tasks import TASKS, class_name, head_of, heads, metric_of, ta
 from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.regression import Regression
 from engine.data.columns.fit import likely_task, problems_of
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from engine.messages.events import Measured
 from engine.models.heads import Heads

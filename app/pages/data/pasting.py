@@ -7,7 +7,7 @@ from PySide6.QtCore import QMimeData
 from engine.files.atomic_write import write_file
 
 FOLDER = "pasted"  # in the cache
-FIRST_LINES = 2_000  # characters that tell whether it is a table
+SHOWN_LINES = 2_000  # characters that tell whether it is a table
 
 
 def copied_files(content: QMimeData) -> list[Path]:
@@ -17,7 +17,7 @@ def copied_files(content: QMimeData) -> list[Path]:
 
 def file_with(text: str, cache: Path, name: str) -> Path:
     """A new file with a text, of which tabs make a table."""
-    suffix = ".tsv" if "\t" in text[:FIRST_LINES] else ".txt"
+    suffix = ".tsv" if "\t" in text[:SHOWN_LINES] else ".txt"
     folder = cache / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     file, number = folder / f"{name}{suffix}", 2

@@ -179,7 +179,7 @@ class DataPage(QWidget):
         view.revised.connect(lambda made: self._on_revised(view.editing.state, folder, made))
         view.undone.connect(self._on_undo)
         view.deleted_asked.connect(self._show_deleted)
-        view.cured.connect(lambda made, change: self._on_cured(folder, made, change))
+        view.fixed.connect(lambda made, change: self._on_fixed(folder, made, change))
         self.dataset = view
         self._studio.settings.remember(view.splitter, "data.dataset")
         self.stack.addWidget(view)
@@ -210,7 +210,7 @@ class DataPage(QWidget):
             undo,
         )
 
-    def _on_cured(self, before: Path, made: Path, change: str) -> None:
+    def _on_fixed(self, before: Path, made: Path, change: str) -> None:
         self.open_dataset(made)
 
         def undo() -> None:

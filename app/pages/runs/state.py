@@ -16,7 +16,7 @@ from app.studio import Studio
 from app.timers import debounced
 from engine.config.dataset import StoredData
 from engine.config.job import JobSpec
-from engine.data.checks.curing import Named, apply_named
+from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.errors import StudioError
 from engine.files.home import free_folder, next_version
 from engine.messages.question import Answer, Refused
@@ -75,7 +75,7 @@ class RunsState(QObject):
         self._is_over = False
         studio.closing.connect(self._on_closing)
         self._home = studio.home
-        self._curing: background.Job | None = None
+        self._fixing: background.Job | None = None
         self._pause = debounced(self, READ_DELAY_MS, self._read_stale)
         dispatcher = studio.dispatcher
         dispatcher.run_added.connect(self._on_changed)
@@ -262,8 +262,8 @@ class RunsState(QObject):
         """Take the job of a run to the train page, to change one thing, or as an advice has it."""
         if row.job is None:
             return
-        if advice is not None and advice.cure is not None:
-            self._start_cured(row.job, advice.cure)
+        if advice is not None and advice.fix is not None:
+            self._start_fixed(row.job, advice.fix)
             return
         job = row.job if advice is None else advice.applied(row.job)
         self._studio.go.emit("train", {"job": job})
@@ -278,34 +278,34 @@ class RunsState(QObject):
             self._studio.notices.show(error)
 
     def can_follow(self, row: RunRow, advice: Advice) -> bool:
-        """Whether there is a run that tries it: a cure needs a data set of this home."""
-        if advice.cure is None:
+        """Whether there is a run that tries it: a fix needs a data set of this home."""
+        if advice.fix is None:
             return bool(advice.change)
         data = row.job.data if row.job is not None else None
         return isinstance(data, StoredData) and data.folder.parent.parent == self._home.datasets
 
-    def _start_cured(self, job: JobSpec, cure: Named) -> None:
-        """The same with a version of its data set that is cured, made off the window's thread."""
-        if self.is_curing or not isinstance(job.data, StoredData):
+    def _start_fixed(self, job: JobSpec, fix: FixName) -> None:
+        """The same with a version of its data set that is fixed, made off the window's thread."""
+        if self.is_fixing or not isinstance(job.data, StoredData):
             return
         folder = job.data.folder
 
         def made(into: Path) -> None:
-            self._curing = None
+            self._fixing = None
             self._studio.datasets_changed.emit()
             data = StoredData(folder=into)
             self._studio.go.emit("train", {"job": job.model_copy(update={"data": data})})
 
         def failed(error: BaseException) -> None:
-            self._curing = None
+            self._fixing = None
             self._studio.notices.show(error)
 
-        self._curing = background.run(self, lambda: _cured(folder, cure), made, failed)
+        self._fixing = background.run(self, lambda: _fixed(folder, fix), made, failed)
 
     @property
-    def is_curing(self) -> bool:
+    def is_fixing(self) -> bool:
         """Whether a version of a data set is being made for a run that follows an advice."""
-        return self._curing is not None
+        return self._fixing is not None
 
     def train_on(self, row: RunRow, data: Path) -> None:
         """Take the job of a run to the train page, with another version of its data set."""
@@ -364,14 +364,14 @@ class RunsState(QObject):
             self._on_changed(run_id)
 
 
-def _cured(folder: Path, cure: Named) -> Path:
+def _fixed(folder: Path, fix: FixName) -> Path:
     """The next version of a data set, without what an advice is about.
 
     Raises StudioError where nothing in it can be mended so, or it is gone.
     """
     version = next_version(folder.parent)
     into = free_folder(folder.parent, str(version))
-    if apply_named([cure], folder, into, version) is None:
+    if apply_fixes_by_name([fix], folder, into, version) is None:
         raise StudioError(
             translate("Runs", "The data set has too few rows for that."),
             translate("Runs", "Add rows with the labels that are named."),

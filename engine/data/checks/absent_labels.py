@@ -3,21 +3,21 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Cure, Finding
-from engine.data.checks.groups import RowIndices, no_rows
-from engine.data.checks.material import Labels, Material
+from engine.data.checks.check import Finding, Fix, no_rows
+from engine.data.checks.check_input import CheckInput, Labels
+from engine.data.checks.groups import RowIndices
 from engine.data.datasets.splitting import TRAIN, VALIDATION
 from engine.phrases import joined, phrase
 
 SHOWN = 6
 
 
-def find(material: Material) -> list[Finding]:
-    labels = material.classes
-    if labels is None or not (material.splits == VALIDATION).any():
+def find(data: CheckInput) -> list[Finding]:
+    labels = data.classes
+    if labels is None or not (data.splits == VALIDATION).any():
         return []
-    learned = labels.counts(material.splits == TRAIN)
-    measured = labels.counts(material.splits == VALIDATION)
+    learned = labels.counts(data.splits == TRAIN)
+    measured = labels.counts(data.splits == VALIDATION)
     absent = [name for name, count in learned.items() if count and not measured[name]]
     if not absent:
         return []
@@ -30,31 +30,29 @@ def find(material: Material) -> list[Finding]:
         n=len(absent),
         names=names,
     )
-    of_each = [np.flatnonzero(_trained(material, labels, name)) for name in absent]
-    cure = _move(material, of_each)
+    of_each = [np.flatnonzero(_trained(data, labels, name)) for name in absent]
+    fix = _move(data, of_each)
     rows = np.concatenate(of_each)
-    return [
-        Finding("absent_labels", "warning", len(absent), sentence, rows, (cure,) if cure else ())
-    ]
+    return [Finding("absent_labels", "warning", len(absent), sentence, rows, (fix,) if fix else ())]
 
 
-def _trained(material: Material, labels: Labels, name: str) -> NDArray[np.bool_]:
+def _trained(data: CheckInput, labels: Labels, name: str) -> NDArray[np.bool_]:
     """Which rows of the training set have this label, bool [N]."""
-    trained: NDArray[np.bool_] = (labels.numbers == labels.names.index(name)) & (
-        material.splits == TRAIN
+    trained: NDArray[np.bool_] = (labels.indices == labels.names.index(name)) & (
+        data.splits == TRAIN
     )
     return trained
 
 
-def _move(material: Material, of_each: list[RowIndices]) -> Cure | None:
+def _move(data: CheckInput, of_each: list[RowIndices]) -> Fix | None:
     """A part of the training rows of each label, as large as that of the validation set.
 
     Rows whose text stands in others too stay, and so does one row of each label.
     """
-    trained, validation = ((material.splits == split).sum() for split in (TRAIN, VALIDATION))
+    trained, validation = ((data.splits == split).sum() for split in (TRAIN, VALIDATION))
     share = validation / (trained + validation)
-    alone = np.bincount(material.equal_groups)[material.equal_groups] == 1
-    keys = np.random.Philox(material.split.seed).random_raw(material.rows)
+    alone = np.bincount(data.equal_groups)[data.equal_groups] == 1
+    keys = np.random.Philox(data.split.seed).random_raw(data.rows)
     moved = [no_rows()]
     for rows in of_each:
         wanted = min(max(1, round(share * len(rows))), len(rows) - 1)
@@ -63,7 +61,7 @@ def _move(material: Material, of_each: list[RowIndices]) -> Cure | None:
     found = np.sort(np.concatenate(moved))
     if not len(found):
         return None
-    return Cure(
+    return Fix(
         "move",
         phrase("Move some to validation"),
         phrase("{n:,} training row(s) moved to the validation set, which lacked their labels.",

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Cure, Finding, Severity
+from engine.data.checks.check import Finding, Fix, Severity
+from engine.data.checks.check_input import CheckInput
 from engine.data.checks.groups import distinct
-from engine.data.checks.material import Material
 from engine.data.columns.words import words_of
 from engine.phrases import phrase
 
@@ -25,8 +25,8 @@ HTML = r"&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]{2,5}|#x[0-9a-fA-F]{2,4});|<br ?/?>"
 Mend = Callable[[str], str]
 
 
-def find(material: Material) -> list[Finding]:
-    return [*_mojibake(material), *_unreadable(material), *_html(material)]
+def find(data: CheckInput) -> list[Finding]:
+    return [*_mojibake(data), *_unreadable(data), *_html(data)]
 
 
 def repaired(text: str) -> str:
@@ -55,68 +55,68 @@ def without_html(text: str) -> str:
     return html.unescape(re.sub(r"<br ?/?>", " ", text))
 
 
-def _with(material: Material, pattern: str) -> dict[str, NDArray[np.int64]]:
+def _with(data: CheckInput, pattern: str) -> dict[str, NDArray[np.int64]]:
     """By column of texts, the rows in which a pattern is found."""
     return {
         name: np.flatnonzero(
-            material.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
+            data.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
         )
-        for name in material.text_columns
+        for name in data.text_columns
     }
 
 
-def _mended(material: Material, pattern: str, mend: Mend) -> dict[int, dict[str, str]]:
+def _mended(data: CheckInput, pattern: str, mend: Mend) -> dict[int, dict[str, str]]:
     """By row and column, the texts that are others once they are mended."""
     found: dict[int, dict[str, str]] = {}
-    for name, rows in _with(material, pattern).items():
-        for row, cell in zip(rows.tolist(), material.cells(name, rows), strict=True):
+    for name, rows in _with(data, pattern).items():
+        for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
             better = mend(cell)
-            if better != cell and _keeps_words(material, cell, better):
+            if better != cell and _keeps_words(data, cell, better):
                 found.setdefault(row, {})[name] = better
     return dict(sorted(found.items()))
 
 
-def _keeps_words(material: Material, cell: str, better: str) -> bool:
+def _keeps_words(data: CheckInput, cell: str, better: str) -> bool:
     """Whether there is still a text, and where words have tags, as many words."""
-    if material.mapping.tags is not None:
+    if data.mapping.tags is not None:
         return len(words_of(cell)) == len(words_of(better))
     return bool(better.strip())
 
 
-def _mojibake(material: Material) -> list[Finding]:
-    cells = _mended(material, MOJIBAKE, repaired)
+def _mojibake(data: CheckInput) -> list[Finding]:
+    cells = _mended(data, MOJIBAKE, repaired)
     sentence = phrase(
         "{n:,} row(s) read in a wrong encoding (such as “Ã©” for “é”): the tokenizer does"
         " not know these words.",
         n=len(cells),
     )
     change = phrase("{n:,} row(s) with a broken encoding repaired.", n=len(cells))
-    cure = Cure("repair", phrase("Repair"), change, cells=cells)
-    return _finding(material, "warning", sentence, cure)
+    fix = Fix("repair", phrase("Repair"), change, cells=cells)
+    return _finding(data, "warning", sentence, fix)
 
 
-def _html(material: Material) -> list[Finding]:
-    cells = _mended(material, HTML, without_html)
+def _html(data: CheckInput) -> list[Finding]:
+    cells = _mended(data, HTML, without_html)
     sentence = phrase(
         "{n:,} row(s) with HTML such as “&amp;” or “<br>”: the model reads it as words.",
         n=len(cells),
     )
     change = phrase("HTML in {n:,} row(s) replaced by characters.", n=len(cells))
-    cure = Cure("replace", phrase("Replace by characters"), change, cells=cells)
-    return _finding(material, "note", sentence, cure)
+    fix = Fix("replace", phrase("Replace by characters"), change, cells=cells)
+    return _finding(data, "note", sentence, fix)
 
 
-def _finding(material: Material, severity: Severity, sentence: str, cure: Cure) -> list[Finding]:
-    """The rows of a cure; where answers are places in a text, no text is changed."""
-    rows = np.array(list(cure.cells), dtype=np.int64)
+def _finding(data: CheckInput, severity: Severity, sentence: str, fix: Fix) -> list[Finding]:
+    """The rows of a fix; where answers are places in a text, no text is changed."""
+    rows = np.array(list(fix.cells), dtype=np.int64)
     if not len(rows):
         return []
-    cures = (cure,) if material.mapping.answers is None else ()
-    return [Finding("broken_texts", severity, len(rows), sentence, rows, cures)]
+    fixes = (fix,) if data.mapping.answers is None else ()
+    return [Finding("broken_texts", severity, len(rows), sentence, rows, fixes)]
 
 
-def _unreadable(material: Material) -> list[Finding]:
-    found = _with(material, UNREADABLE).values()
+def _unreadable(data: CheckInput) -> list[Finding]:
+    found = _with(data, UNREADABLE).values()
     rows = distinct(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
     if not len(rows):
         return []
@@ -124,10 +124,10 @@ def _unreadable(material: Material) -> list[Finding]:
         "{n:,} row(s) with “\ufffd” or control characters: what stood there is lost.",
         n=len(rows),
     )
-    cure = Cure(
+    fix = Fix(
         "drop",
         phrase("Drop these rows"),
         phrase("{n:,} row(s) with unreadable characters dropped.", n=len(rows)),
         dropped=rows,
     )
-    return [Finding("broken_texts", "warning", len(rows), sentence, rows, (cure,))]
+    return [Finding("broken_texts", "warning", len(rows), sentence, rows, (fix,))]

@@ -1,32 +1,35 @@
-"""What every check gives: findings, each with its rows and with cures that make a new version."""
+"""Types of the checks: a check gives findings, each with its rows and the fixes on offer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.checks.groups import RowIndices, no_rows
-
-if TYPE_CHECKING:
-    from engine.data.checks.material import Material
+from engine.data.checks.check_input import CheckInput
+from engine.data.checks.groups import RowIndices
 
 Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
-"""A problem makes scores wrong, a warning may, a note is good to know; the worst first."""
+"""A problem makes scores wrong, a warning may, a note is for information. Worst first."""
 
-UNASKED_ROWS = 200_000  # that are checked without being asked for: some seconds on two cores
+AUTOMATIC_ROWS = 200_000
+"""Maximum number of rows that are checked without being asked for."""
+
+
+def no_rows() -> RowIndices:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Cure:
-    """One way to change the rows of a finding; numbers of rows count from 0."""
+class Fix:
+    """One way to change the rows of a finding. Row indices count from 0."""
 
-    by: str
-    """Its name for the headless command, which applies all of a check with the same name."""
-    title: str  # of a button
-    change: str  # what is different in the new version, in a sentence
+    name: str
+    """The headless command applies all fixes of a check that have the same name."""
+    title: str  # of its button
+    change: str  # sentence for the history of the new version
     dropped: RowIndices = field(default_factory=no_rows)
     moved: RowIndices = field(default_factory=no_rows)
     moved_to: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
@@ -37,9 +40,9 @@ class Cure:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What a check found: `count` rows, or labels or columns where `check` is about these.
+    """A result of a check. `count` is in rows, or in labels or columns if it is about those.
 
-    Without `rows`, it is about all of them.
+    A finding without `rows` is about all of them.
     """
 
     check: str  # a key of CHECKS
@@ -47,12 +50,12 @@ class Finding:
     count: int
     sentence: str
     rows: RowIndices = field(default_factory=no_rows)
-    """In the order in which they are best read, such as copies beside one another."""
-    cures: tuple[Cure, ...] = ()
+    """In reading order: copies are next to each other."""
+    fixes: tuple[Fix, ...] = ()
 
 
 class Check(NamedTuple):
-    """A check: how it is called, and what it finds."""
+    """Title and function of a check."""
 
     title: str
-    find: Callable[["Material"], list[Finding]]
+    find: Callable[[CheckInput], list[Finding]]

@@ -8,9 +8,9 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Cure, Finding
+from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.checks.groups import distinct
-from engine.data.checks.material import Labels, Material
 from engine.data.checks.words import NO_WORD
 from engine.data.columns.numbers import number_in
 from engine.data.columns.plain_texts import plain_text
@@ -23,22 +23,22 @@ FEW_ROWS = 20  # of a label or a word, below which chance is enough
 SAMPLE = 100_000  # rows in which words are looked for
 MAX_VALUES_SHARE = 0.2  # different values by rows, above which a column is an id
 SHOWN = 5  # words
-MOST_CURED = 200_000  # rows from which a word can be removed: all of them are kept in memory
+MAX_FIXED_ROWS = 200_000  # rows from which a word can be removed: all of them are kept in memory
 
 
-def find(material: Material) -> list[Finding]:
-    labels = material.classes
+def find(data: CheckInput) -> list[Finding]:
+    labels = data.classes
     if labels is None or len(labels.names) < 2:
         return []
-    rows = np.flatnonzero(labels.numbers >= 0)
+    rows = np.flatnonzero(labels.indices >= 0)
     rows = rows[:: -(-len(rows) // SAMPLE)] if len(rows) else rows
-    return [*_words(material, labels, rows), *_columns(material, labels, rows)]
+    return [*_words(data, labels, rows), *_columns(data, labels, rows)]
 
 
-def _words(material: Material, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
+def _words(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
     """A word that stands in half the rows of a label, and nearly nowhere else."""
-    words, numbers = len(material.vocabulary), labels.numbers[rows].astype(np.int64)
-    stands = _stands_in(material, rows)  # row number times words, plus the word
+    words, numbers = len(data.vocabulary), labels.indices[rows].astype(np.int64)
+    stands = _stands_in(data, rows)  # row number times words, plus the word
     row, word = stands // words, stands % words
     keys, count = np.unique(word * len(labels.names) + numbers[row], return_counts=True)
     word_of, label_of = keys // len(labels.names), keys % len(labels.names)
@@ -52,46 +52,46 @@ def _words(material: Material, labels: Labels, rows: NDArray[np.int64]) -> list[
     )
     best = np.flatnonzero(gives_away)[np.argsort(-count[gives_away], kind="stable")][:SHOWN]
     return [
-        _word(material, labels, int(word_of[one]), int(label_of[one]), count[one] / total[one])
+        _word(data, labels, int(word_of[one]), int(label_of[one]), count[one] / total[one])
         for one in best
     ]
 
 
-def _stands_in(material: Material, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _stands_in(data: CheckInput, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Each word of each row once: the place of the row in `rows` times words, plus the word."""
-    size = len(material.vocabulary)
+    size = len(data.vocabulary)
     found = []
-    for name in material.text_columns:
-        words = material.words(name).take(rows)
+    for name in data.text_columns:
+        words = data.words(name).take(rows)
         row = np.repeat(np.arange(len(rows)), words.counts)
         found.append(row * size + words.ids)
     return distinct(np.concatenate(found))
 
 
-def _word(material: Material, labels: Labels, word: int, label: int, precision: float) -> Finding:
-    has = np.zeros(material.rows, dtype=bool)
-    for name in material.text_columns:
-        words = material.words(name)
-        has[np.repeat(np.arange(material.rows), words.counts)[words.ids == word]] = True
-    rows = np.flatnonzero(has & (labels.numbers == label))
-    share = len(rows) / max(int((labels.numbers == label).sum()), 1)
+def _word(data: CheckInput, labels: Labels, word: int, label: int, precision: float) -> Finding:
+    has = np.zeros(data.rows, dtype=bool)
+    for name in data.text_columns:
+        words = data.words(name)
+        has[np.repeat(np.arange(data.rows), words.counts)[words.ids == word]] = True
+    rows = np.flatnonzero(has & (labels.indices == label))
+    share = len(rows) / max(int((labels.indices == label).sum()), 1)
     sentence = phrase(
         "The word “{word}” gives the label “{label}” away: {precision:.0%} of the texts with it"
         " have this label, and {share:.0%} of its texts have the word.",
-        word=material.vocabulary[word][:40],
+        word=data.vocabulary[word][:40],
         label=labels.names[label][:40],
         precision=precision,
         share=share,
     )
-    cures = _without(material, material.vocabulary[word], np.flatnonzero(has))
-    return Finding("giveaways", "warning", len(rows), sentence, rows, cures)
+    fixes = _without(data, data.vocabulary[word], np.flatnonzero(has))
+    return Finding("giveaways", "warning", len(rows), sentence, rows, fixes)
 
 
-def _without(material: Material, word: str, rows: NDArray[np.int64]) -> tuple[Cure, ...]:
-    """The cure that removes a word from all texts that have others, too."""
+def _without(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[Fix, ...]:
+    """The fix that removes a word from all texts that have others, too."""
     cells: dict[int, dict[str, str]] = {}
-    for name in material.text_columns if len(rows) <= MOST_CURED else ():
-        for row, cell in zip(rows.tolist(), material.cells(name, rows), strict=True):
+    for name in data.text_columns if len(rows) <= MAX_FIXED_ROWS else ():
+        for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
             rest = without_word(cell, word)
             if rest != cell and any(map(str.isalnum, rest)):
                 cells.setdefault(row, {})[name] = rest
@@ -99,7 +99,7 @@ def _without(material: Material, word: str, rows: NDArray[np.int64]) -> tuple[Cu
         return ()
     change = phrase("The word “{word}” removed from {n:,} row(s).", word=word[:40], n=len(cells))
     title, by = phrase("Remove “{word}”", word=word[:40]), f"remove-{word}"
-    return (Cure(by, title, change, cells=dict(sorted(cells.items()))),)
+    return (Fix(by, title, change, cells=dict(sorted(cells.items()))),)
 
 
 def without_word(text: str, word: str) -> str:
@@ -114,16 +114,16 @@ def without_word(text: str, word: str) -> str:
     return text if len(kept) == len(parts) else "".join(kept).strip()
 
 
-def _columns(material: Material, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
+def _columns(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
     """A column that nobody reads: whoever uses it as a text would learn nothing but it."""
     found = []
-    for name in material.columns:
-        if name in material.mapping.columns or name == material.split.column:
+    for name in data.columns:
+        if name in data.mapping.columns or name == data.split.column:
             continue
-        other = material.numbered(name)
+        other = data.encoded(name)
         score = max(
-            _score_of_values(other.numbers[rows], labels.numbers[rows]),
-            _score_of_order(other, rows, labels.numbers[rows]),
+            _score_of_values(other.indices[rows], labels.indices[rows]),
+            _score_of_order(other, rows, labels.indices[rows]),
         )
         if score >= COLUMN_SCORE:
             sentence = phrase(
@@ -158,7 +158,7 @@ def _score_of_values(values: NDArray[np.int32], labels: NDArray[np.int32]) -> fl
 def _score_of_order(other: Labels, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> float:
     """How well a number predicts the label: as that of the next smaller one."""
     values = np.array([_number(name) for name in other.names] + [np.nan])
-    values = values[other.numbers[rows]]  # -1, an empty cell, is the last one
+    values = values[other.indices[rows]]  # -1, an empty cell, is the last one
     if not np.isfinite(values).all() or len(distinct(values)) < 3:
         return 0.0
     order = np.argsort(values, kind="stable")

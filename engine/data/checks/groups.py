@@ -1,4 +1,4 @@
-"""Rows in groups of equal or nearly equal ones."""
+"""Groups of equal or nearly equal rows, as one group number per row."""
 
 from typing import Any
 
@@ -8,42 +8,38 @@ from numpy.typing import NDArray
 RowIndices = NDArray[np.int64]
 
 
-def no_rows() -> RowIndices:
-    return np.zeros(0, dtype=np.int64)
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """Sorted unique values. Unlike `np.unique`, sorting releases the GIL."""
+    ordered = np.sort(values)
+    is_new = np.ones(len(ordered), dtype=bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    unique: NDArray[Any] = ordered[is_new]
+    return unique
 
 
-def distinct(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Each number once, in rising order; unlike `np.unique`, it lets other threads run."""
-    found = np.sort(numbers)
-    is_new = np.ones(len(found), dtype=bool)
-    is_new[1:] = found[1:] != found[:-1]
-    kept: NDArray[Any] = found[is_new]
-    return kept
+def sort_by_group(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
+    """Rows with those of one group next to each other, groups by their first row."""
+    ordered: RowIndices = rows[np.lexsort((rows, groups[rows]))]
+    return ordered
 
 
-def together(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
-    """Some rows with those of one group beside one another, groups by their first row."""
-    found: RowIndices = rows[np.lexsort((rows, groups[rows]))]
-    return found
-
-
-def later_ones(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
-    """Of some rows in rising order, those that are not the first of their group."""
+def later_rows(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
+    """Ascending rows without the first of each group."""
     _, first = np.unique(groups[rows], return_index=True)
     return np.delete(rows, first)
 
 
-def sharing(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
-    """Of some rows, those whose group has another of them."""
-    _, place, counts = np.unique(groups[rows], return_inverse=True, return_counts=True)
-    found: RowIndices = rows[counts[place] > 1]
-    return found
+def repeated_rows(groups: NDArray[np.int64], rows: RowIndices) -> RowIndices:
+    """Rows whose group has more than one of them."""
+    _, index, counts = np.unique(groups[rows], return_inverse=True, return_counts=True)
+    repeated: RowIndices = rows[counts[index] > 1]
+    return repeated
 
 
-def combined(*numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """One number for each row that is equal where all of the numbers are, by first appearance."""
-    found = np.zeros(len(numbers[0]), dtype=np.int64)
-    for one in numbers:
-        _, place = np.unique(one, return_inverse=True)
-        _, found = np.unique(found * (place.max(initial=0) + 1) + place, return_inverse=True)
-    return found
+def combine(*keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Group rows that agree in all keys: one number per row, int64 [N]."""
+    groups = np.zeros(len(keys[0]), dtype=np.int64)
+    for key in keys:
+        _, index = np.unique(key, return_inverse=True)
+        _, groups = np.unique(groups * (index.max(initial=0) + 1) + index, return_inverse=True)
+    return groups

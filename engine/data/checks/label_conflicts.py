@@ -2,21 +2,21 @@
 
 import numpy as np
 
-from engine.data.checks.check import Cure, Finding
-from engine.data.checks.groups import RowIndices, distinct, together
-from engine.data.checks.material import Labels, Material
+from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check_input import CheckInput, Labels
+from engine.data.checks.groups import RowIndices, distinct, sort_by_group
 from engine.data.columns.numbers import is_scale, number_in
 from engine.phrases import phrase
 
 SCALE_SHARE = 0.25  # of the range of a scale, by which scores of one text may differ
 
 
-def find(material: Material) -> list[Finding]:
-    labels = material.labels
+def find(data: CheckInput) -> list[Finding]:
+    labels = data.labels
     if labels is None:
         return []
-    labelled = np.flatnonzero(material.has_text & (labels.numbers >= 0))
-    groups = material.equal
+    labelled = np.flatnonzero(data.has_text & (labels.indices >= 0))
+    groups = data.equal
     rows = _conflicting(groups, labels, labelled)
     if not len(rows):
         return []
@@ -27,15 +27,17 @@ def find(material: Material) -> list[Finding]:
         n=len(rows),
         texts=texts,
     )
-    drop = Cure(
+    drop = Fix(
         "drop",
         phrase("Drop these rows"),
         phrase("{n:,} row(s) dropped whose text has different labels.", n=len(rows)),
         dropped=np.sort(rows),
     )
-    cures = (drop,) if material.classes is None else (_majority(material, labels, rows), drop)
+    fixes = (drop,) if data.classes is None else (_majority(data, labels, rows), drop)
     return [
-        Finding("label_conflicts", "problem", len(rows), sentence, together(groups, rows), cures)
+        Finding(
+            "label_conflicts", "problem", len(rows), sentence, sort_by_group(groups, rows), fixes
+        )
     ]
 
 
@@ -43,15 +45,15 @@ def _conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowInd
     if is_scale(labels.counts()):
         return _far_apart(groups, labels, rows)
     first = np.full(groups.max(initial=0) + 1, -1, dtype=np.int64)
-    first[groups[rows[::-1]]] = labels.numbers[rows[::-1]]
+    first[groups[rows[::-1]]] = labels.indices[rows[::-1]]
     differs = np.zeros(len(first), dtype=bool)
-    differs[groups[rows][labels.numbers[rows] != first[groups[rows]]]] = True
+    differs[groups[rows][labels.indices[rows] != first[groups[rows]]]] = True
     found: RowIndices = rows[differs[groups[rows]]]
     return found
 
 
 def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
-    scores = np.array([number_in(name) for name in labels.names])[labels.numbers[rows]]
+    scores = np.array([number_in(name) for name in labels.names])[labels.indices[rows]]
     low = np.full(groups.max(initial=0) + 1, np.inf)
     high = -low
     np.minimum.at(low, groups[rows], scores)
@@ -61,9 +63,9 @@ def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndic
     return found
 
 
-def _majority(material: Material, labels: Labels, rows: RowIndices) -> Cure:
+def _majority(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
     """Each text gets its most frequent label; where two are as frequent, its rows are dropped."""
-    groups, numbers = material.equal[rows], labels.numbers[rows]
+    groups, numbers = data.equal[rows], labels.indices[rows]
     pairs, counts = np.unique(np.stack([groups, numbers]), axis=1, return_counts=True)
     best: dict[int, tuple[int, int]] = {}
     tied: set[int] = set()
@@ -74,7 +76,7 @@ def _majority(material: Material, labels: Labels, rows: RowIndices) -> Cure:
             tied.discard(group)
         elif count == most:
             tied.add(group)
-    column = material.mapping.label
+    column = data.mapping.label
     assert column is not None
     dropped = np.array([group in tied for group in groups.tolist()], dtype=bool)
     changed = {
@@ -82,7 +84,7 @@ def _majority(material: Material, labels: Labels, rows: RowIndices) -> Cure:
         for row, group, label in zip(rows.tolist(), groups.tolist(), numbers.tolist(), strict=True)
         if group not in tied and best[group][1] != label
     }
-    return Cure(
+    return Fix(
         "majority",
         phrase("Use the most frequent label"),
         phrase(

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.data.checks.check import Cure, Finding
-from engine.data.checks.material import Labels, Material
+from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.columns.spellings import Spellings, spellings_in
 from engine.phrases import joined, phrase
 
@@ -13,8 +13,8 @@ SHOWN = 4  # labels that are named in a sentence
 SHOWN_ALONE = 20  # labels with a finding of their own; all others share one
 
 
-def find(material: Material) -> list[Finding]:
-    labels = material.classes
+def find(data: CheckInput) -> list[Finding]:
+    labels = data.classes
     if labels is None:
         return []
     spellings = sorted(spellings_in(labels.counts()), key=lambda one: -one.rows)
@@ -33,13 +33,13 @@ def find(material: Material) -> list[Finding]:
 def _finding(labels: Labels, spellings: Sequence[Spellings], sentence: str, merge: str) -> Finding:
     usual = {other: one.usual for one in spellings for other in one.others}
     numbers = [number for number, name in enumerate(labels.names) if name in usual]
-    rows = np.flatnonzero(np.isin(labels.numbers, numbers))
+    rows = np.flatnonzero(np.isin(labels.indices, numbers))
     change = (
         _changed(spellings[0]) if len(spellings) == 1 else phrase("Other spellings are merged.")
     )
-    cure = Cure("merge", merge, change, spellings=usual)
+    fix = Fix("merge", merge, change, spellings=usual)
     count = sum(one.rows for one in spellings)
-    return Finding("label_spellings", "problem", count, sentence, rows, (cure,))
+    return Finding("label_spellings", "problem", count, sentence, rows, (fix,))
 
 
 def _said(one: Spellings) -> str:

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS
-from engine.data.checks.check import Cure, Finding
-from engine.data.checks.groups import RowIndices, together
-from engine.data.checks.material import Material
+from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check_input import CheckInput
+from engine.data.checks.groups import RowIndices, sort_by_group
 from engine.data.datasets.splitting import TEST, TRAIN, VALIDATION, draw_splits
 from engine.phrases import phrase
 
@@ -20,9 +20,9 @@ class Leak(NamedTuple):
     trained: RowIndices
 
 
-def find_equal(material: Material) -> list[Finding]:
-    groups = material.equal_groups
-    leak = _leak(material, groups, material.has_text)
+def find_equal(data: CheckInput) -> list[Finding]:
+    groups = data.equal_groups
+    leak = _leak(data, groups, data.has_text)
     if not len(leak.evaluated):
         return []
     sentence = phrase(
@@ -30,15 +30,15 @@ def find_equal(material: Material) -> list[Finding]:
         " memory.",
         n=len(leak.evaluated),
     )
-    return [_finding("leaked_rows", "problem", sentence, material, groups, leak)]
+    return [_finding("leaked_rows", "problem", sentence, data, groups, leak)]
 
 
-def find_near(material: Material) -> list[Finding]:
-    equal = _leak(material, material.equal_groups, material.has_text).evaluated
-    others = material.has_text.copy()
+def find_near(data: CheckInput) -> list[Finding]:
+    equal = _leak(data, data.equal_groups, data.has_text).evaluated
+    others = data.has_text.copy()
     others[equal] = False
-    groups = material.near
-    leak = _leak(material, groups, others)
+    groups = data.near
+    leak = _leak(data, groups, others)
     if not len(leak.evaluated):
         return []
     sentence = phrase(
@@ -46,40 +46,40 @@ def find_near(material: Material) -> list[Finding]:
         " too high.",
         n=len(leak.evaluated),
     )
-    return [_finding("nearly_leaked_rows", "warning", sentence, material, groups, leak)]
+    return [_finding("nearly_leaked_rows", "warning", sentence, data, groups, leak)]
 
 
-def _leak(material: Material, groups: RowIndices, considered: NDArray[np.bool_]) -> Leak:
-    is_train = material.splits == TRAIN
-    has_train = np.zeros(material.rows, dtype=bool)  # by group
-    has_train[groups[is_train & material.has_text]] = True
+def _leak(data: CheckInput, groups: RowIndices, considered: NDArray[np.bool_]) -> Leak:
+    is_train = data.splits == TRAIN
+    has_train = np.zeros(data.rows, dtype=bool)  # by group
+    has_train[groups[is_train & data.has_text]] = True
     evaluated = considered & ~is_train & has_train[groups]
-    has_other = np.zeros(material.rows, dtype=bool)
+    has_other = np.zeros(data.rows, dtype=bool)
     has_other[groups[evaluated]] = True
-    trained = is_train & material.has_text & has_other[groups]
+    trained = is_train & data.has_text & has_other[groups]
     return Leak(np.flatnonzero(evaluated), np.flatnonzero(trained))
 
 
 def _finding(
-    name: str, severity: str, sentence: str, material: Material, groups: RowIndices, leak: Leak
+    name: str, severity: str, sentence: str, data: CheckInput, groups: RowIndices, leak: Leak
 ) -> Finding:
-    rows = together(groups, np.concatenate([leak.evaluated, leak.trained]))
-    cures = [_drop(material, leak), _move(leak), *_redraw(material, groups)]
+    rows = sort_by_group(groups, np.concatenate([leak.evaluated, leak.trained]))
+    fixes = [_drop(data, leak), _move(leak), *_redraw(data, groups)]
     return Finding(
         name,
         "problem" if severity == "problem" else "warning",
         len(leak.evaluated),
         sentence,
         rows,
-        tuple(cure for cure in cures if cure is not None),
+        tuple(fix for fix in fixes if fix is not None),
     )
 
 
-def _drop(material: Material, leak: Leak) -> Cure | None:
+def _drop(data: CheckInput, leak: Leak) -> Fix | None:
     """Without the copies in training; not where nothing would be left there."""
-    if len(leak.trained) >= (material.splits == TRAIN).sum():
+    if len(leak.trained) >= (data.splits == TRAIN).sum():
         return None
-    return Cure(
+    return Fix(
         "drop",
         phrase("Drop them from training"),
         phrase(
@@ -90,8 +90,8 @@ def _drop(material: Material, leak: Leak) -> Cure | None:
     )
 
 
-def _move(leak: Leak) -> Cure:
-    return Cure(
+def _move(leak: Leak) -> Fix:
+    return Fix(
         "move",
         phrase("Move them to training"),
         phrase(
@@ -103,22 +103,22 @@ def _move(leak: Leak) -> Cure:
     )
 
 
-def _redraw(material: Material, groups: RowIndices) -> list[Cure]:
-    """A new random split that keeps these groups together, where the split was drawn at random."""
-    if set(material.drawn) != set(SPLITS):
+def _redraw(data: CheckInput, groups: RowIndices) -> list[Fix]:
+    """Split again at random with these groups kept together, if the split was random."""
+    if set(data.drawn) != set(SPLITS):
         return []
-    validation, test = (float((material.splits == split).mean()) for split in (VALIDATION, TEST))
-    labels = None if material.classes is None else material.classes.numbers + 1
+    validation, test = (float((data.splits == split).mean()) for split in (VALIDATION, TEST))
+    labels = None if data.classes is None else data.classes.indices + 1
     _, numbers = np.unique(groups, return_inverse=True)
     strata = None if labels is None else np.unique(labels, return_inverse=True)[1].astype(np.int32)
     splits, _ = draw_splits(
-        material.rows, validation, test, material.split.seed, strata, numbers.astype(np.int32)
+        data.rows, validation, test, data.split.seed, strata, numbers.astype(np.int32)
     )
-    moved = np.flatnonzero(splits != material.splits)
+    moved = np.flatnonzero(splits != data.splits)
     if not len(moved) or not (splits == VALIDATION).any():
         return []
     return [
-        Cure(
+        Fix(
             "split",
             phrase("Split again, copies together"),
             phrase(

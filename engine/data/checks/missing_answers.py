@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from engine.data.checks.check import Cure, Finding
-from engine.data.checks.material import Material
+from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check_input import CheckInput
 from engine.data.columns.answers import Unfit, answers_of, respelled
 from engine.phrases import phrase
 
 
-def find(material: Material) -> list[Finding]:
-    passage, answers = material.mapping.pair, material.mapping.answers
+def find(data: CheckInput) -> list[Finding]:
+    passage, answers = data.mapping.pair, data.mapping.answers
     if passage is None or answers is None:
         return []
     missing: list[int] = []
     spelled: dict[int, dict[str, str]] = {}
     row = 0
-    for table in material.batches([passage, answers]):
+    for table in data.batches([passage, answers]):
         columns = (table.column(name).to_pylist() for name in (answers, passage))
         for cell, text in zip(*columns, strict=True):
             try:
@@ -38,21 +38,21 @@ def _spelled(cells: dict[int, dict[str, str]]) -> list[Finding]:
         " punctuation), so that it is not found there.",
         n=len(cells),
     )
-    cure = Cure(
+    fix = Fix(
         "respell",
         phrase("Use the spelling of the passage"),
         phrase("{n:,} answer(s) spelled as in the passage.", n=len(cells)),
         cells=cells,
     )
     rows = np.array(list(cells), dtype=np.int64)
-    return [Finding("missing_answers", "problem", len(rows), sentence, rows, (cure,))]
+    return [Finding("missing_answers", "problem", len(rows), sentence, rows, (fix,))]
 
 
 def _missing(rows: list[int]) -> list[Finding]:
     if not rows:
         return []
     numbers = np.array(rows, dtype=np.int64)
-    cure = Cure(
+    fix = Fix(
         "drop",
         phrase("Drop these rows"),
         phrase("{n:,} row(s) without their answer in the passage dropped.", n=len(rows)),
@@ -61,4 +61,4 @@ def _missing(rows: list[int]) -> list[Finding]:
     sentence = phrase(
         "{n:,} row(s) whose answer is not in the passage: it cannot be learned.", n=len(rows)
     )
-    return [Finding("missing_answers", "problem", len(rows), sentence, numbers, (cure,))]
+    return [Finding("missing_answers", "problem", len(rows), sentence, numbers, (fix,))]

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Cure, Finding
-from engine.data.checks.material import Material
+from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check_input import CheckInput
 from engine.phrases import phrase
 
 SCRIPTS = {
@@ -23,22 +23,22 @@ ALIKE = ("Cyrillic", "Greek")  # scripts with letters that look like Latin ones
 MAIN_SHARE = 0.95  # of the rows with letters that have the script of the data set
 
 
-def find(material: Material) -> list[Finding]:
-    return [*_mixed_words(material), *_other_scripts(material)]
+def find(data: CheckInput) -> list[Finding]:
+    return [*_mixed_words(data), *_other_scripts(data)]
 
 
-def _has(material: Material, pattern: str) -> NDArray[np.bool_]:
+def _has(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
     """Which rows have a text with this, bool [N]."""
-    found = np.zeros(material.rows, dtype=bool)
-    for name in material.text_columns:
-        found |= material.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
+    found = np.zeros(data.rows, dtype=bool)
+    for name in data.text_columns:
+        found |= data.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
     return found
 
 
-def _mixed_words(material: Material) -> list[Finding]:
+def _mixed_words(data: CheckInput) -> list[Finding]:
     pairs = [(SCRIPTS["Latin"], SCRIPTS[name]) for name in ALIKE]
     either = [f"{one}{other}|{other}{one}" for one, other in pairs]
-    rows = np.flatnonzero(_non_ascii(material) & _has(material, "|".join(either)))
+    rows = np.flatnonzero(_non_ascii(data) & _has(data, "|".join(either)))
     if not len(rows):
         return []
     sentence = phrase(
@@ -51,11 +51,11 @@ def _mixed_words(material: Material) -> list[Finding]:
     ]
 
 
-def _other_scripts(material: Material) -> list[Finding]:
-    foreign = _non_ascii(material)
+def _other_scripts(data: CheckInput) -> list[Finding]:
+    foreign = _non_ascii(data)
     if not foreign.any():
         return []
-    has = {name: _has(material, pattern) for name, pattern in SCRIPTS.items()}
+    has = {name: _has(data, pattern) for name, pattern in SCRIPTS.items()}
     lettered = np.any(list(has.values()), axis=0)
     main = max(has, key=lambda name: int(has[name].sum()))
     if has[main].sum() < MAIN_SHARE * lettered.sum():
@@ -73,16 +73,16 @@ def _other_scripts(material: Material) -> list[Finding]:
     ]
 
 
-def _non_ascii(material: Material) -> NDArray[np.bool_]:
+def _non_ascii(data: CheckInput) -> NDArray[np.bool_]:
     """Which rows have a character beyond ASCII, bool [N]."""
-    found = np.zeros(material.rows, dtype=bool)
-    for name in material.text_columns:
-        found |= ~material.matching(name, pc.string_is_ascii)
+    found = np.zeros(data.rows, dtype=bool)
+    for name in data.text_columns:
+        found |= ~data.matching(name, pc.string_is_ascii)
     return found
 
 
-def _drop(by: str, rows: NDArray[np.int64]) -> Cure:
-    return Cure(
+def _drop(by: str, rows: NDArray[np.int64]) -> Fix:
+    return Fix(
         by,
         phrase("Drop these rows"),
         phrase("{n:,} row(s) with mixed or other scripts dropped.", n=len(rows)),

@@ -55,7 +55,7 @@ def near_copies(
 
 
 def _mixed(numbers: Hashes) -> Hashes:
-    """Numbers that look random, the same for the same ones (the finaliser of SplitMix64)."""
+    """RowIndices that look random, the same for the same ones (the finaliser of SplitMix64)."""
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

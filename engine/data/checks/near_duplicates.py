@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from engine.data.checks.check import Cure, Finding
-from engine.data.checks.groups import combined, later_ones, together
-from engine.data.checks.material import Material
+from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check_input import CheckInput
+from engine.data.checks.groups import combine, later_rows, sort_by_group
 from engine.phrases import phrase
 
 
-def find(material: Material) -> list[Finding]:
-    rows = np.flatnonzero(material.has_text)
-    groups = combined(material.near, material.splits)
-    texts = combined(material.equal_groups, material.splits)
+def find(data: CheckInput) -> list[Finding]:
+    rows = np.flatnonzero(data.has_text)
+    groups = combine(data.near, data.splits)
+    texts = combine(data.equal_groups, data.splits)
     _, first = np.unique(texts[rows], return_index=True)  # equal texts are another check's
-    surplus = later_ones(groups, np.sort(rows[first]))
+    surplus = later_rows(groups, np.sort(rows[first]))
     if not len(surplus):
         return []
     rows = rows[np.isin(groups[rows], groups[surplus])]
@@ -22,11 +22,11 @@ def find(material: Material) -> list[Finding]:
         "{n:,} text(s) with most 5-grams of words in common with an earlier text of their split.",
         n=len(surplus),
     )
-    cure = Cure(
+    fix = Fix(
         "drop",
         phrase("Drop all but the first"),
         phrase("{n:,} row(s) with nearly equal texts dropped.", n=len(dropped)),
         dropped=dropped,
     )
     name = "near_duplicates"
-    return [Finding(name, "note", len(surplus), sentence, together(material.near, rows), (cure,))]
+    return [Finding(name, "note", len(surplus), sentence, sort_by_group(data.near, rows), (fix,))]

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from engine.data.checks.check import Cure, Finding
-from engine.data.checks.material import Material
+from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check_input import CheckInput
 from engine.data.datasets.splitting import TRAIN
 from engine.phrases import joined, phrase
 
@@ -12,16 +12,16 @@ OTHER = "other"
 SHOWN = 6
 
 
-def find(material: Material) -> list[Finding]:
-    labels = material.classes
+def find(data: CheckInput) -> list[Finding]:
+    labels = data.classes
     if labels is None:
         return []
-    counts = labels.counts(material.splits == TRAIN)
+    counts = labels.counts(data.splits == TRAIN)
     rare = [name for name, count in counts.items() if count < FEW_ROWS]
     if not rare:
         return []
     numbers = [number for number, name in enumerate(labels.names) if counts[name] < FEW_ROWS]
-    rows = np.flatnonzero(np.isin(labels.numbers, numbers))
+    rows = np.flatnonzero(np.isin(labels.indices, numbers))
     names = joined(", ", [f"“{name[:40]}”" for name in rare[:SHOWN]])
     if len(rare) > SHOWN:
         names = phrase("{names} and {more:,} more", names=names, more=len(rare) - SHOWN)
@@ -32,10 +32,10 @@ def find(material: Material) -> list[Finding]:
         few=FEW_ROWS,
         names=names,
     )
-    cures = []
+    fixes = []
     if len(rare) > 1:
-        cures.append(
-            Cure(
+        fixes.append(
+            Fix(
                 "merge",
                 phrase("Merge into “{other}”", other=OTHER),
                 phrase("{n:,} rare label(s) are “{other}” now.", n=len(rare), other=OTHER),
@@ -43,13 +43,13 @@ def find(material: Material) -> list[Finding]:
             )
         )
     if len(labels.names) - len(rare) > 1:
-        cures.append(
-            Cure(
+        fixes.append(
+            Fix(
                 "drop",
                 phrase("Drop these rows"),
                 phrase("{n:,} row(s) with rare labels dropped.", n=len(rows)),
                 dropped=rows,
             )
         )
-    ordered = rows[np.lexsort((rows, labels.numbers[rows]))]
-    return [Finding("rare_labels", "warning", len(rare), sentence, ordered, tuple(cures))]
+    ordered = rows[np.lexsort((rows, labels.indices[rows]))]
+    return [Finding("rare_labels", "warning", len(rare), sentence, ordered, tuple(fixes))]

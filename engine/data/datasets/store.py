@@ -30,8 +30,6 @@ from engine.files.regular_file import read_regular, regular
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 
-__all__ = ["Cancelled", "Dataset", "Rows", "import_dataset", "open_dataset", "resolve"]
-
 BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged files raise
 MAX_GROUP_BYTES = 1 << 29  # of texts in a row group; the import writes less than that
 KEPT_BYTES = 1 << 29  # of row groups that stay in memory while a table is scrolled, also sorted

@@ -25,18 +25,7 @@ from engine.data.formats.sources import refuse_splits
 from engine.data.formats.table import CSV
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
-from engine.progress import Cancelled, ProgressCallback
-
-__all__ = [
-    "Cancelled",
-    "FirstRows",
-    "Recognised",
-    "Row",
-    "TableReader",
-    "preview",
-    "read",
-    "recognise",
-]
+from engine.progress import ProgressCallback
 
 MARKUP = re.compile(r"\s*<(\?xml|!doctype|[a-z][\w:.-]*(\s[^<>]*)?/?>)", re.IGNORECASE)
 SAMPLE_LINES = 20_000

@@ -13,7 +13,7 @@ from engine.applying.apply import apply, predict_first
 from engine.applying.chunks import folder_of, kept_rows
 from engine.applying.columns import certainty
 from engine.config.dataset import Mapping
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import read
 from engine.errors import StudioError
 from engine.messages.applying import Apply, FileInput, PredictFirst

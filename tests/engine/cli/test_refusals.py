@@ -37,7 +37,7 @@ READING = {
     "compare": [["IN", "RUN"], ["RUN", "IN"]],
     "import": [["IN"], ["DATA", "--test", "IN"], ["DATA", "--validation", "IN"]],
     "check": [["IN"], ["IN", "--json"]],
-    "cure": [["IN", "exact_duplicates", "drop"]],
+    "fix": [["IN", "exact_duplicates", "drop"]],
     "label-errors": [["IN", "--out", "NEW.csv"], ["STORED", "--model", "IN", "--out", "NEW.csv"]],
     "relabel": [["IN", "DATA"], ["STORED", "IN"]],
     "changes": [["IN"]],

@@ -8,7 +8,7 @@ import pytest
 from engine.cli import main
 from engine.config.dataset import Cleaning, FileData, Mapping, Reading, Split
 from engine.config.job import JobSpec
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from tests.engine.cli.test_commands import SIZE, output, refusal
 from tests.engine.training import small
@@ -127,7 +127,7 @@ def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(
     assert main(["import", str(file), "--name", "who"]) == 0
     assert "does not contain: 10 times" in capsys.readouterr().err
     assert "10 of 20 rows have an answer" in refusal(capsys, "check", "who")
-    assert main(["cure", "who", "missing_answers", "respell"]) == 0
+    assert main(["fix", "who", "missing_answers", "respell"]) == 0
     assert main(["check", "who", "--json"]) == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (told["ok"], told["task"], told["problems"]) == (True, "question_answering", [])

@@ -1,4 +1,4 @@
-"""Stored data sets by the headless commands: checked, cured, and their labels corrected."""
+"""Stored data sets by the headless commands: checked, fixed, and their labels corrected."""
 
 import csv
 import json
@@ -39,10 +39,10 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(
     assert by_name["version"] == 1 and by_name["rows"]["test"] == 1
     found = {one["check"]: one for one in by_name["findings"]}
     assert set(WRONG) <= set(found)
-    assert list(found["leaked_rows"]["cures"]) == ["drop", "move"]
+    assert list(found["leaked_rows"]["fixes"]) == ["drop", "move"]
     assert found["leaked_rows"]["lines"][:2] == [61, 62]
     printed = output(capsys, "check", "films")
-    assert "cures: leaked_rows drop (Drop them from training)" in printed
+    assert "fixes: leaked_rows drop (Drop them from training)" in printed
 
 
 def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(
@@ -62,42 +62,42 @@ def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(
 
 
 @pytest.mark.parametrize("way", ["leaked_rows drop", "leaked_rows move", "label_spellings merge"])
-def test_a_cure_makes_the_next_version(
+def test_a_fix_makes_the_next_version(
     capsys: pytest.CaptureFixture[str], films: Path, way: str
 ) -> None:
     before = open_dataset(films / "1").spec
-    made = json.loads(output(capsys, "cure", "films", *way.split(), "--json"))
+    made = json.loads(output(capsys, "fix", "films", *way.split(), "--json"))
     assert (made["version"], made["made_from"], made["folder"]) == (2, 1, str(films / "2"))
     assert len(made["changes"]) == 1
     left = json.loads(output(capsys, "check", "films", "--json"))
     assert left["version"] == 2 and left["changes"] == made["changes"]
     assert way.partition(" ")[0] not in {one["check"] for one in left["findings"]}
     assert open_dataset(films / "1").spec == before, "going back is naming the older version"
-    printed = output(capsys, "cure", "films/1", "exact_duplicates", "drop")
+    printed = output(capsys, "fix", "films/1", "exact_duplicates", "drop")
     assert "version 3 of “x”, made from version 1" in printed
 
 
-def test_a_cure_that_cannot_be_is_refused(
+def test_a_fix_that_cannot_be_is_refused(
     capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
 ) -> None:
-    assert "no check “ducks”" in refusal(capsys, "cure", "films", "ducks", "drop")
-    assert "finds nothing" in refusal(capsys, "cure", "films", "mixed_scripts", "drop-mixed")
-    said = refusal(capsys, "cure", "films", "leaked_rows", "repair")
-    assert "no cure “repair”" in said and "Choose one of drop, move." in said
-    assert "no stored data set songs" in refusal(capsys, "cure", "songs", "leaked_rows", "drop")
+    assert "no check “ducks”" in refusal(capsys, "fix", "films", "ducks", "drop")
+    assert "finds nothing" in refusal(capsys, "fix", "films", "mixed_scripts", "drop-mixed")
+    said = refusal(capsys, "fix", "films", "leaked_rows", "repair")
+    assert "no fix “repair”" in said and "Choose one of drop, move." in said
+    assert "no stored data set songs" in refusal(capsys, "fix", "songs", "leaked_rows", "drop")
     assert "how a file is read" in refusal(capsys, "check", "films", "--text=text")
     (films / "1").rename(tmp_path / "copy")
-    said = refusal(capsys, "cure", str(tmp_path / "copy"), "leaked_rows", "drop")
+    said = refusal(capsys, "fix", str(tmp_path / "copy"), "leaked_rows", "drop")
     assert "not a version of a data set" in said
 
 
 def test_what_two_versions_differ_in_is_printed_and_written(
     capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
 ) -> None:
-    """A cure, edits and a relabelling one after another, each with its lineage and its cells."""
+    """A fix, edits and a relabelling one after another, each with its lineage and its cells."""
     first = open_dataset(films / "1")
     assert "not made from a version" in refusal(capsys, "changes", "films")
-    output(capsys, "cure", "films", "exact_duplicates", "drop")
+    output(capsys, "fix", "films", "exact_duplicates", "drop")
     edits = PendingEdits(
         fingerprint="", rows={0: RowEdit(cells={"text": "a new text"}, split="train")}
     ).edits(first.spec)

@@ -12,7 +12,7 @@ from engine.checkpoints.info import fine_tuned_task
 from engine.checkpoints.prediction_settings import FILE, save_settings
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks.question_answering import QuestionAnswering
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.documents.code import Example, onnx_code, transformers_code
 from engine.export.onnx_graph import write_graph
 from engine.models.checkpoint import load, write_words

@@ -8,8 +8,8 @@ import torch
 
 from engine.config.dataset import Mapping, Reading, Split, StoredData
 from engine.config.families.bert import BertSpec
+from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.store import import_dataset
 from engine.explore import head_census
 from engine.explore import over_texts as work
 from engine.explore.head_census import Words, census, of_texts, words_in

@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from engine.data.columns.words import typed_words
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.explore.prediction import predict
 from engine.messages.explore.fill_mask import FillMask

@@ -11,8 +11,9 @@ from engine.config.dataset import Mapping as Columns
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks import task_of
 from engine.config.training import TrainingSpec
-from engine.data.checks.curing import apply_named
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.checks.fixing import apply_fixes_by_name
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.messages.events import Ended, Event, Prepared, measured
 from engine.runs.advice import ADVICES, Advice, Advisor, Measurements, advices
 
@@ -118,12 +119,12 @@ def test_each_advice_is_given_where_it_holds_with_the_run_that_tries_it(name: st
     (advice,) = advices(case)
     assert (advice.name, advice.problem, advice.change) == (name, problem, change)
     assert advice.advice.endswith(".")
-    assert bool(advice.change) != bool(advice.cure), "each has a run that tries it"
+    assert bool(advice.change) != bool(advice.fix), "each has a run that tries it"
     tried = advice.applied(case.job)
     assert tried.training == case.job.training.model_copy(update=dict(change))
 
 
-def test_the_cure_of_an_advice_is_one_of_the_checks(tmp_path: Path) -> None:
+def test_the_fix_of_an_advice_is_one_of_the_checks(tmp_path: Path) -> None:
     rows = [f"film {n},{'mixed' if n % 9 else 'none'},train" for n in range(40)]
     rows += [f"play {n},mixed,validation" for n in range(5)]
     file = tmp_path / "films.csv"
@@ -133,9 +134,9 @@ def test_the_cure_of_an_advice_is_one_of_the_checks(tmp_path: Path) -> None:
         "films", {"all": file}, Reading(format="csv"), mapping, split, tmp_path / "films" / "1"
     )
     (advice,) = advices(measurements(absent=("none",)))
-    assert advice.cure is not None
+    assert advice.fix is not None
     into = tmp_path / "films" / "2"
-    assert apply_named([advice.cure], tmp_path / "films" / "1", into, 2) is not None
+    assert apply_fixes_by_name([advice.fix], tmp_path / "films" / "1", into, 2) is not None
     assert set(open_dataset(into).cells("validation")["label"]) == {"mixed", "none"}
 
 

@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, log_loss
 
 from engine.config.tasks import TASKS, task_of
 from engine.data.columns.answers import Answer, cell_of
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.results.predictions import read_predictions
 from engine.results.store import baselines_in, baselines_of_run
 from engine.tasks.baselines import baselines, predicted

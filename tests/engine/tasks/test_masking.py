@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.config.families.bert import BertSpec
 from engine.config.tasks.pretraining import Pretraining
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.models.network import Network
 from engine.tasks.learner import special_ids
 from engine.tasks.pretraining import PretrainingLearner, mask_tokens, predictions

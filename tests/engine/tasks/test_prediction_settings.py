@@ -53,7 +53,7 @@ def scored(model: FineTuned) -> Predictions:
 
 
 def said(model: FineTuned) -> dict[str, object]:
-    from engine.data.datasets.store import Rows
+    from engine.data.datasets.rows import Rows
 
     return Predictor(model.checkpoint).predict(Rows([TEXT]))[0]
 

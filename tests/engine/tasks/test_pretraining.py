@@ -9,7 +9,7 @@ from transformers import BertForPreTraining
 
 from engine.config.families.bert import BertSpec
 from engine.config.tasks.pretraining import Pretraining
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.models.checkpoint import save
 from engine.models.network import Network
 from engine.tasks.learner import Examples, special_ids, total

@@ -10,7 +10,9 @@ from transformers import BertConfig, BertForQuestionAnswering
 from engine.config.dataset import SPLITS, Split
 from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.columns.answers import Answer, Unfit, answers_of, cell_of
-from engine.data.datasets.store import Rows, import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.models.checkpoint import load, save

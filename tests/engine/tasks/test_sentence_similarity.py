@@ -21,7 +21,7 @@ from engine.config.dataset import Mapping, Reading
 from engine.config.families.bert import BertSpec
 from engine.config.sentence import DenseSpec, SentenceSpec
 from engine.config.tasks.sentence_similarity import SentenceSimilarity
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import BadCheckpoint, StudioError
 from engine.export.exporting import export
 from engine.files.shipped import minilm

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from engine.config.dataset import Mapping, Split
+from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
-from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.models import checkpoint

@@ -13,7 +13,7 @@ from engine.cli import main
 from engine.config.tasks.token_classification import TokenClassification
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.words import words_of
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.messages.events import Measured, Noted
 from engine.models import checkpoint

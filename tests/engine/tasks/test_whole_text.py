@@ -19,7 +19,7 @@ from engine.config.tasks.multiple_choice import MultipleChoice
 from engine.config.tasks.regression import Regression
 from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.roles import MissingRole
-from engine.data.datasets.store import Rows
+from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.models import checkpoint
 from engine.models.network import Network

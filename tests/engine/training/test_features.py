@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from engine.cli import main
 from engine.config.features import PAPER, Features
 from engine.config.job import JobSpec
-from engine.data.datasets.store import Rows, resolve
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import resolve
 from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.models.heads import Heads

@@ -11,7 +11,8 @@ import pytest
 
 from engine.config.dataset import Split
 from engine.config.training import TrainingSpec
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.files.shipped import minilm
 from engine.messages.events import Prepared
 from engine.results.out_of_sample import folds_of

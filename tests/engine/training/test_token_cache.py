@@ -11,7 +11,8 @@ import pytest
 from engine.config.dataset import Split, SplitName, StoredData
 from engine.config.job import JobSpec
 from engine.config.tasks.pretraining import Pretraining
-from engine.data.datasets.store import Dataset, import_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.events import Event, Noted, Progressed, Saved

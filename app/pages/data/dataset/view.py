@@ -39,7 +39,7 @@ from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import Text, tooltip
 from engine.config.dataset import SPLITS
 from engine.data.checks import CHECKS
-from engine.data.checks.check import Cure, Finding
+from engine.data.checks.check import Finding, Fix
 from engine.data.columns.fit import likely_task
 
 SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
@@ -54,7 +54,7 @@ class DatasetView(Page):
     trained, deleted: the button of that name was pressed.
     lineage_wanted: what was made from this version should be shown.
     revised: the folder of a version that was made of this one.
-    cured: the folder of one that a cure made, and what it changed.
+    fixed: the folder of one that a fix made, and what it changed.
     undone: back to the version that this one was made from.
     deleted_asked: the version before, and its rows that this one lacks.
     """
@@ -64,7 +64,7 @@ class DatasetView(Page):
     deleted = Signal()
     lineage_wanted = Signal()
     revised = Signal(Path)
-    cured = Signal(Path, str)
+    fixed = Signal(Path, str)
     undone = Signal()
     deleted_asked = Signal(Path, object)
 
@@ -90,7 +90,7 @@ class DatasetView(Page):
         self.splitter = QSplitter()
         self.body.addWidget(self.splitter, 1)
         self.checks_state = ChecksState(studio, self.state)
-        self.checks_state.cured.connect(self.cured)
+        self.checks_state.fixed.connect(self.fixed)
         self._finding: Finding | None = None  # whose rows are shown
         self._are_listed = False  # whether somebody listed the rows that are shown
         self._orders: tuple[Order, ...] = ()  # of the rows that are shown
@@ -214,7 +214,7 @@ class DatasetView(Page):
         column = layouts.column(parent=inner, spacing=4 * SPACE, margins=(0, 0, 3 * SPACE, 0))
         self.checks = ChecksCard(self.checks_state, inner)
         self.checks.rows_asked.connect(self._show_finding)
-        self.checks.cure_asked.connect(self._ask_to_cure)
+        self.checks.fix_asked.connect(self._ask_to_fix)
         self.labels = LabelsCard(inner)
         self.lengths = LengthsCard(self.state, inner)
         self.details = DetailsCard(inner)
@@ -378,23 +378,23 @@ class DatasetView(Page):
         self.finding_line.show()
         self.state.show_rows(rows)
 
-    def _ask_to_cure(self, cure: Cure) -> None:
-        """Say what a cure will change, and make the new version once that is wanted."""
+    def _ask_to_fix(self, fix: Fix) -> None:
+        """Say what a fix will change, and make the new version once that is wanted."""
         if self.editing.state.rows:
             self._studio.notices.say(self.tr("Save or discard your changes to the rows first."))
             return
         made = self.tr("Version {0} is made; this version stays as it is.")
-        said = [translated(cure.change), made.format(self.checks_state.new_version)]
+        said = [translated(fix.change), made.format(self.checks_state.new_version)]
         choices = [
-            Choice("cure", self.tr("Make new version"), "primary"),
+            Choice("fix", self.tr("Make new version"), "primary"),
             Choice("cancel", self.tr("Cancel")),
         ]
 
         def answered(key: str) -> None:
-            if key == "cure":
-                self.checks_state.cure(cure)
+            if key == "fix":
+                self.checks_state.fix(fix)
 
-        dialogs.ask(self, translated(cure.title), " ".join(said), choices, answered)
+        dialogs.ask(self, translated(fix.title), " ".join(said), choices, answered)
 
     def _show_all(self) -> None:
         self.search.clear()

@@ -8,8 +8,8 @@ from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.roles import Roles
 from engine.config.dataset import Cleaning, Mapping, SplitName
-from engine.data.checks.check import Cure
-from engine.data.checks.curing import Named
+from engine.data.checks.check import Fix
+from engine.data.checks.fixing import FixName
 from engine.data.columns.fit import incomplete, likely_task
 from engine.data.columns.label_sets import counted
 from engine.data.columns.spellings import Spellings
@@ -26,18 +26,18 @@ translate = QCoreApplication.translate
 class Problem:
     """What is wrong, and what to do. One that `blocks` keeps the data from being imported.
 
-    `fix` is the title of a button, with which the rows are cleaned as `cleaning` says, or the
-    `chosen` cure is left out again. Each of the `cures` of a `check` has a button of its own.
+    `cleaning_title` is the title of a button that cleans the rows as `cleaning` says, or leaves the
+    `chosen` fix out again. Each of the `fixes` of a `check` has a button of its own.
     """
 
     text: str
     advice: str = ""
     blocks: bool = True
-    fix: str = ""
+    cleaning_title: str = ""
     cleaning: Cleaning = NO_CLEANING
     check: str = ""
-    cures: tuple[Cure, ...] = ()
-    chosen: Named | None = None
+    fixes: tuple[Fix, ...] = ()
+    chosen: FixName | None = None
     is_done: bool = False  # nothing is wrong: it says what was done about it
 
     @classmethod
@@ -100,8 +100,8 @@ def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -
     found = [Problem.of(error, blocks=False) for error in wrong]
     for place, (columns, _) in enumerate(incomplete(mapping, task, *cells_to_fill(counted))):
         skip = cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)})
-        fix = translate("Import", "Skip these rows")
-        found[place] = replace(found[place], fix=fix, cleaning=skip)
+        title = translate("Import", "Skip these rows")
+        found[place] = replace(found[place], cleaning_title=title, cleaning=skip)
     return found + _spellings(mapping, counted, cleaning)
 
 
@@ -124,7 +124,7 @@ def _spelling(found: Spellings, cleaning: Cleaning | None) -> Problem:
     spellings = cleaning.spellings | dict.fromkeys(found.others, found.usual)
     return replace(
         problem,
-        fix=translate("Import", "Read all as “{0}”").format(found.usual[:40]),
+        cleaning_title=translate("Import", "Read all as “{0}”").format(found.usual[:40]),
         cleaning=cleaning.model_copy(update={"spellings": spellings}),
     )
 

@@ -10,9 +10,9 @@ from app.pages.data.importing.checks import Problem
 from app.pages.data.importing.counting import Counting, CountState
 from app.translation import in_language, translated
 from engine.data.checks import CHECKS
-from engine.data.checks.check import UNASKED_ROWS, Cure, Finding
-from engine.data.checks.curing import Named
-from engine.data.checks.examining import examine_files
+from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
+from engine.data.checks.fixing import FixName
+from engine.data.checks.run import check_files
 from engine.errors import StudioError
 from engine.progress import Cancelled
 
@@ -28,7 +28,7 @@ class FindingsState(QObject):
     Very many rows are checked once that is asked for.
 
     Signals:
-        changed: `findings`, or the `chosen` cures, are others now.
+        changed: `findings`, or the `chosen` fixes, are others now.
         progressed: `share`, or what can be asked for, is another now.
     """
 
@@ -40,7 +40,7 @@ class FindingsState(QObject):
         super().__init__(count)
         self._count, self._scratch = count, scratch
         self.findings: list[Finding] | None = None  # None: not known
-        self.chosen: set[Named] = set()  # cures that the import ends with
+        self.chosen: set[FixName] = set()  # fixes that the import ends with
         self._known: Counting | None = None  # what was checked, or is being checked
         self.share = 0.0  # of the work that is done while `is_examining`
         self._bytes = 0  # of all files, once they are known
@@ -71,29 +71,29 @@ class FindingsState(QObject):
             self.progressed.emit()
 
     def problems(self) -> list[Problem]:
-        """Each finding with its title and cures; none keeps the data from being imported."""
+        """Each finding with its title and fixes; none keeps the data from being imported."""
         findings = self.findings or []
         return [self._problem(one) for one in findings if one.check not in TOLD_OTHERWISE]
 
     def _problem(self, finding: Finding) -> Problem:
         title = in_language(CHECKS[finding.check].title)
-        for cure in finding.cures:
-            chosen = (finding.check, cure.by)
+        for fix in finding.fixes:
+            chosen = (finding.check, fix.name)
             if chosen in self.chosen:
                 says = translate("Import", "After the import, as a version of its own: {0}")
                 undo = translate("Import", "Undo")
-                said = says.format(translated(cure.change))
+                said = says.format(translated(fix.change))
                 return Problem(title, said, False, undo, chosen=chosen, is_done=True)
-        cures = finding.cures
-        return Problem(title, finding.sentence, blocks=False, check=finding.check, cures=cures)
+        fixes = finding.fixes
+        return Problem(title, finding.sentence, blocks=False, check=finding.check, fixes=fixes)
 
-    def choose(self, check: str, cure: Cure) -> None:
-        """Let the import end with a cure, which makes a second version."""
-        self.chosen.add((check, cure.by))
+    def choose(self, check: str, fix: Fix) -> None:
+        """Let the import end with a fix, which makes a second version."""
+        self.chosen.add((check, fix.name))
         self.changed.emit()
 
-    def leave(self, chosen: Named) -> None:
-        """Import without this cure."""
+    def leave(self, chosen: FixName) -> None:
+        """Import without this fix."""
         self.chosen.discard(chosen)
         self.changed.emit()
 
@@ -123,7 +123,7 @@ class FindingsState(QObject):
             self.findings = None
             self.changed.emit()
         rows = sum((self._count.split_rows or {}).values())
-        self._begins_soon = wanted is not None and rows <= UNASKED_ROWS
+        self._begins_soon = wanted is not None and rows <= AUTOMATIC_ROWS
         self.progressed.emit()
         if wanted is not None and self._begins_soon:
             QTimer.singleShot(REST, self, partial(self._begin, wanted))
@@ -136,7 +136,7 @@ class FindingsState(QObject):
 
         def work(progress: background.Progress) -> list[Finding] | None:
             try:
-                return examine_files(
+                return check_files(
                     wanted.sources,
                     wanted.reading,
                     wanted.mapping,

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from engine.config.dataset import Mapping, Reading
 from engine.data.columns.mapping import guess_mapping
-from engine.data.formats.reading import FirstRows, Row, preview, read
+from engine.data.formats.reading import FirstRows, preview, read
+from engine.data.formats.rows import Row
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 

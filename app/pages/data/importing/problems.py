@@ -23,12 +23,12 @@ class Problems(QWidget):
     """Problems first, then notes; it scrolls when there are many, and has no height when none.
 
     Signals:
-        fixed: the Problem whose button was pressed.
-        cured: the check and the Cure that was chosen for it.
+        cleaning_chosen: the Problem whose button was pressed.
+        fixed: the check and the Fix that was chosen for it.
     """
 
-    fixed = Signal(object)
-    cured = Signal(str, object)
+    cleaning_chosen = Signal(object)
+    fixed = Signal(str, object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -95,15 +95,17 @@ class Problems(QWidget):
         return [*(joined(" ", filter(None, (p.text, p.advice))) for p in problems), *notes]
 
     def _buttons(self, problem: Problem) -> Iterator[QPushButton]:
-        if problem.fix:
-            yield buttons.quiet(plain_menu_text(problem.fix), lambda: self.fixed.emit(problem))
-        for cure in problem.cures:
-            title = translated(cure.title)
+        if problem.cleaning_title:
+            yield buttons.quiet(
+                plain_menu_text(problem.cleaning_title), lambda: self.cleaning_chosen.emit(problem)
+            )
+        for fix in problem.fixes:
+            title = translated(fix.title)
             button = buttons.quiet(
-                plain_menu_text(title), partial(self.cured.emit, problem.check, cure)
+                plain_menu_text(title), partial(self.fixed.emit, problem.check, fix)
             )
             button.setAccessibleName(f"{problem.text}: {title}")
-            button.setToolTip(tooltip(translated(cure.change)))
+            button.setToolTip(tooltip(translated(fix.change)))
             yield button
 
     def _add(

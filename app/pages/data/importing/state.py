@@ -23,7 +23,7 @@ from app.pages.data.importing.preview import FilePreview, preview_file
 from app.pages.data.importing.roles import Roles
 from app.studio import Studio
 from engine.config.dataset import Cleaning, Reading, Source, Split, SplitName
-from engine.data.checks.curing import Named, apply_named
+from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.data.columns.mapping import guess_mapping, guess_note
 from engine.data.datasets.collecting import NO_CLEANING, reading_alike
 from engine.data.datasets.importing import import_dataset
@@ -181,7 +181,7 @@ class ImportState(QObject):
             self.cleaning = cleaning
             self._count_anew()
 
-    def fix(self, problem: Problem) -> None:
+    def clean(self, problem: Problem) -> None:
         """Do what the button of a problem says."""
         if problem.chosen is not None:
             self.findings.leave(problem.chosen)
@@ -317,7 +317,7 @@ class ImportState(QObject):
         self.import_problem = None
         name, version = self.name.strip(), self.version
         sources, into, split = self.sources, self._target(), self.split
-        cleaning, cures = self.cleaning, frozenset(self.findings.chosen)
+        cleaning, fixes = self.cleaning, frozenset(self.findings.chosen)
         hub = None if self.fetched is None else self.fetched.origin
 
         def work(progress: background.Progress) -> Path | None:
@@ -335,7 +335,7 @@ class ImportState(QObject):
                     cleaning,
                     hub,
                 )
-                return _cured(into, version, cures, progress) if cures else into
+                return _fixed(into, version, fixes, progress) if fixes else into
             except Cancelled:
                 return None
 
@@ -376,16 +376,16 @@ class ImportState(QObject):
         self.checked.emit()
 
 
-def _cured(
-    folder: Path, version: int, cures: Collection[Named], progress: background.Progress
+def _fixed(
+    folder: Path, version: int, fixes: Collection[FixName], progress: background.Progress
 ) -> Path:
-    """The version that these cures make of what was imported; itself where they change nothing.
+    """The version that these fixes make of what was imported; itself where they change nothing.
 
     Where it cannot be made, what was imported goes, too.
     """
     into = free_folder(folder.parent, str(version + 1))
     try:
-        made = apply_named(cures, folder, into, version + 1, progress, progress.cancelled)
+        made = apply_fixes_by_name(fixes, folder, into, version + 1, progress, progress.cancelled)
     except (Cancelled, StudioError):
         shutil.rmtree(folder)
         if not any(folder.parent.iterdir()):

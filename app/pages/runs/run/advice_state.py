@@ -40,7 +40,7 @@ class AdviceState(QObject):
         return row is not None and self._run.runs.can_follow(row, advice)
 
     def try_it(self, advice: Advice) -> None:
-        """Take the job with that change made, or with its data cured, to the train page."""
+        """Take the job with that change made, or with its data fixed, to the train page."""
         if self._run.row is not None:
             self._run.runs.start_again(self._run.row, advice)
 

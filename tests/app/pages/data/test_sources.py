@@ -11,7 +11,7 @@ from app.pages.data import state
 from app.pages.data.state import DataState, source_state
 from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 
 
 def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path: Path) -> None:

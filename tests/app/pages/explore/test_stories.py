@@ -18,7 +18,7 @@ from app.pages.explore.panels.texts.table import LOSS, TEXT
 from app.pages.explore.view import ExplorePage
 from app.widgets.navigation import WIDTH
 from engine.config.dataset import Split
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import recognise
 from engine.explore.word_vectors import compare
 from engine.messages.explore.word_vectors import CompareWord

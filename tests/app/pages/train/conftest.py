@@ -18,7 +18,7 @@ from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.studio import Studio
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.tokenizers.tokenizer import Tokenizer

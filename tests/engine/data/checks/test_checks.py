@@ -1,4 +1,4 @@
-"""Each check finds what it is for, and each of its cures makes a version without it."""
+"""Each check finds what it is for, and each of its fixes makes a version without it."""
 
 import json
 from pathlib import Path
@@ -8,12 +8,13 @@ import pytest
 
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.checks import CHECKS
+from engine.data.checks.cache import cache_findings, read_findings
 from engine.data.checks.check import SEVERITIES, Finding
-from engine.data.checks.curing import apply_cures, apply_named, merged
-from engine.data.checks.examining import examine
+from engine.data.checks.fixing import apply_fixes, apply_fixes_by_name, merge_texts
 from engine.data.checks.giveaways import without_word
-from engine.data.checks.kept import keep_findings, read_findings
-from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.checks.run import run_checks
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.progress import Cancelled
 
@@ -106,36 +107,36 @@ def test_there_is_a_case_for_every_check():
 
 
 def test_nothing_is_found_where_nothing_is_wrong(tmp_path):
-    assert examine(stored(tmp_path / "classes", plain_rows())) == []
-    assert examine(stored(tmp_path / "questions", questions(), QUESTIONS)) == []
+    assert run_checks(stored(tmp_path / "classes", plain_rows())) == []
+    assert run_checks(stored(tmp_path / "questions", questions(), QUESTIONS)) == []
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_a_check_finds_its_case_and_its_cures_help(tmp_path, check):
+def test_a_check_finds_its_case_and_its_fixes_help(tmp_path, check):
     if check == "missing_answers":
         dataset = stored(tmp_path, questions() + CASES[check], QUESTIONS)
     else:
         dataset = stored(tmp_path, plain_rows() + CASES[check])
-    findings = of(check, examine(dataset))
+    findings = of(check, run_checks(dataset))
     assert findings
     wrong = sum(finding.count for finding in findings)
     for finding in findings:
         assert finding.severity in SEVERITIES and finding.count > 0
         assert set(finding.rows.tolist()) <= set(range(60, len(dataset)))
-        for number, cure in enumerate(finding.cures):
-            into = tmp_path / "cured" / f"{finding.sentence[:20]}{number}"
-            spec = apply_cures([cure], dataset.folder, into, 2)
-            left = of(check, examine(open_dataset(into)))
+        for number, fix in enumerate(finding.fixes):
+            into = tmp_path / "fixed" / f"{finding.sentence[:20]}{number}"
+            spec = apply_fixes([fix], dataset.folder, into, 2)
+            left = of(check, run_checks(open_dataset(into)))
             assert sum(one.count for one in left) < wrong
-            assert (spec.made_from, spec.changes) == (1, (cure.change,))
+            assert (spec.made_from, spec.changes) == (1, (fix.change,))
     assert open_dataset(dataset.folder).spec == dataset.spec, "the older one stays as it is"
 
 
 def test_findings_name_rows_and_counts(tmp_path):
     dataset = stored(tmp_path, plain_rows() + CASES["label_conflicts"])
-    (found,) = of("label_conflicts", examine(dataset))
+    (found,) = of("label_conflicts", run_checks(dataset))
     assert found.count == 5 and found.rows.tolist() == [60, 61, 62, 63, 64]
-    majority, drop = found.cures
+    majority, drop = found.fixes
     assert majority.cells == {62: {"label": "good"}} and majority.dropped.tolist() == [63, 64]
     assert drop.dropped.tolist() == [60, 61, 62, 63, 64]
 
@@ -145,22 +146,22 @@ def test_answers_are_spelled_as_in_the_passage_or_dropped(tmp_path):
     dataset = stored(tmp_path, [*questions(), *CASES["missing_answers"], tested], QUESTIONS)
     assert dataset.spec.missing_answers == 3, "no training reads the test rows"
     assert any("does not contain: 4 times" in note for note in dataset.spec.notes)
-    spelled, missing = of("missing_answers", examine(dataset))
+    spelled, missing = of("missing_answers", run_checks(dataset))
     assert spelled.rows.tolist() == [60, 62] and missing.rows.tolist() == [61, 63]
-    cures = [spelled.cures[0], missing.cures[0]]
-    spec = apply_cures(cures, dataset.folder, tmp_path / "cured", 2)
+    fixes = [spelled.fixes[0], missing.fixes[0]]
+    spec = apply_fixes(fixes, dataset.folder, tmp_path / "fixed", 2)
     assert spec.missing_answers == 0 and not any("does not contain" in note for note in spec.notes)
-    kept = open_dataset(tmp_path / "cured").take(np.array([60, 61]), ("label",))
+    kept = open_dataset(tmp_path / "fixed").take(np.array([60, 61]), ("label",))
     assert [row["label"] for row in kept] == ["Rome", "Ann"]
 
 
 def test_many_spellings_and_labels_are_told_in_few_findings(tmp_path):
     rows = [(f"text {n}", f"{'Label' if n % 2 else 'label'} {n // 2}", "train") for n in range(60)]
-    findings = examine(stored(tmp_path, rows))
+    findings = run_checks(stored(tmp_path, rows))
     alone, more = of("label_spellings", findings)[:-1], of("label_spellings", findings)[-1]
     assert len(alone) == 20 and sum(one.count for one in alone) == 20
     assert more.sentence.startswith("10 more labels are written") and more.count == 10
-    spec = apply_cures([more.cures[0]], tmp_path / "x" / "1", tmp_path / "cured", 2)
+    spec = apply_fixes([more.fixes[0]], tmp_path / "x" / "1", tmp_path / "fixed", 2)
     assert len(spec.labels) == 50
     (rare,) = of("rare_labels", findings)
     assert rare.count == 60 and "54 more" in rare.sentence
@@ -168,17 +169,17 @@ def test_many_spellings_and_labels_are_told_in_few_findings(tmp_path):
 
 def test_a_broken_encoding_is_repaired(tmp_path):
     dataset = stored(tmp_path, plain_rows() + CASES["broken_texts"])
-    mojibake, lost, html = of("broken_texts", examine(dataset))
-    assert mojibake.cures[0].cells == {60: {"text": "A café in Paris “today”"}}
-    assert html.cures[0].cells == {61: {"text": "Rock & roll for all"}}
+    mojibake, lost, html = of("broken_texts", run_checks(dataset))
+    assert mojibake.fixes[0].cells == {60: {"text": "A café in Paris “today”"}}
+    assert html.fixes[0].cells == {61: {"text": "Rock & roll for all"}}
     assert lost.rows.tolist() == [62]
 
 
 def test_a_word_that_gives_the_label_away_is_named(tmp_path):
-    (found,) = of("giveaways", examine(stored(tmp_path, plain_rows() + CASES["giveaways"])))
+    (found,) = of("giveaways", run_checks(stored(tmp_path, plain_rows() + CASES["giveaways"])))
     assert "“spoiler” gives the label “secret” away" in found.sentence
     assert found.rows.tolist() == list(range(60, 85))
-    assert found.cures[0].cells[60] == {"text": "review0"}
+    assert found.fixes[0].cells[60] == {"text": "review0"}
 
 
 @pytest.mark.parametrize(
@@ -195,15 +196,15 @@ def test_a_word_is_removed_as_the_check_reads_it(text, word, left):
     assert without_word(text, word) == left
 
 
-def test_cures_of_different_words_of_a_text_are_all_applied(tmp_path):
+def test_fixes_of_different_words_of_a_text_are_all_applied(tmp_path):
     rows = [(f"A cafÃ© &amp; review{n} spoiler hint", "secret", "train") for n in range(25)]
     stored(tmp_path, plain_rows() + rows)
-    found = examine(open_dataset(tmp_path / "x" / "1"))
-    cures = {(one.check, cure.by) for one in found for cure in one.cures}
-    wanted = cures & {("giveaways", "remove-spoiler"), ("giveaways", "remove-hint")}
+    found = run_checks(open_dataset(tmp_path / "x" / "1"))
+    fixes = {(one.check, fix.name) for one in found for fix in one.fixes}
+    wanted = fixes & {("giveaways", "remove-spoiler"), ("giveaways", "remove-hint")}
     assert len(wanted) == 2
     repair = {("broken_texts", "repair")}
-    apply_named(wanted | repair, tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
+    apply_fixes_by_name(wanted | repair, tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
     (row,) = open_dataset(tmp_path / "x" / "2").take(np.array([60]), ("text",))
     assert row == {"text": "A café &amp; review0"}
 
@@ -218,7 +219,7 @@ def test_cures_of_different_words_of_a_text_are_all_applied(tmp_path):
     ],
 )
 def test_two_changes_of_a_text_are_merged(first, second, both):
-    assert merged("a b c d e", first, second) == both
+    assert merge_texts("a b c d e", first, second) == both
 
 
 def test_a_column_that_gives_the_label_away_is_named(tmp_path):
@@ -230,30 +231,30 @@ def test_a_column_that_gives_the_label_away_is_named(tmp_path):
     file.write_text("text,label,id,source\n" + "".join(lines))
     mapping = Mapping(text="text", label="label")
     import_dataset("x", {"all": file}, Reading(), mapping, Split(), tmp_path / "x")
-    (found,) = of("giveaways", examine(open_dataset(tmp_path / "x")))
+    (found,) = of("giveaways", run_checks(open_dataset(tmp_path / "x")))
     assert "column “source” gives the label away" in found.sentence and not len(found.rows)
 
 
 def test_tagged_rows_and_questions_are_checked(tmp_path):
     tags = [("Ada saw Paris", "B-person O B-place", "train"), ("Ada saw Paris", "O O O", "train")]
     tagged = stored(tmp_path, tags, Mapping(text="text", tags="label"))
-    assert of("label_conflicts", examine(tagged))[0].rows.tolist() == [0, 1]
+    assert of("label_conflicts", run_checks(tagged))[0].rows.tolist() == [0, 1]
 
 
 def test_findings_are_kept_by_fingerprint(tmp_path):
     cases = [row for rows in CASES.values() for row in rows]
-    found = examine(stored(tmp_path, plain_rows() + cases))
+    found = run_checks(stored(tmp_path, plain_rows() + cases))
     assert read_findings(tmp_path, "abc") is None
-    keep_findings(tmp_path, "abc", found)
+    cache_findings(tmp_path, "abc", found)
     again = read_findings(tmp_path, "abc")
     assert again is not None and len(again) == len(found)
     for one, other in zip(found, again, strict=True):
         assert (one.check, one.count, one.sentence) == (other.check, other.count, other.sentence)
         assert (one.rows == other.rows).all()
-        for cure, same in zip(one.cures, other.cures, strict=True):
-            assert (cure.title, cure.change, cure.cells) == (same.title, same.change, same.cells)
-            assert cure.spellings == same.spellings and (cure.dropped == same.dropped).all()
-            assert (cure.moved == same.moved).all() and (cure.moved_to == same.moved_to).all()
+        for fix, same in zip(one.fixes, other.fixes, strict=True):
+            assert (fix.title, fix.change, fix.cells) == (same.title, same.change, same.cells)
+            assert fix.spellings == same.spellings and (fix.dropped == same.dropped).all()
+            assert (fix.moved == same.moved).all() and (fix.moved_to == same.moved_to).all()
     for file in (tmp_path / "checks").rglob("*.json"):
         file.write_text("[{}]")
     assert read_findings(tmp_path, "abc") is None, "what is damaged is found again"
@@ -262,10 +263,10 @@ def test_findings_are_kept_by_fingerprint(tmp_path):
 def test_checks_tell_how_far_they_are_and_can_be_cancelled(tmp_path):
     dataset = stored(tmp_path, plain_rows())
     told: list[tuple[int, int]] = []
-    examine(dataset, lambda done, total: told.append((done, total)))
+    run_checks(dataset, lambda done, total: told.append((done, total)))
     assert told == sorted(told) and told[-1][0] >= 0.95 * told[-1][1]
     with pytest.raises(Cancelled):
-        examine(dataset, cancelled=lambda: len(told) > 3)
+        run_checks(dataset, cancelled=lambda: len(told) > 3)
 
 
 def test_a_random_split_is_drawn_again_with_copies_together(tmp_path):
@@ -276,20 +277,20 @@ def test_a_random_split_is_drawn_again_with_copies_together(tmp_path):
     file.write_text("text,label\n" + "".join(f"{t},{n // 2 % 2}\n" for n, t in enumerate(texts)))
     mapping = Mapping(text="text", label="label")
     import_dataset("x", {"all": file}, Reading(), mapping, Split(), tmp_path / "x" / "1")
-    (found,) = of("nearly_leaked_rows", examine(open_dataset(tmp_path / "x" / "1")))
-    again = found.cures[-1]
+    (found,) = of("nearly_leaked_rows", run_checks(open_dataset(tmp_path / "x" / "1")))
+    again = found.fixes[-1]
     assert again.title == "Split again, copies together"
-    spec = apply_cures([again], tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
-    assert not of("nearly_leaked_rows", examine(open_dataset(tmp_path / "x" / "2")))
+    spec = apply_fixes([again], tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
+    assert not of("nearly_leaked_rows", run_checks(open_dataset(tmp_path / "x" / "2")))
     assert spec.rows["validation"] == 8
 
 
-def test_a_cure_that_leaves_nothing_to_train_with_is_refused(tmp_path):
+def test_a_fix_that_leaves_nothing_to_train_with_is_refused(tmp_path):
     rows = [("", "good", "train")] * 3 + [("A film.", "good", "validation")]
     dataset = stored(tmp_path, rows)
-    (empty,) = of("text_lengths", examine(dataset))
+    (empty,) = of("text_lengths", run_checks(dataset))
     with pytest.raises(StudioError, match="No training row is left"):
-        apply_cures([empty.cures[0]], dataset.folder, tmp_path / "x" / "2", 2)
+        apply_fixes([empty.fixes[0]], dataset.folder, tmp_path / "x" / "2", 2)
     assert np.array_equal(open_dataset(dataset.folder).splits, dataset.splits)
 
 
@@ -299,7 +300,7 @@ def test_a_cure_that_leaves_nothing_to_train_with_is_refused(tmp_path):
 def test_rows_that_were_not_parted_are_a_warning(tmp_path, words, severity, said):
     rows = [(f"A film number {n} of many that are long.", "good", "train") for n in range(60)]
     dataset = stored(tmp_path, [*rows, ("word " * words, "bad", "train")])
-    (found,) = of("text_lengths", examine(dataset))
+    (found,) = of("text_lengths", run_checks(dataset))
     assert (found.severity, said in found.sentence) == (severity, True), found.sentence
 
 
@@ -307,17 +308,17 @@ def test_labels_that_validation_lacks_get_their_share_of_its_rows(tmp_path):
     odd = [(f"It is odd, number {n}.", "odd", "train") for n in range(12)]
     twins = [("Said twice.", "twin", "train")] * 2
     dataset = stored(tmp_path, plain_rows() + odd + twins)
-    (finding,) = of("absent_labels", examine(dataset))
+    (finding,) = of("absent_labels", run_checks(dataset))
     assert "“odd”, “twin”" in finding.sentence and len(finding.rows) == 14
-    (cure,) = finding.cures
-    assert len(cure.moved) == round(12 * 10 / 74), "equal texts stay in one split"
-    apply_cures([cure], dataset.folder, tmp_path / "x" / "2", 2)
-    (left,) = of("absent_labels", examine(open_dataset(tmp_path / "x" / "2")))
-    assert "“odd”" not in left.sentence and not left.cures
+    (fix,) = finding.fixes
+    assert len(fix.moved) == round(12 * 10 / 74), "equal texts stay in one split"
+    apply_fixes([fix], dataset.folder, tmp_path / "x" / "2", 2)
+    (left,) = of("absent_labels", run_checks(open_dataset(tmp_path / "x" / "2")))
+    assert "“odd”" not in left.sentence and not left.fixes
     (tmp_path / "none").mkdir()
     assert not of(
         "absent_labels",
-        examine(
+        run_checks(
             stored(tmp_path / "none", [(text, label, "train") for text, label, _ in plain_rows()])
         ),
     ), "without validation rows another thing is missing"

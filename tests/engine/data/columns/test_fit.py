@@ -7,7 +7,7 @@ import pytest
 from engine.config.dataset import DatasetSpec, Mapping, Split
 from engine.config.tasks import TASKS
 from engine.data.columns.fit import likely_task, mapping_for, problems_of_dataset
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import read, recognise
 from engine.files.shipped import sample_data
 

@@ -8,7 +8,8 @@ from engine.config.dataset import Cleaning, DatasetSpec, Mapping, Split
 from engine.data.columns.fit import likely_task, problems_of_dataset
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.deriving import Edits, derive
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.phrases import phrase

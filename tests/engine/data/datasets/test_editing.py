@@ -8,7 +8,8 @@ from engine.config.dataset import Split, SplitName
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.differences import RowDifference, differences
 from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits, with_tag
-from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 

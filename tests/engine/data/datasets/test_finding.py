@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from engine.config.dataset import Split
-from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.progress import Cancelled
 

@@ -12,7 +12,8 @@ from engine.config.tasks.regression import Regression
 from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import likely_task
 from engine.data.columns.numbers import numbers_in
-from engine.data.datasets.store import Dataset, import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile
 

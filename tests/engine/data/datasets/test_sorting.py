@@ -10,9 +10,11 @@ import pytest
 
 from engine.config.dataset import SPLITS, Mapping, Split
 from engine.data.columns.numbers import number_in
+from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.sorting import EMPTY, SORTED_CHARACTERS, in_order, ranks_of
-from engine.data.datasets.store import Cancelled, Dataset, import_dataset, open_dataset
+from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
+from engine.progress import Cancelled
 
 Store = Callable[[Sequence[str]], Dataset]
 ALPHABET = ("a", "B", "b", "Ä", "ä", "é", "ß", "Z", "Ж", "ж", "水", "1", "2,5", "-3", " ", "")

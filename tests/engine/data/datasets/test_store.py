@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.config.dataset import SPLITS, DatasetSpec, FileData, Mapping, Reading, Split, StoredData
-from engine.data.datasets.importing import Fingerprint
-from engine.data.datasets.store import Cancelled, import_dataset, open_dataset, resolve
+from engine.data.datasets.importing import Fingerprint, import_dataset
+from engine.data.datasets.store import open_dataset, resolve
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile, MissingColumn, StudioError
+from engine.progress import Cancelled
 from tests.often import times
 
 MAPPED = Mapping(text="text", label="label")
@@ -326,7 +327,8 @@ def test_a_name_that_is_no_text_is_refused(tmp_path):
 BIG = """
 import re, sys
 from pathlib import Path
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.store import open_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.config.dataset import Mapping, Reading, Split
 folder = Path(sys.argv[1])
 mapping = Mapping(text="text", label="label")

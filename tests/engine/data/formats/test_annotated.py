@@ -13,7 +13,8 @@ from engine.config.dataset import Mapping, Split
 from engine.data.columns.tags import spans
 from engine.data.columns.text_spans import TextSpan, tagged
 from engine.data.columns.words import words_of
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import holds_texts
 from engine.errors import BadFile

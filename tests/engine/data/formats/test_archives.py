@@ -17,11 +17,12 @@ import pytest
 
 from engine.cli import main
 from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.data.formats import archives
-from engine.data.formats.reading import Cancelled, preview, read, recognise
+from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import is_data_file, parts_of
 from engine.errors import BadFile, DiskFull
+from engine.progress import Cancelled
 from tests.engine.faults import small_disk
 
 TABLE = "text,label\n" + "".join(f'"row {n}, a text",{n % 2}\n' for n in range(5_000))

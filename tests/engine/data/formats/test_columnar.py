@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from engine.data.formats import columnar
-from engine.data.formats.reading import Cancelled, preview, read, recognise
+from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile
+from engine.progress import Cancelled
 from tests.often import tries
 
 

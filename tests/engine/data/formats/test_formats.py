@@ -8,7 +8,8 @@ import pytest
 
 from engine.cli import main
 from engine.config.dataset import Reading, Split
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import format_of, preview, read, recognise
 from engine.data.formats.rows import Format

@@ -9,7 +9,8 @@ import pytest
 
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.collecting import Sources
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.sources import parts_of
 from engine.errors import BadFile

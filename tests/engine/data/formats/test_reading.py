@@ -16,11 +16,13 @@ from engine.config.dataset import Mapping, Reading, Split
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import problems_of
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.data.formats import FORMATS
-from engine.data.formats.reading import Cancelled, preview, read, recognise
+from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile, MissingColumn
 from engine.files.spreadsheet import table_text
+from engine.progress import Cancelled
 from tests.often import tries
 
 cell = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

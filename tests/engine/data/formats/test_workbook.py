@@ -11,7 +11,8 @@ import xlwt
 
 from engine.cli import main
 from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import parts_of
 from engine.errors import BadFile

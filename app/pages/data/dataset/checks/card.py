@@ -1,4 +1,4 @@
-"""A list of what the checks found, each with its rows and its cures."""
+"""A list of what the checks found, each with its rows and its fixes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ from app.widgets.page import Card, Picture, clear, rule
 from app.widgets.progress import ProgressLine
 from app.widgets.text.labels import Text, plain_menu_text
 from engine.data.checks import CHECKS
-from engine.data.checks.check import Cure, Finding, Severity
+from engine.data.checks.check import Finding, Fix, Severity
 
 PICTURES: dict[Severity, tuple[str, Role]] = {
     "problem": ("circle-alert", Role.BAD),
@@ -28,11 +28,11 @@ SHOWN = 20  # findings
 class ChecksCard(Card):
     """Signals:
     rows_asked: the Finding whose rows are to be shown.
-    cure_asked: the Cure that was chosen.
+    fix_asked: the Fix that was chosen.
     """
 
     rows_asked = Signal(object)
-    cure_asked = Signal(object)
+    fix_asked = Signal(object)
 
     def __init__(self, state: ChecksState, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -71,8 +71,8 @@ class ChecksCard(Card):
         if findings is not self._shown:
             self._shown = findings
             self._fill(findings)
-        for button in self.cure_buttons():
-            button.setEnabled(state.can_cure and not state.is_curing)
+        for button in self.fix_buttons():
+            button.setEnabled(state.can_fix and not state.is_fixing)
 
     def _sentence(self) -> str:
         state = self._state
@@ -88,18 +88,18 @@ class ChecksCard(Card):
 
     def _show_progress(self) -> None:
         state = self._state
-        if not state.is_examining and not state.is_curing:
+        if not state.is_examining and not state.is_fixing:
             self.progress.end()
             return
-        stage = self.tr("Making a new version") if state.is_curing else self.tr("Checking rows")
+        stage = self.tr("Making a new version") if state.is_fixing else self.tr("Checking rows")
         if self.progress.isHidden() or not state.done[0]:
             self.progress.begin(stage)
         if state.done[1]:
             self.progress.tell(*state.done, stage)
 
-    def cure_buttons(self) -> list[QWidget]:
+    def fix_buttons(self) -> list[QWidget]:
         """For tests, and while a version is being made."""
-        return [one for one in self.findChildren(QWidget) if one.property("cure")]
+        return [one for one in self.findChildren(QWidget) if one.property("fix")]
 
     def _fill(self, findings: list[Finding]) -> None:
         clear(self._list)
@@ -122,20 +122,20 @@ class ChecksCard(Card):
         if len(finding.rows):
             rows = self.tr("Show %Ln row(s)", "", len(finding.rows))
             self._add(texts, rows, title, partial(self.rows_asked.emit, finding))
-        for cure in finding.cures:
-            self._add_cure(texts, cure, title)
+        for fix in finding.fixes:
+            self._add_fix(texts, fix, title)
         return layouts.row(
             (Picture(picture, 16, role), 0, Qt.AlignmentFlag.AlignTop),
             (texts, 1),
             spacing=2 * SPACE,
         )
 
-    def _add_cure(self, texts: QVBoxLayout, cure: Cure, title: str) -> None:
-        text = plain_menu_text(translated(cure.title))
-        button = self._add(texts, text, title, partial(self.cure_asked.emit, cure))
-        button.setProperty("cure", True)
-        button.setToolTip(translated(cure.change))
-        button.setAccessibleDescription(translated(cure.change))
+    def _add_fix(self, texts: QVBoxLayout, fix: Fix, title: str) -> None:
+        text = plain_menu_text(translated(fix.title))
+        button = self._add(texts, text, title, partial(self.fix_asked.emit, fix))
+        button.setProperty("fix", True)
+        button.setToolTip(translated(fix.change))
+        button.setAccessibleDescription(translated(fix.change))
 
     def _add(
         self, texts: QVBoxLayout, text: str, title: str, act: Callable[[], object]

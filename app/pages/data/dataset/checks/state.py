@@ -1,4 +1,4 @@
-"""The checks of one version, run once and kept in the cache, and their cures. No widgets."""
+"""The checks of one version, run once and kept in the cache, and their fixes. No widgets."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
-from engine.data.checks.check import UNASKED_ROWS, Cure, Finding
-from engine.data.checks.curing import apply_cures
-from engine.data.checks.examining import examine
-from engine.data.checks.kept import keep_findings, read_findings
+from engine.data.checks.cache import cache_findings, read_findings
+from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
+from engine.data.checks.fixing import apply_fixes
+from engine.data.checks.run import run_checks
 from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import free_folder, next_version
@@ -22,11 +22,11 @@ REST = 500  # ms after the rows are there
 class ChecksState(QObject):
     """Signals:
     changed: `findings`, how far the work has come, or its problem is another now.
-    cured: the folder of a version that was made by a cure, and what it changed.
+    fixed: the folder of a version that was made by a fix, and what it changed.
     """
 
     changed = Signal()
-    cured = Signal(Path, str)
+    fixed = Signal(Path, str)
 
     def __init__(self, studio: Studio, data: DatasetState) -> None:
         super().__init__(data)
@@ -35,7 +35,7 @@ class ChecksState(QObject):
         self.done = (0, 0)
         self.problem = ""
         self._examining: background.Job | None = None
-        self._curing: background.Job | None = None
+        self._fixing: background.Job | None = None
         data.opened.connect(self._on_opened)
 
     @property
@@ -43,25 +43,25 @@ class ChecksState(QObject):
         return self._examining is not None
 
     @property
-    def is_curing(self) -> bool:
-        return self._curing is not None
+    def is_fixing(self) -> bool:
+        return self._fixing is not None
 
     @property
-    def can_cure(self) -> bool:
+    def can_fix(self) -> bool:
         """Whether a new version can be made: the data set is one of this home."""
         return self._data.folder.is_relative_to(self._studio.home.datasets)
 
     @property
     def new_version(self) -> int:
-        """The number that a cured version gets."""
+        """The number that a fixed version gets."""
         return next_version(self._data.folder.parent)
 
     def close(self) -> None:
         """Stop whatever is under way."""
-        for job in (self._examining, self._curing):
+        for job in (self._examining, self._fixing):
             if job is not None:
                 job.cancel()
-        self._examining = self._curing = None
+        self._examining = self._fixing = None
 
     # ── checking ─────────────────────────────────────────────────────────────────────────────
 
@@ -80,7 +80,7 @@ class ChecksState(QObject):
 
     def _begin_unasked(self) -> None:
         if self._data.dataset is not None and self.findings is None:
-            self._begin(asks=len(self._data.dataset) <= UNASKED_ROWS)
+            self._begin(asks=len(self._data.dataset) <= AUTOMATIC_ROWS)
 
     def _begin(self, asks: bool) -> None:
         dataset, cache = self._data.dataset, self._studio.home.cache
@@ -114,37 +114,37 @@ class ChecksState(QObject):
         self.problem = error.phrase
         self.changed.emit()
 
-    # ── curing ───────────────────────────────────────────────────────────────────────────────
+    # ── fixing ───────────────────────────────────────────────────────────────────────────────
 
-    def cure(self, cure: Cure) -> None:
-        """Make the next version by a cure; `cured` tells where it is."""
-        if self.is_curing or not self.can_cure:
+    def fix(self, fix: Fix) -> None:
+        """Make the next version by a fix; `fixed` tells where it is."""
+        if self.is_fixing or not self.can_fix:
             return
         folder, number = self._data.folder, self.new_version
 
         def work(progress: background.Progress) -> Path | None:
             into = free_folder(folder.parent, str(number))
             try:
-                apply_cures([cure], folder, into, number, progress, progress.cancelled)
+                apply_fixes([fix], folder, into, number, progress, progress.cancelled)
             except Cancelled:
                 return None
             return into
 
         def done(made: Path | None) -> None:
-            self._curing = None
+            self._fixing = None
             self.changed.emit()
             if made is not None:
                 self._studio.datasets_changed.emit()
-                self.cured.emit(made, cure.change)
+                self.fixed.emit(made, fix.change)
 
         self.done = (0, 0)
-        self._curing = background.run(
-            self, work, done, self._on_not_cured, progress=self._on_progress
+        self._fixing = background.run(
+            self, work, done, self._on_not_fixed, progress=self._on_progress
         )
         self.changed.emit()
 
-    def _on_not_cured(self, error: BaseException) -> None:
-        self._curing = None
+    def _on_not_fixed(self, error: BaseException) -> None:
+        self._fixing = None
         self.changed.emit()
         self._studio.notices.show(error)
 
@@ -156,6 +156,6 @@ def _findings(
     known = read_findings(cache, dataset.spec.fingerprint)
     if known is not None or not asks:
         return known
-    found = examine(dataset, progress, progress.cancelled)
-    keep_findings(cache, dataset.spec.fingerprint, found)
+    found = run_checks(dataset, progress, progress.cancelled)
+    cache_findings(cache, dataset.spec.fingerprint, found)
     return found

@@ -1,4 +1,4 @@
-"""The checks on the page of a data set: findings, their rows, a cure, and the way back."""
+"""The checks on the page of a data set: findings, their rows, a fix, and the way back."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def test_findings_show_their_rows(qtbot, page, messy) -> None:
     assert view.finding_line.isHidden()
 
 
-def test_a_cure_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
+def test_a_fix_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
     view = checked(qtbot, page, messy)
     before = view.state.folder
     button(view, "Exact duplicates: Drop the copies").click()
@@ -82,7 +82,7 @@ def test_a_cure_makes_a_version_that_can_be_undone(qtbot, page, messy) -> None:
 
 def test_findings_are_kept(qtbot, page, messy, monkeypatch) -> None:
     folder = checked(qtbot, page, messy).state.folder
-    monkeypatch.setattr("app.pages.data.dataset.checks.state.examine", lambda *_: 1 / 0)
+    monkeypatch.setattr("app.pages.data.dataset.checks.state.run_checks", lambda *_: 1 / 0)
     page.open_dataset(folder)
     view = page.dataset
     qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
@@ -90,7 +90,7 @@ def test_findings_are_kept(qtbot, page, messy, monkeypatch) -> None:
 
 
 def test_many_rows_are_checked_when_asked(qtbot, page, messy, monkeypatch) -> None:
-    monkeypatch.setattr("app.pages.data.dataset.checks.state.UNASKED_ROWS", 42)
+    monkeypatch.setattr("app.pages.data.dataset.checks.state.AUTOMATIC_ROWS", 42)
     view = opened(qtbot, page, messy)
     qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)
     assert view.checks_state.findings is None and view.checks.start.isVisibleTo(view)
@@ -100,7 +100,7 @@ def test_many_rows_are_checked_when_asked(qtbot, page, messy, monkeypatch) -> No
 
 
 def test_checking_can_be_cancelled(qtbot, page, messy, monkeypatch) -> None:
-    monkeypatch.setattr("app.pages.data.dataset.checks.state.UNASKED_ROWS", 0)
+    monkeypatch.setattr("app.pages.data.dataset.checks.state.AUTOMATIC_ROWS", 0)
     view = opened(qtbot, page, messy)
     qtbot.waitUntil(lambda: not view.checks_state.is_examining, timeout=PATIENCE)
     view.checks.start.click()

@@ -20,7 +20,8 @@ from app.pages.data.texts import line_of
 from app.pages.data.view import DataPage
 from app.widgets.dialogs import Question
 from engine.config.dataset import Split
-from engine.data.datasets.store import Dataset, import_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from tests.app.accessible import assert_accessible

@@ -238,7 +238,7 @@ def test_columns_that_are_chosen_again_are_told(importing, write) -> None:
 
 def fix_of(state: ImportState, said: str) -> Cleaning:
     """What the button beside this sentence does."""
-    (found,) = [p for p in state.problems() if said in p.text and p.fix]
+    (found,) = [p for p in state.problems() if said in p.text and p.cleaning_title]
     return found.cleaning
 
 
@@ -444,18 +444,18 @@ def test_the_rows_are_checked_before_the_import(importing, write) -> None:
     state.close()
 
 
-def test_cures_that_were_chosen_make_a_second_version(importing, write) -> None:
+def test_fixes_that_were_chosen_make_a_second_version(importing, write) -> None:
     rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
     file = write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
     state = importing.open(file)
     importing.wait(lambda s: s.findings.findings is not None)
     conflict, duplicate = state.findings.problems()
-    assert [cure.by for cure in conflict.cures] == ["majority", "drop"]
-    state.findings.choose(conflict.check, conflict.cures[1])
-    state.findings.choose(duplicate.check, duplicate.cures[0])
+    assert [fix.name for fix in conflict.fixes] == ["majority", "drop"]
+    state.findings.choose(conflict.check, conflict.fixes[1])
+    state.findings.choose(duplicate.check, duplicate.fixes[0])
     conflict, duplicate = state.findings.problems()
-    assert conflict.is_done and duplicate.is_done and not conflict.cures
-    state.fix(conflict)
+    assert conflict.is_done and duplicate.is_done and not conflict.fixes
+    state.clean(conflict)
     assert not state.findings.problems()[0].is_done
     made = importing.finish()
     assert made.name == "2"
@@ -465,13 +465,13 @@ def test_cures_that_were_chosen_make_a_second_version(importing, write) -> None:
     assert sum(open_dataset(made.parent / "1").spec.rows.values()) == 42, "going back is opening it"
 
 
-def test_an_import_whose_cure_leaves_no_row_leaves_nothing(importing, write, studio) -> None:
+def test_an_import_whose_fix_leaves_no_row_leaves_nothing(importing, write, studio) -> None:
     text = "the same words again and again"
     rows = [f"{text},{n % 2}" for n in range(12)]
     state = importing.open(write("one.csv", "\n".join(["sentence,label", *rows])))
     importing.wait(lambda s: s.findings.findings is not None)
     found = next(one for one in state.findings.problems() if one.check == "label_conflicts")
-    state.findings.choose(found.check, found.cures[-1])
+    state.findings.choose(found.check, found.fixes[-1])
     state.start_import()
     importing.wait(lambda s: not s.is_importing)
     assert "No training row is left." in importing.said() and not importing.made

@@ -12,7 +12,8 @@ from app.pages.data.importing.view import ImportView
 from app.pages.data.view import DataPage
 from app.widgets.forms.controls import SeveralColumns
 from engine.data.datasets.store import open_dataset
-from engine.data.formats.reading import FirstRows, Row
+from engine.data.formats.reading import FirstRows
+from engine.data.formats.rows import Row
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.engine.data.formats.hostile import CASES
@@ -353,7 +354,7 @@ def test_the_page_is_accessible_and_looks_right(qtbot, page, looks, screen, look
     assert page.rect().contains(corner)
 
 
-def test_a_cure_is_chosen_by_its_button_and_undone(qtbot, page, write) -> None:
+def test_a_fix_is_chosen_by_its_button_and_undone(qtbot, page, write) -> None:
     rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
     file = write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
     view = begin(qtbot, page, file)
@@ -370,7 +371,7 @@ def test_a_cure_is_chosen_by_its_button_and_undone(qtbot, page, write) -> None:
     assert not view.state.findings.chosen
 
 
-def test_the_list_keeps_its_place_and_the_focus_when_a_cure_is_chosen(qtbot, page, write) -> None:
+def test_the_list_keeps_its_place_and_the_focus_when_a_fix_is_chosen(qtbot, page, write) -> None:
     rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
     twice = [rows[0], f"{rows[1][:-1]}0", " ,1", "caf\u00c3\u00a9,1", "a &quot;film&quot;,0"]
     file = write("twice.csv", "\n".join(["sentence,label", *rows, *twice]))
@@ -394,7 +395,7 @@ def test_the_list_keeps_its_place_and_the_focus_when_a_cure_is_chosen(qtbot, pag
 
 def test_many_rows_are_checked_when_asked(qtbot, page, monkeypatch, reviews) -> None:
     """The page offers it, shows how far it is, and takes a cancel."""
-    monkeypatch.setattr("app.pages.data.importing.findings.UNASKED_ROWS", 100)
+    monkeypatch.setattr("app.pages.data.importing.findings.AUTOMATIC_ROWS", 100)
     view = begin(qtbot, page, reviews)
     qtbot.waitUntil(view.check.isVisible, timeout=PATIENCE)
     assert view.count.text() == "120 row(s)" and view.state.findings.findings is None

@@ -10,7 +10,7 @@ from app.pages.explore.panels.texts.figure import figure_of
 from app.pages.explore.panels.texts.table import LABEL, LOSS, PREDICTION, TEXT
 from app.pages.explore.view import ExplorePage
 from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.store import import_dataset
+from engine.data.datasets.importing import import_dataset
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import _keys as keys_in_sight
 

@@ -12,7 +12,8 @@ from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Split, StoredData
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
-from engine.data.datasets.store import import_dataset, open_dataset
+from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.store import open_dataset
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.record.follow import take_in
 from engine.runs.folder import RunFolder
@@ -105,7 +106,7 @@ def test_labels_that_validation_lacks_get_rows_there_in_a_new_version(
 
     with qtbot.waitSignal(studio.notices.added) as told:
         studio_runs = line._state._run.runs
-        studio_runs._start_cured(asked["job"], ("absent_labels", "move"))
+        studio_runs._start_fixed(asked["job"], ("absent_labels", "move"))
     assert "too few rows" in told.args[0].problem
 
 

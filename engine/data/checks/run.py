@@ -1,4 +1,4 @@
-"""All checks over a version of a data set, or over rows that are to be imported."""
+"""Run all checks on a version of a data set, or on files before they are imported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from engine.config.dataset import Cleaning, Mapping, Reading, Split
 from engine.data.checks import CHECKS
 from engine.data.checks.check import SEVERITIES, Finding
-from engine.data.checks.material import Material
+from engine.data.checks.check_input import CheckInput
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect
 from engine.data.datasets.importing import DATA, drawn_splits, split_rows
 from engine.data.datasets.row_writer import Collected
@@ -19,56 +19,54 @@ from engine.files.atomic_write import disk_errors_for
 from engine.files.regular_file import regular
 from engine.progress import CancellableProgress, ProgressCallback, no_progress
 
-FIRST_LINES = 20  # of a finding that are told
-NEAR_WORK = 1.0  # that comparing texts is, where reading them is 1
-CHECK_WORK = 0.1  # that each check is
+SHOWN_LINES = 20  # line numbers that are reported for a finding
+NEAR_WORK, CHECK_WORK = 1.0, 0.1
+"""Cost of comparing texts, and of each check, relative to reading the rows."""
 
 
-def watch_for(
+def check_progress(
     rows: int, progress: ProgressCallback, cancelled: Callable[[], bool] | None
 ) -> CancellableProgress:
-    """`progress` gets rows, as if each was read once for everything that is done."""
-    return CancellableProgress(
-        int(rows * (1 + NEAR_WORK + CHECK_WORK * len(CHECKS))), progress, cancelled
-    )
+    """Progress in rows; `NEAR_WORK` and `CHECK_WORK` are counted as rows, too."""
+    total = int(rows * (1 + NEAR_WORK + CHECK_WORK * len(CHECKS)))
+    return CancellableProgress(total, progress, cancelled)
 
 
-def examine(
+def run_checks(
     dataset: Dataset,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> list[Finding]:
-    """Everything that the checks find, the worst first.
+    """Run all checks on a stored version. Returns the findings, worst first.
 
     Raises:
-        StudioError: where the rows cannot be read.
+        StudioError: if the rows cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
     spec = dataset.spec
-    watch = watch_for(len(dataset), progress, cancelled)
+    steps = check_progress(len(dataset), progress, cancelled)
     path = dataset.folder / DATA
     drawn = drawn_splits(tuple(spec.sources), spec.split)
-    return findings_in(Material(path, spec.mapping, dataset.splits, spec.split, drawn, watch))
+    return _findings(CheckInput(path, spec.mapping, dataset.splits, spec.split, drawn, steps))
 
 
-def findings_in(material: Material) -> list[Finding]:
-    """The same of rows wherever they are."""
-    found: list[Finding] = []
+def _findings(data: CheckInput) -> list[Finding]:
+    findings: list[Finding] = []
     for check in CHECKS.values():
-        found += check.find(material)
-        material.progress.advance(CHECK_WORK * material.rows)
-    return sorted(found, key=lambda one: SEVERITIES.index(one.severity))
+        findings += check.find(data)
+        data.progress.advance(CHECK_WORK * data.rows)
+    return sorted(findings, key=lambda one: SEVERITIES.index(one.severity))
 
 
-class Examined(NamedTuple):
-    """What is in files that are to be imported."""
+class CheckedFiles(NamedTuple):
+    """Rows and findings of files to import."""
 
     collected: Collected
     findings: list[Finding]
-    lines: list[tuple[int, ...]]  # of each finding, where its first rows begin in their file
+    lines: list[tuple[int, ...]]  # of each finding, the first line of its first rows
 
 
-def examine_files(
+def check_files(
     sources: Sources,
     reading: Reading,
     mapping: Mapping,
@@ -77,27 +75,26 @@ def examine_files(
     cleaning: Cleaning = NO_CLEANING,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
-) -> Examined:
-    """Read all rows of files as an import would, and check them; nothing of it is kept.
+) -> CheckedFiles:
+    """Read all rows of files as an import would, and check them without storing anything.
 
-    `progress` gets bytes of the files, then rows.
+    `progress` is called with bytes of the files, then with rows.
 
     Args:
-        scratch: a folder for what is written meanwhile; None: that of the system.
+        scratch: folder for temporary files; that of the system if None.
 
     Raises:
         BadFile: with the line of the first row that cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
-    place = scratch or Path(gettempdir())
-    with disk_errors_for(place), TemporaryDirectory(dir=place, prefix="check-") as made:
-        folder = Path(made)
+    parent = scratch or Path(gettempdir())
+    with disk_errors_for(parent), TemporaryDirectory(dir=parent, prefix="check-") as temporary:
+        folder = Path(temporary)
         collected = collect(sources, reading, mapping, split, folder, progress, cancelled, cleaning)
         splits, _ = split_rows(collected, sources, split)
-        watch = watch_for(len(splits), progress, cancelled)
+        steps = check_progress(len(splits), progress, cancelled)
         drawn = drawn_splits(tuple(sources), split)
-        material = Material(collected.rows, mapping, splits, split, drawn, watch)
-        found = findings_in(material)
+        findings = _findings(CheckInput(collected.rows, mapping, splits, split, drawn, steps))
         lines = pq.read_table(regular(collected.rows), columns=["_line"]).column(0).to_numpy()
-        first = [tuple(lines[one.rows[:FIRST_LINES]].tolist()) for one in found]
-    return Examined(collected, found, first)
+        first = [tuple(lines[one.rows[:SHOWN_LINES]].tolist()) for one in findings]
+    return CheckedFiles(collected, findings, first)

@@ -30,17 +30,17 @@ BATCH_ROWS = 50_000
 class Labels(NamedTuple):
     """The cells of the label column, or of another that a task predicts."""
 
-    numbers: NDArray[np.int32]  # [N], an index into `names`; -1 where the cell is empty
+    indices: NDArray[np.int32]  # [N], an index into `names`; -1 where the cell is empty
     names: list[str]
 
     def counts(self, rows: NDArray[np.bool_] | None = None) -> dict[str, int]:
         """How many of all rows, or of these, have each label."""
-        numbers = self.numbers if rows is None else self.numbers[rows]
-        found = np.bincount(numbers[numbers >= 0], minlength=len(self.names))
+        indices = self.indices if rows is None else self.indices[rows]
+        found = np.bincount(indices[indices >= 0], minlength=len(self.names))
         return dict(zip(self.names, found.tolist(), strict=True))
 
 
-class Material:
+class CheckInput:
     """The rows of a version, or of files that are to be imported."""
 
     def __init__(
@@ -175,17 +175,17 @@ class Material:
         """
         mapping = self.mapping
         if mapping.answers is not None:
-            return self.numbered(mapping.answers, keeps_empty=True)
+            return self.encoded(mapping.answers, keeps_empty=True)
         if mapping.flags:
             return self._flags()
         column = mapping.label or mapping.tags
-        return None if column is None else self.numbered(column)
+        return None if column is None else self.encoded(column)
 
     def _flags(self) -> Labels:
         """Each combination of flags as a label."""
-        columns = [self.numbered(name, keeps_empty=True) for name in self.mapping.flags]
+        columns = [self.encoded(name, keeps_empty=True) for name in self.mapping.flags]
         combinations, numbers = np.unique(
-            np.stack([column.numbers for column in columns]), axis=1, return_inverse=True
+            np.stack([column.indices for column in columns]), axis=1, return_inverse=True
         )
         names = [
             ", ".join(column.names[number] for column, number in zip(columns, one, strict=True))
@@ -193,7 +193,7 @@ class Material:
         ]
         return Labels(numbers.astype(np.int32), names)
 
-    def numbered(self, column: str, keeps_empty: bool = False) -> Labels:
+    def encoded(self, column: str, keeps_empty: bool = False) -> Labels:
         """The cells of a column as numbers; an empty one has -1, or is kept like the others."""
         known: dict[str, int] = {}
         found = [np.zeros(0, dtype=np.int32)]

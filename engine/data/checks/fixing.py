@@ -1,0 +1,103 @@
+"""Apply fixes: write a new version of the data set that records what was changed."""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import numpy as np
+
+from engine.config.dataset import SPLITS, Cleaning, DatasetSpec
+from engine.data.checks.check import Fix
+from engine.data.checks.run import run_checks
+from engine.data.columns.plain_texts import texts_of
+from engine.data.datasets.deriving import Edits, derive
+from engine.data.datasets.store import Dataset, open_dataset
+from engine.progress import ProgressCallback, no_progress
+
+WORDS = re.compile(r"\s*\S+|\s+$")  # each with the white space before it
+
+FixName = tuple[str, str]
+"""A key of CHECKS and the name of one of its fixes."""
+
+
+def apply_fixes_by_name(
+    names: Collection[FixName],
+    folder: Path,
+    into: Path,
+    version: int,
+    progress: ProgressCallback = no_progress,
+    cancelled: Callable[[], bool] | None = None,
+) -> DatasetSpec | None:
+    """Check the version in `folder` and write a new one into `into` with the named fixes applied.
+
+    Returns None, without writing, if no finding has these fixes. Raises as `derive` does.
+    """
+    findings = run_checks(open_dataset(folder), progress, cancelled)
+    fixes = [fix for one in findings for fix in one.fixes if (one.check, fix.name) in names]
+    if not fixes:
+        return None
+    return apply_fixes(fixes, folder, into, version, progress, cancelled)
+
+
+def apply_fixes(
+    fixes: Sequence[Fix],
+    folder: Path,
+    into: Path,
+    version: int,
+    progress: ProgressCallback = no_progress,
+    cancelled: Callable[[], bool] | None = None,
+) -> DatasetSpec:
+    """Write the version in `folder` to `into` with the fixes applied.
+
+    If two fixes change the same label or the same words of a text, the later one wins.
+
+    Raises as `derive` does.
+    """
+    dataset = open_dataset(folder)
+    edits = Edits(
+        dropped=frozenset(row for fix in fixes for row in fix.dropped.tolist()),
+        cells=_merge_cells(fixes, dataset),
+        splits={
+            row: SPLITS[split]
+            for fix in fixes
+            for row, split in zip(fix.moved.tolist(), fix.moved_to.tolist(), strict=True)
+        },
+        changes=tuple(fix.change for fix in fixes),
+    )
+    cleaning = Cleaning(spellings={n: to for fix in fixes for n, to in fix.spellings.items()})
+    mapping = dataset.spec.mapping
+    return derive(folder, into, version, mapping, cleaning, edits, progress, cancelled)
+
+
+def _merge_cells(fixes: Sequence[Fix], dataset: Dataset) -> dict[int, dict[str, str]]:
+    """The new cells of all fixes together, by row and column."""
+    merged: dict[int, dict[str, str]] = {}
+    texts = texts_of(dataset.spec.mapping)
+    for fix in fixes:
+        for row, cells in fix.cells.items():
+            changed = merged.setdefault(row, {})
+            for name, cell in cells.items():
+                if name in texts and changed.get(name, cell) != cell:
+                    (before,) = dataset.take(np.array([row]), (name,))
+                    cell = merge_texts(before[name], changed[name], cell)
+                changed[name] = cell
+    return merged
+
+
+def merge_texts(text: str, first: str, second: str) -> str:
+    """Merge two independent edits of a text; the second wins if both change the same words."""
+    words = WORDS.findall(text)
+    changes: dict[tuple[int, int], list[str]] = {}
+    for other in (first, second):
+        others = WORDS.findall(other)
+        for tag, start, end, begin, stop in SequenceMatcher(
+            None, words, others, autojunk=False
+        ).get_opcodes():
+            if tag != "equal":
+                for overlapping in [one for one in changes if one[0] < end and start < one[1]]:
+                    del changes[overlapping]
+                changes[start, end] = others[begin:stop]
+    for (start, end), others in sorted(changes.items(), reverse=True):
+        words[start:end] = others
+    return "".join(words).strip()
