@@ -11,8 +11,9 @@ import psutil
 
 from app.translation import tr
 from app.widgets.text import numbers
-from engine import cores, precision
-from engine.precision import Pace, Speeds
+from engine import cores
+from engine.system import precision
+from engine.system.precision import Pace, Speeds
 
 NVIDIA = Path("/proc/driver/nvidia/gpus")
 

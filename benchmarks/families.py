@@ -19,10 +19,10 @@ from torch import Tensor
 
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
-from engine.models.fused import joined
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.published import architecture, config_of, published_name
+from engine.models.weight_files import joined
 
 LAYERS, WIDTH, VOCABULARY, BATCH = 4, 256, 8_000, 32
 WARM, STEPS = 2, 6

@@ -145,7 +145,7 @@ def of_transformers(run: Path, checkpoint: Path) -> list[tuple[float, float, flo
     from transformers import BertConfig, BertForPreTraining
 
     from engine.runs.folder import RunFolder
-    from engine.training.batch_preview import BatchPreview
+    from engine.training.data.batch_preview import BatchPreview
 
     config = BertConfig.from_pretrained(checkpoint, attn_implementation="eager")
     model = BertForPreTraining.from_pretrained(checkpoint, config=config).eval()

@@ -272,7 +272,7 @@ def many_rows(work: Path, rows: int, threads: int) -> None:
 def first_step(folder: Path) -> None:
     """Be the worker of a run up to its first step, and print the processor seconds."""
     from engine.messages.events import Event, Measured
-    from engine.torch_import import load_torch_without_gc
+    from engine.system.torch_import import load_torch_without_gc
     from engine.worker import share_the_machine
 
     share_the_machine()

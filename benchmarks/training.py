@@ -277,7 +277,7 @@ def _environment(openmp: str) -> dict[str, str]:
 
 def _precision(given: argparse.Namespace) -> str:
     """What is clearly faster here, for all sides but the Trainer as it comes."""
-    from engine.precision import Speeds
+    from engine.system.precision import Speeds
 
     rates = {}
     for name in ("fp32", "bf16") if given.device == "cpu" else ("fp32", "bf16", "fp16"):

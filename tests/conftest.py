@@ -31,8 +31,8 @@ import pytest
 from engine.cores import threads_worth_trying
 from engine.files.atomic_write import UMASK, write_file
 from engine.files.home import Home
-from engine.precision import MEASUREMENTS
-from engine.torch_import import load_torch_without_gc
+from engine.system.precision import MEASUREMENTS
+from engine.system.torch_import import load_torch_without_gc
 
 THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # more are for nested teams
 USERS_UMASK = os.umask(0)
@@ -207,13 +207,13 @@ def measurements(no_home_of_the_user: None) -> bytes:
     would measure it for a second, and here train in one precision and there in another."""
     import torch
 
-    from engine.training import devices
+    from engine.training.device import machine
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(devices, "_rate", lambda dtype, device: 1e9 * dtype.itemsize)
+        patch.setattr(machine, "_rate", lambda dtype, device: 1e9 * dtype.itemsize)
         for threads in {1, *threads_worth_trying()}:
-            devices.speeds(torch.device("cpu"), threads)
-        devices._best_threads(sharing=1, alone=True)
+            machine.speeds(torch.device("cpu"), threads)
+        machine._best_threads(sharing=1, alone=True)
     return (Home().cache / MEASUREMENTS).read_bytes()
 
 

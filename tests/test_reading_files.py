@@ -16,7 +16,7 @@ OWN = {  # files in which a read is of what the system or the program itself hol
     "engine/explore/limits.py": "/proc",
     "engine/export/reloading.py": "what the other side of a check just wrote",
     "engine/runs/launch.py": "/proc",
-    "engine/training/memory.py": "/proc",
+    "engine/training/device/machine.py": "/proc",
 }
 READS = {"read_text", "read_bytes"}
 LIBRARIES = {"np.load", "np.memmap", "pq.ParquetFile", "safe_open", "load_file"}

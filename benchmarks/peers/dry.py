@@ -63,7 +63,7 @@ def _simulated() -> Iterator[None]:
     """Jobs that ask for a GPU get the simulated device."""
     from engine.config.training import HardwareSpec
     from engine.training import loop
-    from engine.training.devices import Machine, choose
+    from engine.training.device.machine import Machine, choose
     from tests.simulated.device import device, parameters_keep_their_identity
 
     def chosen(hardware: HardwareSpec, *given: int, **named: int) -> Machine:

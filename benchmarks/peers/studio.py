@@ -26,7 +26,7 @@ class Enough(Exception):
 def main() -> None:
     given = _arguments()
     os.environ["BERT_STUDIO_HOME"] = tempfile.mkdtemp(prefix="bert-studio-benchmark-")
-    from engine.torch_import import load_torch_without_gc
+    from engine.system.torch_import import load_torch_without_gc
     from engine.worker import share_the_machine
 
     share_the_machine()  # both before torch is loaded, as a worker does

@@ -18,7 +18,7 @@ from engine.cli.options import GroupedHelp
 from engine.files.atomic_write import keep_files_private
 from engine.system.errors import explained
 from engine.system.terminal import remark
-from engine.torch_import import load_torch_without_gc
+from engine.system.torch_import import load_torch_without_gc
 from engine.worker import share_the_machine
 
 WRONG_INPUT, WRONG_USAGE, BUG, CANCELLED = 1, 2, 3, 130

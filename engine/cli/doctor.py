@@ -64,7 +64,7 @@ def _environment() -> dict[str, str]:
     import torch
 
     from engine import cores
-    from engine.training.environment import version_of
+    from engine.training.device.environment import version_of
 
     return {
         "BERT Studio": version_of("bert-studio"),

@@ -13,7 +13,7 @@ from engine.hub import cost, shelf
 from engine.messages.hub import Cost, HubFile, Planned
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.precision import Pace, Speeds, last
+from engine.system.precision import Pace, Speeds, last
 from engine.system.terminal import remark, say
 
 MB = 1e6  # bytes

@@ -87,7 +87,7 @@ def batch(
     In the text, “[MASK]=word” was masked, “other=word” was replaced by a random token, “word=word”
     was kept and must be predicted all the same, and “word/LABEL” has a label as its target.
     """
-    from engine.training.batch_preview import BatchPreview
+    from engine.training.data.batch_preview import BatchPreview
 
     run = RunFolder(folder.absolute())
     run.job()

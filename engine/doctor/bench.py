@@ -8,11 +8,11 @@ from typing import Any, Literal
 from engine.config.training import HardwareSpec
 from engine.doctor import material
 from engine.messages.events import Measured
-from engine.precision import Precision
 from engine.runs.folder import RunFolder
+from engine.system.precision import Precision
 from engine.training import loop
-from engine.training.devices import Machine, choose
-from engine.training.environment import device_name
+from engine.training.device.environment import device_name
+from engine.training.device.machine import Machine, choose
 
 DeviceName = Literal["cpu", "cuda", "mps"]
 PROCESSOR = HardwareSpec(device="cpu", precision="fp32", threads=1)

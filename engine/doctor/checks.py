@@ -32,20 +32,19 @@ from engine.models.fast.rectangles import AttentionShape
 from engine.models.fast.unpadded import unpad
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.precision import Precision
 from engine.runs.folder import RunFolder
 from engine.serving.serving import Serving
 from engine.system.errors import explained
+from engine.system.precision import Precision
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
 from engine.tasks.sending import sent_together
 from engine.tasks.vector_files import save_vectors
 from engine.training import loop
-from engine.training.attention_way import MEASURED_ON, attention_times
-from engine.training.cuda_graphs import USED_ON
-from engine.training.devices import DTYPES, speeds
+from engine.training.device.cuda_graphs import USED_ON
+from engine.training.device.fastest import MEASURED_ON, attention_times
+from engine.training.device.machine import DTYPES, peak_memory, speeds
 from engine.training.estimate import estimate
-from engine.training.memory import peak_memory
 from engine.training.network import set_dropout
 from engine.worker.context import WorkerContext
 

@@ -12,7 +12,7 @@ import numpy as np
 from engine.checkpoints.outline import outline, parameters
 from engine.config.model import EncoderSpec
 from engine.messages.hub import Cost
-from engine.precision import Pace, Speeds
+from engine.system.precision import Pace, Speeds
 
 SHORT = 32  # tokens of a short text
 BATCH = 32  # texts of a step

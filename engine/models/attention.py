@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from engine.config.model import EncoderSpec
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.linear import Linear
-from engine.models.relative import Relative
-from engine.models.rotary import Rotary
+from engine.models.relative import Relative, Rotary
 
 
 class Layout(Protocol):

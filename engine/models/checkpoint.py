@@ -36,7 +36,6 @@ from engine.files.untrusted import (
     unchanged_meanwhile,
 )
 from engine.messages.reports import CheckpointInfo, LoadReport
-from engine.models.fused import joined, split
 from engine.models.heads import Heads
 from engine.models.lora import merged
 from engine.models.network import Network, init_parameter, shell
@@ -47,7 +46,14 @@ from engine.models.state_dict_mapping import (
     as_float32,
     is_finite,
 )
-from engine.models.weight_files import SAFE, WeightFiles, check_memory, open_weight_files
+from engine.models.weight_files import (
+    SAFE,
+    WeightFiles,
+    check_memory,
+    joined,
+    open_weight_files,
+    split,
+)
 from engine.phrases import phrase
 from engine.tokenizers import sentencepiece
 from engine.tokenizers.folder import GOOGLE_CONFIG

@@ -11,7 +11,7 @@ from torch import nn
 
 from engine.models.attention import Attention
 from engine.models.network import Network
-from engine.models.rotary import Rotary
+from engine.models.relative import Rotary
 
 
 def narrower(network: Network) -> Network:

@@ -6,7 +6,7 @@ Tensors are read into memory, never mapped: a file that is replaced meanwhile do
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import psutil
@@ -32,6 +32,7 @@ ELSEWHERE = {
     "model.onnx": "ONNX",
 }
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+Fused = Mapping[str, int]  # within a published name, what is fused; and of how many parts
 
 
 @dataclass
@@ -271,3 +272,38 @@ def check_memory(needed: int, what: str) -> None:
             ),
             phrase("Close other programs, or choose a smaller model."),
         )
+
+
+def split(weights: WeightFiles, fused: Fused) -> WeightFiles:
+    """The same files, with the parts in the place of what is fused; one that has other rows than
+    its parts can have stays whole."""
+    places = dict[str, tuple[str, int, int]]()  # part → whole, number, count
+    shapes, dtypes = dict(weights.shapes), dict(weights.dtypes)
+    for whole, shape in weights.shapes.items():
+        for stem, count in fused.items():
+            if f".{stem}" in f".{whole}" and shape and shape[0] % count == 0:
+                kind = dtypes.pop(whole)
+                del shapes[whole]
+                for number in range(count):
+                    part = whole.replace(stem, f"{stem}{number}.")
+                    places[part] = whole, number, count
+                    shapes[part], dtypes[part] = (shape[0] // count, *shape[1:]), kind
+
+    def read(name: str) -> Tensor:
+        if name not in places:
+            return weights.read(name)
+        whole, number, count = places[name]
+        return weights.read(whole).chunk(count)[number].contiguous()
+
+    return replace(weights, shapes=shapes, dtypes=dtypes, read=read) if places else weights
+
+
+def joined(tensors: dict[str, Tensor], fused: Fused) -> dict[str, Tensor]:
+    """The tensors as a file keeps them."""
+    found = dict(tensors)
+    for stem, count in fused.items():
+        for first in [name for name in found if f"{stem}0." in name]:
+            names = [first.replace(f"{stem}0.", f"{stem}{n}.") for n in range(count)]
+            whole = torch.cat([found.pop(name) for name in names])
+            found[first.replace(f"{stem}0.", stem)] = whole
+    return found

@@ -24,11 +24,9 @@ from engine.models.weight_files import SAFE
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.retention import reasons_to_keep
-from engine.training.context import RunContext
-from engine.training.optimiser import load_state
-from engine.training.progress import TrainingProgress
+from engine.training.context import RunContext, TrainingProgress
+from engine.training.optimiser import WeightAverage, load_state
 from engine.training.training_run import TrainingRun
-from engine.training.weight_averaging import WeightAverage
 
 RESUME, OPTIMISER, PROGRESS = "resume", "optimiser.safetensors", "progress.json"
 TRAINED_WEIGHTS = (

@@ -1,7 +1,7 @@
 """What a run was asked to do, and whom it tells: the first thing that exists of a training."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from engine.config.job import JobSpec
@@ -45,3 +45,20 @@ class RunContext:
     def retry_when_full(self, write: Callable[[], Result]) -> Result:
         """Do `write`, and again once there is space where the disk is full."""
         return retry_when_full(write, self.emit, self.stop_wanted)
+
+
+@dataclass
+class TrainingProgress:
+    """The counters of a run, as `resume/progress.json` has them."""
+
+    step: int = 0
+    tokens: int = 0  # of all batches so far, without padding
+    best_score: float | None = None  # the best metric at the best checkpoint
+    best_loss: float | None = None  # on the validation set, at the best checkpoint
+    best_step: int = 0
+    evaluations_without_improvement: int = 0
+    micro_batch_size: int = 0  # examples that fit since memory ran out; 0: it never did
+    environment: dict[str, str] = field(default_factory=dict)  # see environment.py
+    never_predicted: list[str] = field(default_factory=list)  # labels that were warned of
+    loss_scale: float = 2.0**16  # in fp16; see loss_scaling.py
+    good_steps: int = 0  # with this scale

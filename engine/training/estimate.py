@@ -19,46 +19,47 @@ import torch
 
 from engine.config.job import FromScratch, JobSpec
 from engine.config.search import SearchSpec
+from engine.data.datasets.rows import Rows
+from engine.data.datasets.store import StoredTexts
 from engine.files.home import Home
 from engine.messages.estimating import Estimated
 from engine.models import checkpoint
 from engine.models.fast.encoding import lower_layers
 from engine.models.network import Network
-from engine.models.parameters import count_parameters
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.runs.groups import expand
 from engine.runs.retention import max_checkpoints
 from engine.runs.snapshots import count_snapshots
-from engine.tasks.learner import Batch, Learner
+from engine.tasks.learner import Batch, Examples, Learner
 from engine.tasks.rng import SHARE, rng_for
 from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.attention_way import choose_attention
-from engine.training.auto_precision import choose_precision
-from engine.training.batch_order import BatchOrder
 from engine.training.checkpoints import checkpoint_size
-from engine.training.cuda_graphs import choose_graphs
-from engine.training.devices import Machine, choose
-from engine.training.features import cached_layers
-from engine.training.gradients import GradientAccumulator
-from engine.training.memory import peak_memory
-from engine.training.network import configure, keep_frozen_short, wanted_heads
-from engine.training.optimiser import adamw
-from engine.training.sample import SAMPLED_ROWS, Sample, sample
-from engine.training.snapshots import snapshot_size
-from engine.training.step_counts import (
+from engine.training.data.batch_order import (
+    BatchOrder,
     first_long_step,
     planned_evaluations,
     planned_steps,
     save_interval,
 )
-from engine.training.tokenizer import tokenizer_of
-from engine.training.training_data import TrainingRows, read_rows
+from engine.training.data.features import cached_layers
+from engine.training.data.tokenizer import tokenizer_of
+from engine.training.data.training_data import TrainingRows, read_rows
+from engine.training.device.cuda_graphs import choose_graphs
+from engine.training.device.fastest import choose_attention, choose_precision
+from engine.training.device.machine import Machine, choose, peak_memory
+from engine.training.gradients import GradientAccumulator
+from engine.training.network import configure, count_parameters, keep_frozen_short, wanted_heads
+from engine.training.optimiser import adamw
+from engine.training.snapshots import snapshot_size
 
 MEASURED_OF_SEARCH = 4  # base models and data sets of a search; more take too long to try
 SAMPLED_BATCHES = 200  # among which the heaviest is sought
 FORWARD_ALONE = 1 / 3  # time of a forward pass, against one with its backward pass
+SAMPLED_ROWS = 1_000
+SAMPLED_CHARACTERS = 4_000_000  # at most, where the rows are texts of any length
+LONGEST_ROWS = 20  # sampled besides: those with most characters
 
 
 def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
@@ -151,6 +152,66 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
         checkpoints=max_checkpoints(plan.steps, save_every, settings) * len(jobs),
         runs=len(jobs),
     )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What is known of the training examples from some of the rows.
+
+    `examples` has first those of a fair sample, as many as `fair`, and then those of the longest
+    rows, unless rows are joined and cut.
+    """
+
+    lengths: np.ndarray  # int [examples of the job], tokens of each; those of the sample, repeated
+    examples: Examples
+    fair: int
+
+    def heaviest(self, batches: list[np.ndarray]) -> np.ndarray:
+        """The batch with most tokens of these, and in it the longest example of all."""
+        batch = max(batches, key=lambda numbers: int(self.lengths[numbers].sum())) % self.fair
+        lengths = self.examples.lengths
+        longest = int(lengths.argmax())
+        if lengths[longest] > lengths[batch].max():
+            batch[lengths[batch].argmax()] = longest
+        return batch[np.argsort(lengths[batch], kind="stable")]
+
+
+def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
+    """Tokenise some of the rows into `folder`."""
+    settings, learner, rows = read.job.training, read.learner, read.rows
+    random = rng_for(settings.seed, SHARE)
+
+    def tokenize(some: Rows) -> Examples:
+        return learner.tokenize(some, tokenizer, settings.max_length, folder, no_progress)
+
+    if isinstance(rows.texts, StoredTexts):
+        texts = _limited(rows.texts.some(SAMPLED_ROWS, random))
+        examples = tokenize(Rows(texts))
+        count = max(1, round(len(examples) * len(rows) / max(1, len(texts))))
+        return Sample(np.resize(examples.lengths, count), examples, len(examples))
+    pick = random.permutation(len(rows))[:SAMPLED_ROWS]
+    examples = tokenize(rows.take(np.concatenate([pick, _longest(rows)])))
+    owners = np.array([learner.row(examples, number) for number in range(len(examples))])
+    fair = int((owners < len(pick)).sum())
+    count = max(1, round(fair * len(rows) / max(1, len(pick))))
+    return Sample(np.resize(examples.lengths[:fair], count), examples, fair)
+
+
+def _limited(texts: list[str]) -> list[str]:
+    """The first texts, as many as are tokenised in a moment; one at least."""
+    ends = np.cumsum([len(text) for text in texts])
+    return texts[: max(1, int((ends <= SAMPLED_CHARACTERS).sum()))]
+
+
+def _longest(rows: Rows) -> np.ndarray:
+    """The numbers of the rows with most characters."""
+    columns = [rows.texts, rows.pairs or (), rows.beginnings or (), rows.negatives or ()]
+    sizes = np.zeros(len(rows), dtype=np.int64)
+    for column in columns:
+        sizes[: len(column)] += np.fromiter(map(len, column), np.int64, len(column))
+    for place, endings in enumerate(rows.endings or ()):
+        sizes[place] += max(map(len, endings))
+    return np.argsort(sizes)[-LONGEST_ROWS:]
 
 
 @dataclass(frozen=True)

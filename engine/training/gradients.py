@@ -17,9 +17,9 @@ from engine.models.fast.dropout import dropout_seed
 from engine.models.fast.gradient_sum import GradientSum, numbered
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Counts, Learner, total
-from engine.training.devices import Machine
-from engine.training.ranks import balanced
-from engine.training.sharding import is_sharded
+from engine.training.device.machine import Machine
+from engine.training.device.ranks import balanced
+from engine.training.device.sharding import is_sharded
 
 WORTH_TWO_THREADS = 20_000_000  # tokens of a half times the square of the hidden size: in smaller
 # ones the threads would mostly wait for Python, which runs in one of them at a time

@@ -9,27 +9,28 @@ Several processes may train together (ranks.py): each runs this loop with its sh
 and only the first of them writes.
 """
 
+import time
 from collections.abc import Callable
 from typing import Literal
 
 from engine.config.job import JobSpec
+from engine.messages.events import measured
 from engine.progress import Cancelled
 from engine.runs.folder import RunFolder
 from engine.training.checkpoints import latest_checkpoint, save
 from engine.training.context import Emit, RunContext
-from engine.training.curves import Speed, emit_curves
-from engine.training.devices import choose
+from engine.training.data.features import delete_own_features
+from engine.training.data.prefetch import batches
+from engine.training.device.machine import choose
+from engine.training.device.ranks import here, joined
 from engine.training.evaluation import early_stopping_note, evaluate
-from engine.training.features import delete_own_features
-from engine.training.micro_batches import out_of_memory_note
-from engine.training.prefetch import batches
-from engine.training.ranks import here, joined
 from engine.training.snapshots import begin_snapshots, save_snapshot
 from engine.training.start import start
-from engine.training.step import update
+from engine.training.step import Updated, out_of_memory_note, update
 from engine.training.training_run import TrainingRun
 
 Outcome = Literal["finished", "stopped"]
+POINTS_OF_SLOW_CURVES = 400  # of the learning rate, the gradient norm, the speed and the tokens
 
 
 def train(
@@ -100,3 +101,35 @@ def stop_agreed(run: TrainingRun) -> bool:
         progress.micro_batch_size = round(1 / smallest)
         run.context.note(out_of_memory_note(progress), exact=False)
     return stop > 0
+
+
+class Speed:
+    """Tokens per second since the last restart, on the monotonic clock."""
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        self._tokens, self._began = 0, time.monotonic()
+
+    def add(self, tokens: int) -> None:
+        self._tokens += tokens
+
+    def tokens_per_second(self) -> float:
+        """Ends the stretch that is measured, and begins the next."""
+        rate = self._tokens / max(1e-9, time.monotonic() - self._began)
+        self.restart()
+        return rate
+
+
+def emit_curves(run: TrainingRun, updated: Updated, speed: Speed) -> None:
+    """Emit what was measured at the step that was just taken."""
+    step, steps = run.progress.step, run.setup.data.steps
+    run.context.emit(measured("loss", step, updated.loss))
+    is_told = step % max(1, steps // POINTS_OF_SLOW_CURVES) == 0 or step == steps
+    if is_told or run.evaluates_now:  # so that what is measured there has its exact count
+        run.context.emit(measured("tokens", step, run.progress.tokens))
+    if is_told:
+        run.context.emit(measured("learning_rate", step, updated.learning_rate))
+        run.context.emit(measured("gradient_norm", step, updated.gradient_norm))
+        run.context.emit(measured("tokens_per_second", step, speed.tokens_per_second()))

@@ -10,15 +10,15 @@ from engine.config.training import TrainingSpec
 from engine.models import checkpoint
 from engine.models.frozen_linear import keep_short
 from engine.models.heads import Heads
-from engine.models.lora import adapt
+from engine.models.lora import adapt, merged
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.learner import Learner
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
-from engine.training.devices import DTYPES, Machine
+from engine.training.device.machine import DTYPES, Machine
+from engine.training.device.sharding import is_sharded
 from engine.training.optimiser import freeze
-from engine.training.sharding import is_sharded
 
 
 def network_for(
@@ -95,3 +95,13 @@ def set_dropout(network: nn.Module, probability: float) -> None:
             module.p = probability
         if isinstance(module, nn.LSTM):
             module.dropout = probability
+
+
+def count_parameters(network: nn.Module) -> int:
+    """Those of a checkpoint, in which LoRA adapters are merged into the weights."""
+    return sum(tensor.numel() for tensor in merged(network).values())
+
+
+def count_trained(network: nn.Module) -> int:
+    """Those that are trained, LoRA adapters among them."""
+    return sum(p.numel() for p in network.parameters() if p.requires_grad)

@@ -9,7 +9,7 @@ import torch
 from engine.errors import StudioError
 from engine.phrases import joined, phrase
 from engine.tasks.learner import Batch, Examples, total
-from engine.training.sharding import whole
+from engine.training.device.sharding import whole
 from engine.training.training_run import TrainingRun
 
 SHOWN_CHARACTERS = 80  # of each example

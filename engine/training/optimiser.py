@@ -6,6 +6,8 @@ What is frozen is left out. The layers may learn at different rates, the lower o
 
 import inspect
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +17,7 @@ from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.training.sharding import like, whole
+from engine.training.device.sharding import like, whole
 
 
 class AdamW(torch.optim.AdamW):
@@ -157,3 +159,41 @@ def load_state(
                     state[key] = value.to(parameter.device, copy=True)
                 else:
                     state[key] = like(value, parameter)
+
+
+class WeightAverage:
+    """The mean of what is trained in a network, in which the past fades by `decay` at each step.
+
+    A decay of 0 means that there is none: then the weights are their own average.
+    """
+
+    def __init__(self, network: nn.Module, decay: float) -> None:
+        """Begin with the present weights."""
+        self._decay = decay
+        trained = {n: p for n, p in network.named_parameters() if p.requires_grad and decay}
+        self._parameters = trained
+        self.means: dict[str, Tensor] = {n: p.detach().clone() for n, p in trained.items()}
+
+    @torch.no_grad()
+    def update(self, step: int) -> None:
+        """Take in the weights after `step` updates: mean ← decay * mean + (1 - decay) * weight.
+
+        The decay of early steps is shorter, (1 + step) / (10 + step) at the most, so that a short
+        run is not held back by where it began.
+        """
+        decay = min(self._decay, (1 + step) / (10 + step))
+        for name, parameter in self._parameters.items():
+            self.means[name].lerp_(parameter, 1 - decay)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Let the network have the averaged weights for the block."""
+        self._swap()
+        try:
+            yield
+        finally:
+            self._swap()
+
+    def _swap(self) -> None:
+        for name, parameter in self._parameters.items():
+            parameter.data, self.means[name] = self.means[name], parameter.data

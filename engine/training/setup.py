@@ -1,7 +1,9 @@
 """From a job to everything that its first step needs: data, tokenizer, network, intervals."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -11,13 +13,43 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.learner import Learner, special_ids
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.best_metric import BestMetric, best_metric
 from engine.training.context import RunContext
+from engine.training.data.batch_order import evaluation_interval, save_interval
+from engine.training.data.tokenizer import tokenizer_for
+from engine.training.data.training_data import TrainingData, read_rows, tokenise
 from engine.training.network import configure, network_for
-from engine.training.step_counts import evaluation_interval, save_interval
-from engine.training.tokenizer import tokenizer_for
-from engine.training.training_data import TrainingData, read_rows, tokenise
 from engine.training.warm_init import warm_init
+
+
+class BestMetric(NamedTuple):
+    """A metric of the validation set."""
+
+    name: str
+    higher_is_better: bool
+
+    def is_better(self, new: float, old: float | None) -> bool:
+        """Whether `new` is better than the best so far, `old`; what is no number never is."""
+        if math.isnan(new):
+            return False
+        return old is None or (new > old if self.higher_is_better else new < old)
+
+
+def best_metric(chosen: str, learner: Learner) -> BestMetric:
+    """The chosen metric; where none is chosen, the usual one of the task.
+
+    Raises StudioError where the labels that the learner has read leave the chosen one out.
+    """
+    name = chosen or learner.best_metric
+    if name not in learner.measured:
+        raise StudioError(
+            phrase("With this data set, the task does not measure “{metric}”.", metric=name),
+            phrase(
+                "Choose one of {metrics} for the best checkpoint.",
+                metrics=", ".join(learner.measured),
+            ),
+        )
+    metrics = learner.task.info.metrics
+    return BestMetric(name, next(m.higher_is_better for m in metrics if m.name == name))
 
 
 @dataclass(frozen=True)

@@ -8,23 +8,24 @@ from engine.config.job import JobSpec
 from engine.config.recommended import layer_weights
 from engine.errors import StudioError
 from engine.messages.events import Prepared
-from engine.models.parameters import count_parameters, count_trained
 from engine.phrases import joined, phrase
-from engine.training.attention_way import choose_attention
-from engine.training.auto_precision import choose_precision
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
-from engine.training.context import RunContext
-from engine.training.cuda_graphs import CudaGraphs, choose_graphs, graphs_state
-from engine.training.devices import Machine
-from engine.training.environment import differences, environment, threads_to_keep, weights_sha256
-from engine.training.features import attach_features
-from engine.training.network import keep_frozen_short
-from engine.training.optimiser import adamw
-from engine.training.progress import TrainingProgress
-from engine.training.ranks import Ranks
+from engine.training.context import RunContext, TrainingProgress
+from engine.training.data.features import attach_features
+from engine.training.device.cuda_graphs import CudaGraphs, choose_graphs, graphs_state
+from engine.training.device.environment import (
+    differences,
+    environment,
+    threads_to_keep,
+    weights_sha256,
+)
+from engine.training.device.fastest import choose_attention, choose_precision
+from engine.training.device.machine import Machine
+from engine.training.device.ranks import Ranks
+from engine.training.network import count_parameters, count_trained, keep_frozen_short
+from engine.training.optimiser import WeightAverage, adamw
 from engine.training.setup import TrainingSetup, set_up
 from engine.training.training_run import TrainingRun
-from engine.training.weight_averaging import WeightAverage
 
 ABSENT_NAMED = 20  # labels that are missing in the validation set
 

@@ -6,15 +6,13 @@ from functools import cached_property
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.models.network import Network
-from engine.training.context import RunContext
-from engine.training.cuda_graphs import CudaGraphs
-from engine.training.devices import Machine
+from engine.training.context import RunContext, TrainingProgress
+from engine.training.device.cuda_graphs import CudaGraphs
+from engine.training.device.machine import Machine
+from engine.training.device.ranks import Ranks
 from engine.training.gradients import GradientAccumulator
-from engine.training.optimiser import AdamW
-from engine.training.progress import TrainingProgress
-from engine.training.ranks import Ranks
+from engine.training.optimiser import AdamW, WeightAverage
 from engine.training.setup import TrainingSetup
-from engine.training.weight_averaging import WeightAverage
 
 
 @dataclass

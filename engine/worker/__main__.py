@@ -10,7 +10,7 @@ from pathlib import Path
 from engine.files.atomic_write import keep_files_private
 from engine.system.errors import explained
 from engine.system.terminal import remark
-from engine.torch_import import load_torch_without_gc
+from engine.system.torch_import import load_torch_without_gc
 from engine.worker import FAILED, share_the_machine
 
 USAGE = (

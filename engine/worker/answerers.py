@@ -75,7 +75,7 @@ from engine.phrases import phrase
 from engine.worker.context import WorkerContext, lower_priority
 
 if TYPE_CHECKING:
-    from engine.training.batch_preview import BatchPreview
+    from engine.training.data.batch_preview import BatchPreview
 
 Answerer = Callable[[Any, WorkerContext], Answer]
 Asked = TypeVar("Asked", bound=Question)
@@ -312,7 +312,7 @@ def _show_batch(question: ShowBatch, context: WorkerContext) -> Answer:
 @cache
 def _batch_preview() -> "BatchPreview":
     """One for the life of the process: it keeps the data of the last run."""
-    from engine.training.batch_preview import BatchPreview
+    from engine.training.data.batch_preview import BatchPreview
 
     return BatchPreview()
 

@@ -87,8 +87,8 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
         many = processes or job.hardware.processes
         if rank is None and many > 1:
             return run_ranks(run, many, events)
+        from engine.training.device.machine import peak_memory
         from engine.training.loop import train  # torch, only now that the lock is held
-        from engine.training.memory import peak_memory
 
         outcome, step = train(job, run, events.write, events.stop_wanted)
         peak = peak_memory()

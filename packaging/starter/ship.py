@@ -21,7 +21,7 @@ from engine.models import checkpoint
 from engine.runs.folder import RunFolder
 from engine.tasks.evaluating import evaluate
 from engine.tasks.pretraining import PretrainingLearner
-from engine.training.devices import choose
+from engine.training.device.machine import choose
 
 CARD = """\
 # Starter model

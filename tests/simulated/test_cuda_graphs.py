@@ -16,8 +16,9 @@ from engine.config.job import JobSpec
 from engine.messages.events import Noted, Prepared
 from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch
-from engine.training import cuda_graphs, estimate, loop
-from engine.training.cuda_graphs import Captured, Terms, rounded, size_of
+from engine.training import estimate, loop
+from engine.training.device import cuda_graphs
+from engine.training.device.cuda_graphs import Captured, Terms, rounded, size_of
 from tests.engine.models.family_folders import OWN_NETWORKS
 from tests.engine.training import small
 from tests.engine.training.test_families import from_family

@@ -14,8 +14,9 @@ from engine.doctor import checks
 from engine.doctor.bench import Bench
 from engine.doctor.checks import CHECKS, carry_out
 from engine.explore import model_cache
-from engine.training import attention_way, devices, estimate, loop
-from engine.training.devices import Machine, choose
+from engine.training import estimate, loop
+from engine.training.device import fastest, machine
+from engine.training.device.machine import Machine, choose
 from tests.simulated.attention import as_on_a_gpu
 from tests.simulated.device import counted, device, parameters_keep_their_identity
 
@@ -42,10 +43,10 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         patch.setattr(model_cache, "_device", lambda name: device() if name == "cuda" else
                       torch.device(name))  # fmt: skip
         patch.setattr(checks, "MEASURED_ON", ("cuda", "sim"))
-        patch.setattr(attention_way, "COUNTED", 1)
+        patch.setattr(fastest, "COUNTED", 1)
         patch.setattr(cores, "threads_worth_trying", lambda: (1,))
-        patch.setattr(devices, "SIDE", 32)
-        patch.setattr(devices, "SECONDS", 0.01)
+        patch.setattr(machine, "SIDE", 32)
+        patch.setattr(machine, "SECONDS", 0.01)
         made = benches.bench(tmp_path_factory.mktemp("doctor"), "cuda")
         made.machine = replace(made.machine, precision_name="bf16")
         yield made

@@ -14,10 +14,11 @@ from engine.messages.events import Prepared
 from engine.models.fast.unpadded import Unpadded
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.precision import AttentionTimes
-from engine.training import attention_way, loop
-from engine.training.attention_way import attention_times, choose_attention
-from engine.training.devices import Machine
+from engine.system.precision import AttentionTimes
+from engine.training import loop
+from engine.training.device import fastest
+from engine.training.device.fastest import attention_times, choose_attention
+from engine.training.device.machine import Machine
 from engine.training.network import set_dropout
 from tests.engine.models.fast.test_unpadded import FAMILIES
 from tests.engine.training import small
@@ -97,8 +98,8 @@ def test_a_whole_run_goes_by_the_way_that_was_measured(
     job = small.classifying(tmp_path, **FEW)
     ours, theirs = (small.new_run(tmp_path / name, job) for name in ("processor", "device"))
     loop.train(job, ours, ours.append)
-    monkeypatch.setattr(attention_way, "MEASURED_ON", ("sim",))
-    monkeypatch.setattr(attention_way, "attention_times", lambda *_: faster("nested"))
+    monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
+    monkeypatch.setattr(fastest, "attention_times", lambda *_: faster("nested"))
     steps = on_device(theirs)
     assert all(step.launches["_efficient_attention_backward"] for step in steps)
     assert steps[-1].to_device == 1 and dict(steps[-1].waits) == {"_local_scalar_dense": 2}
@@ -117,8 +118,8 @@ MACHINE = Machine(torch.device("cpu"), "fp32", 1)
 
 
 def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention_way, "MEASURED_ON", ("sim",))
-    monkeypatch.setattr(attention_way, "COUNTED", 1)
+    monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
+    monkeypatch.setattr(fastest, "COUNTED", 1)
     machine = replace(MACHINE, device=device(), precision_name="bf16")
     encoder = Network(FAMILIES["bert"], Heads(outputs=2)).encoder
     with counted() as counts:
@@ -128,7 +129,7 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
     with counted() as counts:
         assert attention_times(encoder, machine) == found
     assert not counts.launches
-    monkeypatch.setattr(attention_way, "attention_times", lambda *_: faster("nested"))
+    monkeypatch.setattr(fastest, "attention_times", lambda *_: faster("nested"))
     assert choose_attention(encoder, machine) == "nested" and encoder.nested
     assert choose_attention(encoder, machine, "rectangles") == "rectangles" and not encoder.nested
     assert choose_attention(encoder, MACHINE, "nested") == "", "no such kernels there"
@@ -137,7 +138,7 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention_way, "COUNTED", 1)
+    monkeypatch.setattr(fastest, "COUNTED", 1)
     refuse = RuntimeError("no kernel for heads of this size")
     monkeypatch.setattr(Unpadded, "gathered", refused(refuse))
     encoder = Network(FAMILIES["roberta"], Heads(outputs=2)).encoder

@@ -16,15 +16,15 @@ from engine.config.job import FromCheckpoint, JobSpec
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.precision import Precision
 from engine.runs.folder import RunFolder
+from engine.system.precision import Precision
 from engine.tasks.learner import Batch
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.training import estimate, loop, start
-from engine.training.devices import DTYPES
+from engine.training.context import TrainingProgress
+from engine.training.data.prefetch import StepInput
+from engine.training.device.machine import DTYPES
 from engine.training.not_finite import NotFinite
-from engine.training.prefetch import StepInput
-from engine.training.progress import TrainingProgress
 from engine.training.step import Updated, update
 from engine.training.training_run import TrainingRun
 from tests.engine.models.family_folders import OWN_NETWORKS

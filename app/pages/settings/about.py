@@ -14,8 +14,8 @@ from app.widgets import buttons, layouts
 from app.widgets.page import Card
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
-from engine.precision import Pace, Speeds
 from engine.record.checking import program_version
+from engine.system.precision import Pace, Speeds
 
 translate = QCoreApplication.translate
 PARTS = (  # package, licence

@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.attention import Attention
-from engine.models.fast.nested_attention import Spans, attend_nested, spans
 from engine.models.fast.rectangles import (
     AttentionShape,
     Ints,
@@ -28,7 +27,14 @@ from engine.models.fast.rectangles import (
     asked_by,
     rectangles,
 )
-from engine.models.fast.unpadded_attention import attend, attend_by_distance, query_positions
+from engine.models.fast.unpadded_attention import (
+    Spans,
+    attend,
+    attend_by_distance,
+    attend_nested,
+    query_positions,
+    spans,
+)
 from engine.models.relative import Relative
 
 

@@ -5,15 +5,19 @@ written out: torch's own would keep more, and fill the gradients of what was gat
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.attention import Attention
 from engine.models.fast.dropout import dropped_indices
-from engine.models.fast.rectangles import Rectangles
+from engine.models.fast.rectangles import Ints, Move, Rectangles, cumulated
 from engine.models.relative import Relative
 
 SHORT_FROM = 128  # tokens of the longest sequence, from which attention gains by short numbers on a
@@ -228,3 +232,82 @@ def _without(weights: Tensor, dropped: Tensor) -> Tensor:
     left = weights.clone()
     left.view(-1).index_fill_(0, dropped, 0)
     return left
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where sequences lie one after another; the host knows how long they are."""
+
+    offsets: Tensor  # int64 [B + 1], where each begins, and where the last one ends
+    shortest: int  # tokens, at least 1
+    longest: int
+
+    def nested(self, x: Tensor, heads: int) -> Tensor:
+        """[M or N, D] → nested [B, H, tokens of each, D / H]."""
+        rows = x.reshape(len(x), heads, -1)
+        made: Tensor = torch.nested.nested_tensor_from_jagged(
+            rows, self.offsets, min_seqlen=self.shortest, max_seqlen=self.longest
+        )
+        return made.transpose(1, 2)
+
+    def moved(self, move: Move) -> "Span":
+        return Span(move(self.offsets), self.shortest, self.longest)
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Of the tokens that are wanted, and of all."""
+
+    queries: Span
+    keys: Span
+    causal: bool
+
+    def moved(self, move: Move) -> "Spans":
+        keys = self.keys.moved(move)
+        queries = keys if self.queries is self.keys else self.queries.moved(move)
+        return Spans(queries, keys, self.causal)
+
+
+def spans(lengths: Ints, causal: bool, rows: Ints | None = None) -> Spans | None:
+    """Of sequences with so many tokens, int64 [B]; None where the kernels do not take them.
+
+    Every sequence has to ask something there, and all of it where a token must not look ahead.
+
+    Args:
+        rows: int64 [M], rising: which of the N tokens are wanted; None: all.
+    """
+    keys = _span(lengths)
+    if rows is None:
+        return Spans(keys, keys, causal)
+    sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
+    counts = np.bincount(sequences[rows], minlength=len(lengths))
+    return None if causal or not counts.all() else Spans(_span(counts), keys, causal)
+
+
+def attend_nested(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, where: Spans, dropout: float
+) -> Tensor:
+    """`attend` of unpadded_attention.py without rectangles, for float [M, D] and [N, D]: [M, D]."""
+    with _mode_of(q):
+        found = F.scaled_dot_product_attention(
+            where.queries.nested(q, heads),
+            where.keys.nested(k, heads),
+            where.keys.nested(v, heads),
+            dropout_p=dropout,
+            is_causal=where.causal,
+        )
+        return found.transpose(1, 2).values().reshape(q.shape)
+
+
+@contextmanager
+def _mode_of(x: Tensor) -> Iterator[None]:
+    """Where nothing is learned, torch makes nested tensors only of those made there."""
+    if torch.is_inference_mode_enabled() and not x.is_inference():
+        with torch.inference_mode(False), torch.no_grad():
+            yield
+    else:
+        yield
+
+
+def _span(counts: Ints) -> Span:
+    return Span(torch.from_numpy(cumulated(counts)), int(counts.min()), int(counts.max()))

@@ -12,7 +12,7 @@ from app.pages.settings.about import precision_sentence, threads_sentence
 from app.pages.settings.view import DEVICES, THEMES, SettingsPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
-from engine.precision import Pace, Speeds
+from engine.system.precision import Pace, Speeds
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import write_model
 from tests.engine.hub.conftest import Memory

@@ -18,7 +18,7 @@ from engine.hub.shelf import (
     ShelfEntry,
     entry_of,
 )
-from engine.precision import Pace, Speeds
+from engine.system.precision import Pace, Speeds
 
 LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}
 LANGUAGE = re.compile(r"[a-z]{2,3}")

@@ -15,7 +15,7 @@ from engine.models.heads import Heads
 from engine.models.lora import adapt, merged
 from engine.models.network import Network
 from engine.models.outputs import named_outputs
-from engine.training.devices import Machine
+from engine.training.device.machine import Machine
 from engine.training.network import keep_frozen_short
 from engine.training.optimiser import freeze
 from tests.engine.models.test_families import drawn

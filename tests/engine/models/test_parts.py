@@ -16,7 +16,7 @@ from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.encoding import encode, encode_at
 from engine.models.feed_forward import FEED_FORWARDS
-from engine.models.rotary import Rotary
+from engine.models.relative import Rotary
 
 WINDOW, EVERY, LAYERS = 3, 2, 4
 

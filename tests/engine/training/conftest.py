@@ -3,7 +3,7 @@
 import pytest
 
 from engine.files.home import Home
-from engine.precision import MEASUREMENTS
+from engine.system.precision import MEASUREMENTS
 
 
 @pytest.fixture

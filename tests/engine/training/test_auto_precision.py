@@ -18,11 +18,12 @@ from engine.models.fast.rectangles import AttentionShape, Ints
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.precision import LayerTimes, Precision, last
 from engine.runs.folder import RunFolder
-from engine.training import auto_precision, devices, loop
-from engine.training.auto_precision import choose_precision, layer_times
-from engine.training.devices import Machine
+from engine.system.precision import LayerTimes, Precision, last
+from engine.training import loop
+from engine.training.device import fastest, machine
+from engine.training.device.fastest import choose_precision, layer_times
+from engine.training.device.machine import Machine
 from engine.training.estimate import estimate
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.training.small import NETWORK, classifying, new_run
@@ -44,8 +45,8 @@ def take(monkeypatch: pytest.MonkeyPatch) -> Take:
             asked.append(machine.precision_name)
             return seconds[machine.precision_name]
 
-        monkeypatch.setattr(auto_precision, "_seconds", measured)
-        monkeypatch.setattr(auto_precision, "SECONDS", 0.0)
+        monkeypatch.setattr(fastest, "_layer_seconds", measured)
+        monkeypatch.setattr(fastest, "SECONDS", 0.0)
         return asked
 
     return say
@@ -98,7 +99,7 @@ def test_a_layer_of_every_family_is_measured_and_left_as_it_was(family: str) -> 
 def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JobSpec:
     """On a processor whose products are quick in bf16, as far as anybody knows."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
-    monkeypatch.setattr(devices, "_rate", lambda dtype, device: 1e12 if dtype.itemsize == 2 else 1)
+    monkeypatch.setattr(machine, "_rate", lambda dtype, device: 1e12 if dtype.itemsize == 2 else 1)
     made = classifying(tmp_path, steps=3, dropout=0.3)
     return made.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
 
@@ -115,14 +116,14 @@ def test_a_run_that_measures_has_the_losses_of_one_that_knows(
     job: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A layer is really gone through, with its dropout; then it takes as long as is said here."""
-    measure, asked = auto_precision._seconds, list[Precision]()
+    measure, asked = fastest._layer_seconds, list[Precision]()
 
     def measured(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
         asked.append(machine.precision_name)
         measure(layer, x, layout, machine)
         return 1.0 if machine.precision_name == "fp32" else 2.0
 
-    monkeypatch.setattr(auto_precision, "_seconds", measured)
+    monkeypatch.setattr(fastest, "_layer_seconds", measured)
     counts, losses = [], []
     for name in ("measures", "knows"):
         run = new_run(tmp_path / name, job)

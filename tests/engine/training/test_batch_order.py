@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from engine.tasks.evaluating import in_turn
 from engine.tasks.rng import rng_for
-from engine.training.batch_order import BatchOrder
+from engine.training.data.batch_order import BatchOrder
 from tests.often import tries
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 1003)

@@ -19,7 +19,7 @@ from engine.files.home import Home
 from engine.messages.batch import BatchShown, ShowBatch
 from engine.messages.question import Refused
 from engine.tasks.learner import Batch, Learner
-from engine.training.batch_preview import BatchPreview
+from engine.training.data.batch_preview import BatchPreview
 from engine.training.loop import train
 from engine.worker.context import WorkerContext
 from engine.worker.explore import respond

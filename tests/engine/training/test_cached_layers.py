@@ -10,8 +10,8 @@ from engine.config.job import JobSpec
 from engine.messages.events import Noted
 from engine.models.encoder import Layer
 from engine.runs.folder import RunFolder
+from engine.training.data.features import FeatureExtractor
 from engine.training.estimate import estimate
-from engine.training.features import FeatureExtractor
 from engine.training.loop import train
 from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics

@@ -14,11 +14,11 @@ from engine.config.training import HardwareSpec
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.events import Measured, Noted, Prepared
-from engine.precision import MEASUREMENTS, Pace, Precision, Speeds, keep, kept, last
 from engine.runs.folder import RunFolder
-from engine.training import devices
-from engine.training.devices import BF16_INSTRUCTIONS, Machine, choose
-from engine.training.environment import threads_to_keep
+from engine.system.precision import MEASUREMENTS, Pace, Precision, Speeds, keep, kept, last
+from engine.training.device import machine as devices
+from engine.training.device.environment import threads_to_keep
+from engine.training.device.machine import BF16_INSTRUCTIONS, Machine, choose
 from engine.training.loop import train
 from engine.worker.train import main as work
 from tests.engine.training.small import classifying, new_run
@@ -230,7 +230,7 @@ def test_threads_are_kept_only_where_they_keep_the_bits(numbers: Numbers) -> Non
 def test_each_process_keeps_to_its_share_of_the_cores() -> None:
     there = cores.allowed()
     code = (
-        "import psutil, torch; from engine.training.devices import choose;"
+        "import psutil, torch; from engine.training.device.machine import choose;"
         "from engine.config.training import HardwareSpec;"
         f"asked = HardwareSpec(device='cpu', precision='fp32', cores='{listed(there)}');"
         "found = choose(asked, local=1, beside=2).threads, psutil.Process().cpu_affinity();"

@@ -13,7 +13,7 @@ import transformers
 from engine.config.dataset import FileData, Mapping, Reading
 from engine.config.job import JobSpec
 from engine.messages.events import Event, Measured
-from engine.training.batch_preview import BatchPreview
+from engine.training.data.batch_preview import BatchPreview
 from engine.training.loop import train
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.training import small

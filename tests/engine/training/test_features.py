@@ -23,9 +23,9 @@ from engine.runs.groups import SUMMARY, expand
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from engine.training.context import RunContext
-from engine.training.devices import choose
+from engine.training.data.features import FeatureExtractor, attach_features
+from engine.training.device.machine import choose
 from engine.training.estimate import estimate
-from engine.training.features import FeatureExtractor, attach_features
 from engine.training.loop import train
 from engine.training.setup import set_up
 from tests.engine.training.small import (

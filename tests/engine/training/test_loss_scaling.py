@@ -12,20 +12,19 @@ from torch import Tensor, nn
 
 from engine.config.job import JobSpec
 from engine.messages.events import Ended, Measured, Noted
-from engine.precision import Precision
 from engine.runs.folder import RunFolder
+from engine.system.precision import Precision
 from engine.tasks.text_classification import TextClassificationLearner
-from engine.training import gradients, loss_scaling, start
+from engine.training import gradients, start, step
 from engine.training.checkpoints import latest_checkpoint
-from engine.training.context import RunContext
-from engine.training.devices import Machine
-from engine.training.loss_scaling import (
+from engine.training.context import RunContext, TrainingProgress
+from engine.training.device.machine import Machine
+from engine.training.step import (
     HIGHEST_SCALE,
     LOWEST_SCALE,
     STEPS_UNTIL_DOUBLED,
     LossScaler,
 )
-from engine.training.progress import TrainingProgress
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics
@@ -137,7 +136,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_scale_bit_for_bit(
 ) -> None:
     monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)  # each of two threads has a half
     begin_with(monkeypatch, 2.0**26)
-    monkeypatch.setattr(loss_scaling, "STEPS_UNTIL_DOUBLED", FEW)
+    monkeypatch.setattr(step, "STEPS_UNTIL_DOUBLED", FEW)
     job = halves(small.classifying(tmp_path, steps=26, dropout=0.1))
     hardware = job.hardware.model_copy(update={"threads": threads})
     job = job.model_copy(update={"hardware": hardware})

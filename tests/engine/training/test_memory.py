@@ -15,7 +15,7 @@ from engine.messages.events import Ended
 from engine.messages.question import Working, parse_answer
 from engine.runs import launch
 from engine.runs.reproducibility import reproducibility_of
-from engine.training.memory import peak_memory
+from engine.training.device.machine import peak_memory
 from tests.engine.training import small
 
 WIDE = PRESETS["mini"].model_copy(update={"vocab_size": 120})  # heavier than Python and torch vary

@@ -14,7 +14,7 @@ from engine.runs.folder import RunFolder
 from engine.tasks.predicting import Predictor
 from engine.tasks.row_predictions import Origin
 from engine.tasks.scoring import scored_rows
-from engine.training import predictions
+from engine.training import evaluation
 from engine.training.loop import train
 from tests.engine.training import small
 from tests.engine.training.finished import notes
@@ -102,7 +102,7 @@ def test_what_cannot_be_kept_is_noted_and_ends_no_run(
     def full(*_: object) -> None:
         raise DiskFull("There is no room left.")
 
-    monkeypatch.setattr(predictions, "kept", full)
+    monkeypatch.setattr(evaluation, "build_predictions", full)
     job = job.model_copy(update={"training": job.training.model_copy(update={"seed": 7})})
     other = small.new_run(tmp_path / "other", job)
     other.results.mkdir()
@@ -119,7 +119,7 @@ def test_older_predictions_that_cannot_be_removed_end_no_run(
     def full(*_: object) -> None:
         raise DiskFull("There is no room left.")
 
-    monkeypatch.setattr(predictions, "kept", full)
+    monkeypatch.setattr(evaluation, "build_predictions", full)
     job = small.classifying(tmp_path, steps=1, evaluate_every=1, epochs=1)
     run = small.new_run(tmp_path / "run", job)
     file_of(run.results, "validation").mkdir(parents=True)  # a folder cannot be unlinked

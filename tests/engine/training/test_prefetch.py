@@ -6,7 +6,7 @@ import pytest
 
 from engine.training import loop
 from engine.training.context import RunContext
-from engine.training.prefetch import batches
+from engine.training.data.prefetch import batches
 from engine.training.setup import set_up
 from engine.worker.train import main as work
 from tests.engine.training import small

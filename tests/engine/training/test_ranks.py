@@ -29,10 +29,10 @@ from engine.runs.ranks import Rank
 from engine.runs.reproducibility import reproducibility_of
 from engine.tasks.learner import Batch
 from engine.training.context import RunContext
-from engine.training.devices import Machine
+from engine.training.device.machine import Machine
+from engine.training.device.ranks import Ranks, balanced
 from engine.training.estimate import estimate
 from engine.training.loop import stop_agreed
-from engine.training.ranks import Ranks, balanced
 from engine.training.start import start
 from engine.worker.ranks import loopback, rank_died, write_last_word
 from tests.engine.training import small

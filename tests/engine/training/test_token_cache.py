@@ -17,8 +17,8 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.events import Event, Noted, Progressed, Saved
 from engine.runs.launch import environment
+from engine.training.data.token_cache import UNUSED_SECONDS, TokenCache, shared_tokens
 from engine.training.loop import train
-from engine.training.token_cache import UNUSED_SECONDS, TokenCache, shared_tokens
 from tests.engine.training import small
 
 LONG_WORK = (
@@ -163,7 +163,7 @@ def test_only_one_run_makes_what_two_need(tmp_path: Path) -> None:
     cache = TokenCache(tmp_path / "tokens")
     code = (
         "import sys; from pathlib import Path; "
-        "from engine.training.token_cache import TokenCache\n"
+        "from engine.training.data.token_cache import TokenCache\n"
         "with TokenCache(Path(sys.argv[1])).reserved('a', lambda: None) as folder:\n"
         "    (folder / 'begun').touch(); print('here', flush=True); input()\n"
         "    (folder / 'ended').touch()\n"

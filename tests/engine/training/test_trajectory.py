@@ -16,7 +16,7 @@ from engine.config.job import JobSpec
 from engine.messages.events import Event, Measured
 from engine.tasks.learner import Batch
 from engine.tasks.token_classification import UNKNOWN
-from engine.training.batch_preview import BatchPreview
+from engine.training.data.batch_preview import BatchPreview
 from engine.training.loop import train
 from tests.engine.training import small
 

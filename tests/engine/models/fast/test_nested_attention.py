@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.fast.nested_attention import attend_nested, spans
 from engine.models.fast.rectangles import AttentionShape
 from engine.models.fast.unpadded import unpad
+from engine.models.fast.unpadded_attention import attend_nested, spans
 from engine.models.network import Network
 from tests.engine.models.fast.test_unpadded import FAMILIES, PLACES, learned, made, rectangle
 

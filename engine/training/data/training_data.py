@@ -20,9 +20,8 @@ from engine.tasks import learner_for
 from engine.tasks.learner import Batch, Examples, Learner
 from engine.tasks.rng import MASKS, rng_for
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.batch_order import BatchOrder
-from engine.training.step_counts import first_long_step, planned_steps
-from engine.training.token_cache import shared_tokens
+from engine.training.data.batch_order import BatchOrder, first_long_step, planned_steps
+from engine.training.data.token_cache import shared_tokens
 
 Stage = Callable[[str], ProgressCallback]  # gives the callback of a stage by its name
 

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from engine.models.network import Network
 from engine.runs.ranks import Rank, RankLost, this_rank
 from engine.tasks.learner import Batch
+from engine.training.device.sharding import gathered, shard
 from engine.training.optimiser import state_tensors
-from engine.training.sharding import gathered, shard
 
 RANK_TIMEOUT = timedelta(days=30)  # rank 0 may wait for a full disk; who died is seen by the worker
 GPU_TIMEOUT = timedelta(minutes=10)  # for sums on GPUs, before which nobody waits for a disk

@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import gc, sys
 from importlib.machinery import SourceFileLoader
-from engine.torch_import import load_torch_without_gc
+from engine.system.torch_import import load_torch_without_gc
 
 if sys.argv[1] == "off":
     gc.disable()

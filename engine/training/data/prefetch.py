@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Examples
-from engine.training.training_data import TrainingData
+from engine.training.data.training_data import TrainingData
 
 PREFETCH_THREADS = 4  # most of the work is done by NumPy, which lets other threads run
 

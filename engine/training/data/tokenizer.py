@@ -12,8 +12,8 @@ from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
-from engine.training.token_cache import shared_tokens
-from engine.training.training_data import TrainingRows
+from engine.training.data.token_cache import shared_tokens
+from engine.training.data.training_data import TrainingRows
 
 
 def tokenizer_of(base_model: BaseModelSource) -> Tokenizer | None:

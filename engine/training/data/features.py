@@ -34,7 +34,7 @@ from engine.tasks.evaluating import for_each, gains_by_two, in_turn
 from engine.tasks.learner import input_rows, pad
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
-from engine.training.devices import Machine
+from engine.training.device.machine import Machine
 from engine.training.optimiser import height
 from engine.training.setup import TrainingSetup
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from engine import cores
 from engine.models.network import Network
-from engine.training.devices import Machine
-from engine.training.training_data import TrainingData
+from engine.training.data.training_data import TrainingData
+from engine.training.device.machine import Machine
 
 
 def environment(
@@ -23,8 +23,8 @@ def environment(
 ) -> dict[str, str]:
     """The environment by name, in words.
 
-    `attention` is the way it goes, of `engine.precision.WAYS`, or nothing; `start` is the SHA-256
-    of the weights that the run began with; see `weights_sha256`. `graphs` says whether its passes
+    `attention` is one of `engine.system.precision.WAYS`, or empty; `start` is the SHA-256 of the
+    weights that the run began with; see `weights_sha256`. `graphs` says whether its passes
     go by CUDA graphs, “on” or “off”, or nothing where there are none.
     """
     return {

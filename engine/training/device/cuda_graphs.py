@@ -29,7 +29,7 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.sending import sent_together
-from engine.training.devices import Machine
+from engine.training.device.machine import Machine
 from engine.training.gradients import GradientAccumulator
 
 USED_ON = ("cuda",)

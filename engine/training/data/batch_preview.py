@@ -18,8 +18,8 @@ from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.tokenizer import own_tokenizer, tokenizer_of
-from engine.training.training_data import TrainingData, read_rows, tokenise
+from engine.training.data.tokenizer import own_tokenizer, tokenizer_of
+from engine.training.data.training_data import TrainingData, read_rows, tokenise
 
 StageCallback = Callable[[str, int, int], None]  # gets a stage, what is done of it, and its size
 

@@ -1,0 +1,1 @@
+"""What a run reads: token ids, batches, cached features."""

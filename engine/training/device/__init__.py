@@ -1,0 +1,1 @@
+"""Where a run computes: device, precision, threads, CUDA graphs, ranks."""

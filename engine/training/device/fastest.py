@@ -1,0 +1,174 @@
+"""Which precision trains a network of this size fastest here, where a job leaves it to the program.
+
+How fast matrix products are says how much short numbers may gain at the most: a large network is
+little else. In a small one most of the time goes into what is around the products, and rounding to
+short numbers and back comes on top. So a layer of the network itself is measured, once.
+"""
+
+import copy
+import math
+import statistics
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from engine.config.training import HardwareSpec
+from engine.errors import DiskFull, is_out_of_memory
+from engine.models.attention import Attention, Layout
+from engine.models.encoder import Encoder
+from engine.models.fast.encoding import attention_shape, plan
+from engine.models.fast.rectangles import AttentionShape
+from engine.models.fast.unpadded import unpad
+from engine.models.network import Network
+from engine.system import precision
+from engine.system.precision import WAYS, AttentionTimes, LayerTimes, Precision
+from engine.training.device.environment import device_name
+from engine.training.device.machine import DTYPES, Machine, described
+
+MAX_TOKENS = 1024  # of the batch that is measured: 2 to 3 s for a layer of base
+ROUNDS, SECONDS = 3, 0.1  # of measurements by turns: so many at least, and for so long
+MEASURED_ON = ("cuda",)
+LENGTHS = np.linspace(8, 128, 32).astype(np.int64)  # of the batch that is measured
+WARM, COUNTED = 3, 12  # passes of each way; every one has other lengths, as the steps of a run have
+
+
+def choose_precision(
+    network: Network, machine: Machine, hardware: HardwareSpec, rows: float, tokens: float
+) -> Machine:
+    """The machine in the precision in which a step of such a network takes least time.
+
+    It stays as it is where the job names a precision, and where no short numbers are quick here.
+
+    Args:
+        network: on the device.
+        rows, tokens: sequences in a batch, and how many tokens one of them has on average.
+    """
+    if hardware.precision != "auto" or machine.precision_name == "fp32":
+        return machine
+    fastest = layer_times(network, machine, rows, tokens).fastest
+    return replace(machine, precision_name=fastest)
+
+
+def layer_times(network: Network, machine: Machine, rows: float, tokens: float) -> LayerTimes:
+    """How long the top layer takes in fp32 and in the precision of the machine.
+
+    Measured where that is not known yet for a batch of about this size.
+    """
+    width = min(MAX_TOKENS, network.spec.max_positions, max(8, _rounded(tokens)))
+    count = max(1, min(_rounded(rows), MAX_TOKENS // width))
+    encoder, short = network.encoder, machine.precision_name
+    layer = encoder.layers[-1]
+    of = (
+        f"layer, {described(machine.device, machine.threads)}, {short}, "
+        f"{sum(weights.numel() for weights in layer.parameters())} weights, "
+        f"{encoder.heads} heads, {count} × {width} tokens"
+    )
+    known = precision.kept(LayerTimes, of)
+    if known is not None:
+        return known
+    layer = copy.deepcopy(layer).train().requires_grad_()
+    layout = _layout(encoder, count, width, machine.device)
+    x = torch.ones(count * width, network.spec.hidden_size, device=machine.device)
+    best: dict[Precision, float] = {"fp32": math.inf, short: math.inf}
+    done, end = -1, time.perf_counter() + SECONDS  # the first round is for warming up
+    while done < ROUNDS or time.perf_counter() < end:
+        for name, quickest in best.items():
+            seconds = _layer_seconds(layer, x, layout, replace(machine, precision_name=name))
+            best[name] = min(quickest, seconds) if done >= 0 else math.inf
+        done += 1
+    found = LayerTimes(of, **best)
+    with suppress(DiskFull, OSError):  # then it is measured again the next time
+        precision.keep(found)
+    return found
+
+
+def _rounded(number: float) -> int:
+    """The nearest power of two: much of the same size is measured once."""
+    return 1 << round(math.log2(max(1.0, number)))
+
+
+def _layout(encoder: Encoder, rows: int, width: int, device: torch.device) -> Layout:
+    layout = plan(encoder, np.full(rows, width), width).moved(lambda x: x.to(device)).layers
+    if encoder.relative is None:
+        return layout
+    with torch.no_grad():
+        return layout.with_distances(encoder.relative)
+
+
+def _layer_seconds(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
+    """There and back."""
+    given = x.clone().requires_grad_()
+    began = time.perf_counter()
+    with machine.precision():
+        out, _ = layer(given, layout)
+    out.float().mean().backward()
+    assert given.grad is not None
+    float(given.grad[0, 0])  # waits for the device
+    seconds = time.perf_counter() - began
+    layer.zero_grad(set_to_none=True)
+    return seconds
+
+
+def choose_attention(encoder: Encoder, machine: Machine, before: str = "") -> str:
+    """Let an encoder attend by the way that is quicker on its device.
+
+    Returns which of `WAYS` it is, or nothing where there is no choice. `before` is what a run that
+    resumes has gone by; it is kept.
+    """
+    if machine.device.type not in MEASURED_ON or encoder.relative is not None:
+        encoder.nested = False
+        return ""
+    way = before if before in WAYS else attention_times(encoder, machine).fastest
+    encoder.nested = way == "nested"
+    return way
+
+
+def attention_times(encoder: Encoder, machine: Machine) -> AttentionTimes:
+    """How long each way takes on this machine, measured where that is not known yet."""
+    attention = encoder.layers[0].attention
+    assert isinstance(attention, Attention)
+    size, share = encoder.heads * attention.head_size, attention.weight_dropout.p
+    of = (
+        f"attention, {device_name(machine.device)}, {encoder.heads} × {attention.head_size}, "
+        f"{machine.precision_name}, dropout {share:g}, causal {encoder.causal}, "
+        f"torch {torch.__version__}"
+    )
+    known = precision.kept(AttentionTimes, of)
+    if known is not None:
+        return known
+    shape = replace(attention_shape(encoder, machine.device), windows=(None,), multiple=1)
+    seconds = {
+        way: _attention_seconds(replace(shape, nested=way == "nested"), machine, size, share)
+        for way in WAYS
+    }
+    found = AttentionTimes(of, seconds)
+    with suppress(DiskFull, OSError):  # then it is measured again the next time
+        precision.keep(found)
+    return found
+
+
+def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share: float) -> float:
+    """The median time there and back; 0 where no kernel of the device takes such heads."""
+    dtype, found = DTYPES[machine.precision_name], list[float]()
+    for number in range(WARM + COUNTED):
+        lengths = LENGTHS + number
+        layout = unpad(lengths, int(lengths.max()), shape).layers
+        layout = layout.moved(lambda tensor: tensor.to(machine.device))
+        given = torch.ones(int(lengths.sum()), size, device=machine.device, dtype=dtype)
+        x = given.requires_grad_()
+        float(x.detach()[0, 0])  # waits for the device
+        began = time.perf_counter()
+        try:
+            layout.gathered(x, x, x, shape.heads, share).sum().backward()
+        except RuntimeError as error:
+            if layout.spans is None or is_out_of_memory(error):
+                raise
+            return 0.0
+        assert x.grad is not None
+        float(x.grad[0, 0])
+        found.append(time.perf_counter() - began)
+    return statistics.median(found[WARM:])
