@@ -36,7 +36,7 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
 
 
 def test_every_folder_of_panels_stands_in_the_table():
-    folders = {folder.parent.name for folder in Path(panels.__file__).parent.glob("*/panel.py")}
+    folders = {folder.parent.name for folder in Path(panels.__file__).parent.glob("*/view.py")}
     assert folders == {described.id for described in EVERY}
     assert len({described.title for described in EVERY}) == len(EVERY)
     assert FRONT in folders

@@ -6,10 +6,110 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.panels.attribution.choice import Choice
-from app.pages.explore.side import Side
+from app.pages.explore.side import Side, cleaned
 from app.pages.explore.study import Study
-from engine.messages.explore.attribution import Attribute, Attributed
+from engine.config.tasks import head_of
+from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
+
+ENDS = ("start", "end")  # of an answer span
+
+
+class Choice(QObject):
+    """Target and method of the attributions; the class is the page's, so that all panels agree.
+
+    Signals:
+        changed: another target, method or baseline.
+    """
+
+    changed = Signal()
+
+    def __init__(self, study: Study) -> None:
+        super().__init__(study)
+        self.study = study
+        self.method: Method = "occlusion"
+        self.baseline: Baseline = "mask"
+        self.token = ""  # token at a mask; empty: the top prediction
+        self.against = ""  # a class or token to contrast with; empty: none
+        self.end = ENDS[0]
+        self._wants_mask = False
+        study.label_changed.connect(self.changed)
+        study.model_changed.connect(self._on_model)
+
+    def set(self, **what: Any) -> None:
+        """Set `method`, `baseline`, `token`, `against` or `end`; texts are cleaned."""
+        before = dict(vars(self))
+        for name, value in what.items():
+            setattr(self, name, cleaned(value.strip()) if isinstance(value, str) else value)
+        if dict(vars(self)) != before:
+            self.changed.emit()
+
+    def explain_mask(self, wanted: bool) -> None:
+        """Explain the prediction at a mask in a model that also has a task head."""
+        if wanted != self._wants_mask:
+            self._wants_mask = wanted
+            self.against = ""
+            self.changed.emit()
+
+    def is_of_mask(self, side: Side) -> bool:
+        """True if a token at a mask is explained, not the prediction of a task head."""
+        return side.has_head("mlm") and (self._wants_mask or not has_target(side))
+
+    def labels(self, side: Side) -> tuple[str, ...]:
+        """Classes, labels or tags of the model."""
+        model = side.model
+        return model.info.labels if model is not None and model.info is not None else ()
+
+    def finds_spans(self, side: Side) -> bool:
+        return side.task is not None and head_of(side.task).finds_spans
+
+    def target(self, side: Side) -> dict[str, Any] | None:
+        """Target fields of a question; None if there is nothing to explain."""
+        if self.is_of_mask(side):
+            return self._mask(side)
+        if not has_target(side):
+            return None
+        labels = self.labels(side)
+        label = self.study.label or ""
+        if self.finds_spans(side):
+            return {"label": self.end}
+        position = None
+        if side.task is not None and head_of(side.task).reads_tokens:
+            position = self.study.on_side(side.number, self.study.picked)
+            if not 0 <= position < len(side.tokens) or side.tokens[position].special:
+                position = None
+        against = self.against if self.against in labels else ""
+        return {
+            "label": label if label in labels else "",
+            "against": against,
+            "position": position,
+        }
+
+    def _mask(self, side: Side) -> dict[str, Any] | None:
+        places = [n for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)]
+        if not places:
+            return None
+        picked = self.study.on_side(side.number, self.study.picked)
+        return {
+            "head": "mlm",
+            "label": self.token,
+            "against": self.against,
+            "position": picked if picked in places else places[0],
+        }
+
+    def _on_model(self) -> None:
+        if self.study.is_over_training:
+            return
+        self.against = ""
+        self._wants_mask = False
+        self.changed.emit()
+
+
+def has_target(side: Side) -> bool:
+    """True if the model has a task head whose score can be explained here.
+
+    Multiple choice is explained in the panel where its choices are typed.
+    """
+    return side.task is not None and not head_of(side.task).scores_choices
 
 
 class AttributionState(QObject):

@@ -3,36 +3,76 @@
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QSignalBlocker
-from PySide6.QtGui import QResizeEvent
+import numpy as np
+from PySide6.QtCore import QCoreApplication, QSignalBlocker, QSize, QSizeF
+from PySide6.QtGui import QFont, QPainter, QResizeEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QWidget
 
 from app.notices import Notices
-from app.pages.explore.panel import Panel
-from app.pages.explore.panels.attribution.choice import ENDS, Choice, has_target
+from app.pages.explore.captions import source
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.attribution.edits import EditsState, EditsView
 from app.pages.explore.panels.attribution.faithfulness import FaithfulnessState, FaithfulnessView
-from app.pages.explore.panels.attribution.figure import figure_of
-from app.pages.explore.panels.attribution.state import AttributionState
-from app.pages.explore.panels.attribution.texts import BASELINES, METHODS, explained_text, note
-from app.pages.explore.study import TYPING_PAUSE_MS
+from app.pages.explore.panels.attribution.state import ENDS, AttributionState, Choice, has_target
+from app.pages.explore.study import TYPING_PAUSE_MS, Study
+from app.resources import mono_font
 from app.theme import SPACE
 from app.timers import debounced
-from app.translation import in_language
+from app.translation import in_language, marked, tr
 from app.widgets import layouts
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.forms.controls import ComboBox
 from app.widgets.page import scrolling
+from app.widgets.text.chips import painted
 from app.widgets.text.labels import OneLine, Text, visible
-from app.widgets.text.numbers import count
-from app.widgets.text.word_effects import MOST_WORDS, Words
+from app.widgets.text.numbers import count, decimal, percent
+from app.widgets.text.word_effects import MOST_WORDS, Words, paint_words, place_words
 from app.widgets.text.wrapping import Wrapping
-from engine.messages.explore.attribution import Attributed
+from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
 from engine.messages.explore.occlusion import WordEffect
 
 VISIBLE_LABELS = 20  # of an open list
 MIN_HEIGHT = 20 * SPACE  # of the words, which scroll
 MASK = "mask"  # box entry for the prediction at a mask
+
+METHODS: dict[Method, str] = {
+    "occlusion": marked("Occlusion"),
+    "integrated_gradients": marked("Integrated gradients"),
+    "input_x_gradient": marked("Gradient × input"),
+    "rollout": marked("Attention rollout (not an explanation)"),
+}
+BASELINES: dict[Baseline, str] = {
+    "mask": marked("Baseline: [MASK]"),
+    "pad": marked("Baseline: [PAD]"),
+    "zero": marked("Baseline: zero vectors"),
+}
+
+WIDE = 760  # px
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="attribution",
+        title=QCoreApplication.translate("Panels", "Attributions"),
+        icon="flag",
+        help="attribution",
+        make=_make,
+        is_offered=_has_logits,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    study, explorer = context.study, context.explorer
+    choice = Choice(study)
+    first, second = (AttributionState(study, explorer, choice, side) for side in (0, 1))
+    faithfulness = FaithfulnessState(first, explorer)
+    edits = EditsState(first, explorer, context.home)
+    return lambda: AttributionView((first, second), faithfulness, edits, context.notices)
+
+
+def _has_logits(study: Study) -> bool:
+    return study.has_head("mlm") or has_target(study.both[0])
 
 
 class AttributionView(Panel):
@@ -299,3 +339,117 @@ class OneSide(QWidget):
         if len(answer.words) > MOST_WORDS:
             text += " " + self.tr("The first %Ln word(s) are shown.", "", MOST_WORDS)
         return text
+
+
+def explained_text(answer: Attributed, head: str) -> str:
+    """The logit and its value: Logit of “good” rather than “bad”: 1.234."""
+    shown = answer.explained
+    score = decimal(shown.score, 3)
+    if not shown.label:
+        return tr("Predicted number: {0}").format(score)
+    label = painted(shown.label)
+    at = ""
+    if shown.position is not None and head == "task":
+        at = painted(answer.tokens[shown.position].text)
+    if shown.against:
+        against = painted(shown.against)
+        if at:
+            return tr("Logit of “{0}” rather than “{1}” at “{2}”: {3}").format(
+                label, against, at, score
+            )
+        return tr("Logit of “{0}” rather than “{1}”: {2}").format(label, against, score)
+    if at:
+        return tr("Logit of “{0}” at “{1}”: {2}").format(label, at, score)
+    return tr("Logit of “{0}”: {1}").format(label, score)
+
+
+def note(answer: Attributed, asked: Attribute) -> str:
+    """Meaning of the numbers and how reliable they are."""
+    others = decimal(answer.others, 3)
+    match asked.method:
+        case "occlusion":
+            return tr(
+                "By how much the logit, or the number, falls when the word is replaced by [MASK]: "
+                "above 0 the word speaks for it, below 0 against it."
+            )
+        case "rollout":
+            return tr(
+                "Attention rollout: how much of each token attention passes on, if half of every "
+                "vector comes through the residual connection. Not an explanation: it has no sign, "
+                "and it is the same for every class. Special tokens: {0}."
+            ).format(others)
+        case "input_x_gradient":
+            return tr(
+                "Token embedding × gradient, summed over the tokens of a word: above 0 the word "
+                "speaks for the logit, below 0 against it. Special and masked tokens: {0}. It "
+                "holds for very small changes only."
+            ).format(others)
+        case "integrated_gradients":
+            return _of_path(answer)
+
+
+def _of_path(answer: Attributed) -> str:
+    assert answer.baseline_score is not None and answer.difference is not None
+    moved = answer.explained.score - answer.baseline_score
+    share = percent(abs(answer.difference / moved), 2) if moved else "–"
+    return tr(
+        "The effects sum to {0}. From the baseline ({1}) to the text ({2}) the logit changes by "
+        "{3}: the sum differs by {4} with {5} points on the path."
+    ).format(
+        decimal(sum(answer.effects), 3),
+        decimal(answer.baseline_score, 3),
+        decimal(answer.explained.score, 3),
+        decimal(moved, 3),
+        share,
+        answer.points,
+    )
+
+
+def figure_of(state: AttributionState) -> Figure | None:
+    """The effects of one side; None until all are computed."""
+    answer, asked, model = state.answer, state.answered, state.side.model
+    if answer is None or asked is None or not state.is_complete or not answer.words:
+        return None
+    words = answer.words[:MOST_WORDS]
+    fonts, most = (_mono(), paper_font(10)), state.largest
+    boxes = place_words(words, WIDE, fonts)
+
+    def paint(painter: QPainter, _size: QSizeF) -> None:
+        paint_words(painter, words, boxes, print_color, fonts, most)
+
+    name = model.name if model is not None else ""
+    method = in_language(METHODS[asked.method])
+    return Figure(
+        name=f"attributions-{asked.method.replace('_', '-')}",
+        title=f"{name}: {explained_text(answer, asked.head)} · {method}",
+        caption=f"{note(answer, asked)} {source(state.study, state.side.number)}",
+        size=QSize(WIDE, round(boxes[-1].bottom()) + 2),
+        paint=paint,
+        array=np.array([word.effect for word in answer.words], dtype=np.float32),
+        table=lambda: table_of(answer),
+    )
+
+
+def table_of(answer: Attributed) -> Table:
+    """One row per word, then per token if the method scores tokens; counted from 1."""
+    rows: list[tuple[object, ...]] = [
+        ("word", n, word.text, word.segment, word.effect) for n, word in _counted(answer.words)
+    ]
+    if answer.effects:
+        rows += [
+            ("token", n, token.text, token.segment, effect)
+            for n, (token, effect) in enumerate(
+                zip(answer.tokens, answer.effects, strict=True), start=1
+            )
+        ]
+    return Table(("of", "number", "text", "segment", "effect"), rows)
+
+
+def _counted(words: tuple[WordEffect, ...]) -> list[tuple[int, WordEffect]]:
+    return list(enumerate(words, start=1))
+
+
+def _mono() -> QFont:
+    font = mono_font()
+    font.setPixelSize(13)
+    return font

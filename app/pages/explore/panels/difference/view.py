@@ -2,13 +2,13 @@
 
 from functools import partial
 
-from PySide6.QtCore import QModelIndex
+from PySide6.QtCore import QCoreApplication, QModelIndex
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
 from app.pages.explore.head_grid import HeadGrid
-from app.pages.explore.panel import Panel
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.difference.figure import (
     cka_figure_of,
     figure_of,
@@ -33,6 +33,22 @@ from engine.visible import shortened
 MAX_ROWS = 200  # texts in the table
 MAX_CELL = 120  # characters
 MAX_LABEL = 13  # characters
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="difference",
+        title=QCoreApplication.translate("Panels", "Difference"),
+        icon="columns-2",
+        help="difference",
+        make=_make,
+        works_on_texts=True,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    state = DifferenceState(context.study, context.home, context.one_time_worker)
+    return lambda: DifferenceView(state, context.notices)
 
 
 class DifferenceView(Panel):

@@ -2,19 +2,60 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QGridLayout, QLineEdit, QListView, QWidget
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QDateTime,
+    QLocale,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPen
+from PySide6.QtWidgets import (
+    QGridLayout,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
-from app.pages.explore.panel import Panel
+from app import resources, theme
+from app.pages.explore.captions import masked_words
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.history.state import Entry, History
-from app.pages.explore.panels.history.table import ENTRY, Entries, Rows
 from app.pages.explore.side import Input
-from app.theme import SPACE
+from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import Text, font, tooltip, visible
 
 MANY = 8  # number of entries from which the search field is shown
+
+Index = QModelIndex | QPersistentModelIndex
+ENTRY = Qt.ItemDataRole.UserRole
+MAX_LINE = 200  # characters of a text read for one line
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="history",
+        title=QCoreApplication.translate("Panels", "History"),
+        icon="history",
+        help="history",
+        make=_make,
+        place="right",
+        is_open=False,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    history = History(context.study, context.home.inputs, context.notices)
+    return lambda: HistoryView(history)
 
 
 class HistoryView(Panel):
@@ -137,3 +178,105 @@ class _List(QListView):
             act()
         else:
             super().keyPressEvent(event)
+
+
+class Entries(QAbstractListModel):
+    """The entries that match a search."""
+
+    def __init__(self, history: History, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._history = history
+        self._wanted = ""
+        self.rows: list[Entry] = []
+        history.changed.connect(self._take)
+        self._take()
+
+    def search(self, wanted: str) -> None:
+        self._wanted = wanted.casefold()
+        self._take()
+
+    def _take(self) -> None:
+        found = [e for e in self._history.entries if self._fits(e)]
+        found.sort(key=lambda e: not e.pinned)  # stable: newest first within each group
+        self.beginResetModel()
+        self.rows = found
+        self.endResetModel()
+
+    def _fits(self, entry: Entry) -> bool:
+        return all(
+            any(word in text.casefold() for text in entry.input.texts)
+            for word in self._wanted.split()
+        )
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        entry = self.rows[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.line(entry)
+        if role == ENTRY:
+            return entry
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tooltip("\n".join(entry.input.texts))
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            pinned = self.tr("pinned") if entry.pinned else ""
+            return ", ".join(filter(None, (self.line(entry), pinned, self.below(entry))))
+        return None
+
+    def line(self, entry: Entry) -> str:
+        """The beginning of the text."""
+        return visible(" ".join(entry.input.text[:MAX_LINE].split()))
+
+    def below(self, entry: Entry) -> str:
+        """Second text, masked words and time."""
+        parts = []
+        if entry.input.pair is not None:
+            parts.append(f"+ {' '.join(entry.input.pair[:MAX_LINE].split())}")
+        masked = masked_words(entry.input)
+        if masked:
+            parts.append(self.tr("masked: {0}").format(", ".join(masked)))
+        at = QDateTime.fromString(entry.at, Qt.DateFormat.ISODate)
+        if at.isValid():
+            parts.append(QLocale().toString(at, QLocale.FormatType.ShortFormat))
+        return visible(" · ".join(parts))
+
+
+class Rows(QStyledItemDelegate):
+    """Paints the text, details below it, and a pin at the right."""
+
+    def __init__(self, entries: Entries, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._entries = entries
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        lines = QFontMetrics(font()).height() + QFontMetrics(font("small")).height()
+        return QSize(40 * SPACE, lines + 4 * SPACE)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        entry: Entry = index.data(ENTRY)
+        rect = QRect(option.rect).adjusted(2, 1, -2, -1)
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if chosen or option.state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5) if chosen else Qt.PenStyle.NoPen)
+            painter.setBrush(theme.colour(Role.ACCENT_SOFT if chosen else Role.HOVER))
+            painter.drawRoundedRect(QRectF(rect).adjusted(1, 1, -1, -1), 6, 6)
+        words = rect.adjusted(2 * SPACE, 2 * SPACE, -2 * SPACE, -2 * SPACE)
+        if entry.pinned:
+            side = 16
+            place = QRect(words.right() - side, words.top(), side, side)
+            resources.icon("pin", Role.ACCENT).paint(painter, place)
+            words.setRight(words.right() - side - SPACE)
+        for look, text, role, align in (
+            (font(), self._entries.line(entry), Role.TEXT, Qt.AlignmentFlag.AlignTop),
+            (font("small"), self._entries.below(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
+        ):
+            painter.setFont(look)
+            painter.setPen(theme.colour(role))
+            cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, words.width())
+            painter.drawText(words, align | Qt.AlignmentFlag.AlignLeft, cut)
+        painter.restore()

@@ -2,25 +2,46 @@
 
 from functools import partial
 
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.notices import Notices
-from app.pages.explore.captions import layer_title
-from app.pages.explore.panel import Panel
-from app.pages.explore.panels.map.figure import figure_of
-from app.pages.explore.panels.map.points import PointsView
+from app.pages.explore.captions import layer_title, source
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.map.points import SIDE, PointsView, paint_points
 from app.pages.explore.panels.map.state import MapState
-from app.pages.explore.panels.map.texts import axis_names
 from app.pages.explore.set_bar import SetBar
-from app.theme import SPACE
+from app.theme import SPACE, Role
+from app.translation import tr
 from app.widgets import layouts
+from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, percent
+from engine.messages.explore.text_set import TextsPlaced
 
 MAX_TOLD = 200  # characters of a hover text
+
+BELOW = 20  # px of the axis name
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="map",
+        title=QCoreApplication.translate("Panels", "Map"),
+        icon="boxes",
+        help="map",
+        make=_make,
+        works_on_texts=True,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    state = MapState(context.study, context.home, context.one_time_worker)
+    return lambda: MapView(state, context.notices)
 
 
 class MapView(Panel):
@@ -173,3 +194,76 @@ class MapView(Panel):
         else:
             parts.append(self.tr("Draw around points to work on these texts alone."))
         return " ".join(parts)
+
+
+def figure_of(state: MapState) -> Figure | None:
+    """None if there is no map."""
+    answer, of = state.answer, state.of
+    if answer is None or of is None:
+        return None
+    points, names, legend = state.points.copy(), state.names(), state.legend()
+    across, up = axis_names(answer)
+    rows = list(state.rows)
+
+    def paint(painter: QPainter, size: QSizeF) -> None:
+        painter.setFont(paper_font(11))
+        area = QRectF(BELOW + 8, 8, size.width() - BELOW - 16, size.height() - BELOW - 16)
+        painter.setPen(print_color(Role.BORDER))
+        painter.drawRect(area.adjusted(-8, -8, 8, 8))
+        paint_points(painter, area, points, names, legend, print_color)
+        painter.setPen(print_color(Role.MUTED))
+        middle = Qt.AlignmentFlag.AlignCenter
+        painter.drawText(
+            QRectF(BELOW, size.height() - 18, size.width() - BELOW, 16), middle, across
+        )
+        painter.translate(8, size.height() / 2)
+        painter.rotate(-90)
+        painter.drawText(QRectF(-150, -8, 300, 16), middle, up)
+
+    def table() -> Table:
+        return Table(
+            ("number", "x", "y", "label", "prediction", "text"),
+            [
+                (
+                    n + 1,
+                    *(float(v) for v in points[n]),
+                    answer.labels[n],
+                    answer.predictions[n],
+                    rows[n][0] if n < len(rows) else "",
+                )
+                for n in range(len(points))
+            ],
+        )
+
+    text = tr("{0} of {1} texts of {2}, {3}.").format(
+        vectors_name(state), count(len(points)), of.name, across
+    )
+    return Figure(
+        name=f"map-layer-{state.shown_height}",
+        title=tr("Texts of {0} at layer {1}").format(of.name, state.shown_height),
+        caption=f"{text} {source(state.study)}",
+        size=QSize(SIDE + BELOW, SIDE),
+        paint=paint,
+        array=points,
+        table=table,
+    )
+
+
+def vectors_name(state: MapState) -> str:
+    """The kind of vector behind the points."""
+    if state.pooling == "cls":
+        return tr("Vectors of the first token")
+    if state.pooling == "pooled":
+        return tr("Pooled vectors")
+    return tr("Means of the vectors of all tokens")
+
+
+def axis_names(answer: TextsPlaced) -> tuple[str, str]:
+    """Axis titles, with the explained variance of a PCA."""
+    if answer.explained is None:
+        return tr("t-SNE, axis 1"), tr("t-SNE, axis 2")
+    first, second = (percent(share) for share in answer.explained)
+    return (
+        tr("First component ({0} of the variance)").format(first),
+        tr("Second component ({0})").format(second),
+    )

@@ -7,6 +7,8 @@ from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.side import Side, cleaned
 from app.pages.explore.study import Study
 from app.tasks import view_of
+from engine.config.tasks import head_of
+from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
 
 
@@ -61,3 +63,71 @@ class PredictionsState(QObject):
 
 def _clean(endings: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(cleaned(ending) for ending in endings)
+
+
+class DecidingState(QObject):
+    """Word effects on the chosen class, requested in several parts.
+
+    Signals:
+        changed: the words, the class, or the reason for none.
+    """
+
+    changed = Signal()
+
+    def __init__(self, study: Study, explorer: Explorer, side: int = 0) -> None:
+        super().__init__(study)
+        self.study, self.side = study, study.both[side]
+        self.words: tuple[WordEffect, ...] = ()
+        self.left = 0  # words still unknown
+        self.explained = ""  # the class that the words support
+        self._asked: Occlude | None = None  # the question from its first word on
+        self._start = 0
+        self.query = LiveQuery(study, explorer, self._question, side)
+        self.query.changed.connect(self._on_changed)
+        study.label_changed.connect(self.query.renew)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        model = self.side.model
+        return model.info.labels if model is not None and model.info is not None else ()
+
+    @property
+    def label(self) -> str | None:
+        """The class to explain; “” (the prediction) if the model lacks the chosen one."""
+        chosen = self.study.label
+        return chosen if chosen is None or chosen in self.labels else ""
+
+    @property
+    def problem(self) -> str:
+        """The reason for no words, or “”."""
+        refusal = self.query.refusal
+        return refusal.phrase if refusal is not None else ""
+
+    def _question(self, side: Side) -> Occlude | None:
+        label = self.label
+        if label is None or side.task is None or not is_explained(side.task):
+            self._asked = None
+            return None
+        asked = side.asked(Occlude, label=label)
+        if asked != self._asked:
+            self._asked, self._start = asked, 0
+        return asked.model_copy(update={"start": self._start}) if asked is not None else None
+
+    def _on_changed(self) -> None:
+        answer = self.query.answer
+        if answer is None:
+            self.words, self.left = (), 0
+        elif isinstance(answer, Occluded) and not self.query.is_waiting:
+            before = self.words[: self._start]
+            self.words, self.explained = (*before, *answer.words), answer.label
+            self.left = answer.total - len(self.words)
+            if answer.next is not None and answer.next != self._start:
+                self._start = answer.next
+                self.query.ask()
+        self.changed.emit()
+
+
+def is_explained(task: str) -> bool:
+    """True if the task gives the whole text one score, which words can influence."""
+    head = head_of(task)
+    return not head.reads_tokens and not head.pools and not view_of(task).asks_for_choices

@@ -2,24 +2,52 @@
 
 from functools import partial
 
+from PySide6.QtCore import QCoreApplication, QSignalBlocker
 from PySide6.QtWidgets import QWidget
 
 from app.notices import Notices
-from app.pages.explore.panel import Panel
-from app.pages.explore.panels.predictions.deciding import (
-    DecidingState,
-    DecidingView,
-    is_explained,
-)
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.predictions.figure import differences, figure_of
-from app.pages.explore.panels.predictions.state import PredictionsState
+from app.pages.explore.panels.predictions.state import DecidingState, PredictionsState, is_explained
+from app.pages.explore.study import Study
 from app.tasks import view_of
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
+from app.widgets.forms.controls import ComboBox
 from app.widgets.page import EmptyState, Stack, scrolling
-from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.labels import OneLine, Text, visible
+from app.widgets.text.word_effects import Words
+
+VISIBLE_LABELS = 20  # of the open list
+CHARACTERS = 22  # of a label in the closed box
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="predictions",
+        title=QCoreApplication.translate("Panels", "Task predictions"),
+        icon="tags",
+        help="task-predictions",
+        make=_make,
+        is_offered=_has_task_head,
+        is_best=_has_no_other_head,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    first, second = (PredictionsState(context.study, context.explorer, side) for side in (0, 1))
+    one, other = (DecidingState(context.study, context.explorer, side) for side in (0, 1))
+    return lambda: PredictionsView((first, second), (one, other), context.notices)
+
+
+def _has_task_head(study: Study) -> bool:
+    return study.task is not None
+
+
+def _has_no_other_head(study: Study) -> bool:
+    return study.task is not None and not study.has_head("mlm")
 
 
 class PredictionsView(Panel):
@@ -143,3 +171,71 @@ class OneSide(QWidget):
             self._areas[task] = scrolling(content)
             self.stack.addWidget(self._areas[task])
         return self.views[task]
+
+
+class DecidingView(QWidget):
+    def __init__(self, state: DecidingState) -> None:
+        super().__init__()
+        self._state = state
+        self._labels: tuple[str, ...] | None = None
+        self.choice = ComboBox()
+        self.choice.setAccessibleName(self.tr("Class whose words are shown"))
+        self.choice.setMaxVisibleItems(VISIBLE_LABELS)
+        self.choice.setMinimumContentsLength(CHARACTERS)
+        self.choice.setSizeAdjustPolicy(
+            ComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        )
+        self.choice.activated.connect(lambda _: state.study.choose_label(self.choice.currentData()))
+        self.words = Words(self.tr("Words and their effects"))
+        self.note = Text("", "muted")
+        head = layouts.row(
+            Text(self.tr("Words that decided for"), "strong", wraps=False),
+            self.choice,
+            layouts.STRETCH,
+            spacing=2 * SPACE,
+        )
+        layouts.column(
+            head,
+            self.words,
+            self.note,
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, 2 * SPACE, 0, 0),
+        )
+        state.changed.connect(self.show_state)
+        state.study.label_changed.connect(self.show_state)
+        self.show_state()
+
+    def show_state(self) -> None:
+        state = self._state
+        if state.labels != self._labels:
+            self._labels = state.labels
+            with QSignalBlocker(self.choice):
+                self.choice.clear()
+                self.choice.addItem(self.tr("Nothing (not computed)"), None)
+                self.choice.addItem(self.tr("The prediction"), "")
+                for label in state.labels:
+                    self.choice.addItem(visible(label), label)
+        data = [self.choice.itemData(number) for number in range(self.choice.count())]
+        self.choice.setCurrentIndex(data.index(state.label))
+        self.words.show_words(state.words)
+        self.words.setVisible(bool(state.words))
+        self.note.setText(self._note())
+        self.note.setVisible(bool(self.note.text()))
+
+    def _note(self) -> str:
+        if self._state.problem:
+            return self._state.problem
+        if not self._state.words:
+            return ""
+        if self._state.left:
+            return self.tr("%Ln word(s) left …", "", self._state.left)
+        if not self._state.explained:
+            return self.tr(
+                "By how much the number falls when the word is replaced by [MASK]: above 0 the "
+                "word raises it, below 0 it lowers it."
+            )
+        return self.tr(
+            "By how much the logit of “{0}” falls when the word is replaced by [MASK]: above 0 the "
+            "word speaks for it, below 0 against it."
+        ).format(self._state.explained)

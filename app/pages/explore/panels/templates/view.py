@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
@@ -12,10 +13,10 @@ from PySide6.QtWidgets import (
 )
 
 from app.notices import Notices
-from app.pages.explore.panel import Panel
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.templates.figure import figure_of, measure_names
 from app.pages.explore.panels.templates.state import TemplatesState, joined
-from app.pages.explore.study import TYPING_PAUSE_MS
+from app.pages.explore.study import TYPING_PAUSE_MS, Study
 from app.theme import SPACE
 from app.timers import debounced
 from app.translation import translated
@@ -28,6 +29,26 @@ from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal
 
 DIGITS = 3
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="templates",
+        title=QCoreApplication.translate("Panels", "Templates"),
+        icon="text",
+        help="templates",
+        make=_make,
+        is_offered=_has_mask,
+    )
+
+
+def _has_mask(study: Study) -> bool:
+    return study.has_head("mlm")
+
+
+def _make(context: PanelContext) -> MakePanel:
+    state = TemplatesState(context.study, context.explorer)
+    return lambda: TemplatesView(state, context.notices)
 
 
 class TemplatesView(Panel):

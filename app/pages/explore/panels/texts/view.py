@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
+from PySide6.QtCore import QCoreApplication, QItemSelection, QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QComboBox,
@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.notices import Notices
-from app.pages.explore.panel import Panel
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.texts.figure import figure_of
 from app.pages.explore.panels.texts.state import MAX_TYPED, TextsState
 from app.pages.explore.panels.texts.table import (
@@ -41,6 +41,22 @@ from engine.messages.explore.text_set import MAX_TEXTS
 
 TYPED = ""  # box entry for typed texts
 LEAST_LABEL = 24 * SPACE  # px of a label or prediction
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="texts",
+        title=QCoreApplication.translate("Panels", "Texts"),
+        icon="scroll-text",
+        help="texts",
+        make=_make,
+        works_on_texts=True,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    state = TextsState(context.study, context.home, context.one_time_worker)
+    return lambda: TextsView(state, context.notices)
 
 
 class TextsView(Panel):

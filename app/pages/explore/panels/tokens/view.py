@@ -1,12 +1,12 @@
 """Tokenisation steps at the left, the table of tokens at the right."""
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import quoted
-from app.pages.explore.panel import Panel
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.tokens.figure import figure_of
 from app.pages.explore.panels.tokens.flow import Flow
 from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, named
@@ -26,6 +26,21 @@ SHARES = {  # of steps and tables: initial sizes in proportion, stretch factors
     Qt.Orientation.Vertical: ([600, 400], (3, 2)),
 }
 LONGEST_REST = 40  # quoted characters of the truncated rest
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="tokens",
+        title=QCoreApplication.translate("Panels", "Tokens"),
+        icon="text",
+        help="tokens",
+        make=_make,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    state = TokensState(context.study, context.explorer)
+    return lambda: TokensView(state, context.notices)
 
 
 class TokensView(Panel):

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QModelIndex
+from PySide6.QtCore import QCoreApplication, QModelIndex
 from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
-from app.pages.explore.panel import Panel
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.vectors.figure import figure_of
 from app.pages.explore.panels.vectors.state import Shown, VectorsState, around
 from app.pages.explore.set_bar import SetBar
@@ -30,6 +30,21 @@ from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal, size
 
 DIGITS = 3
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="vectors",
+        title=QCoreApplication.translate("Panels", "Vectors"),
+        icon="boxes",
+        help="vectors",
+        make=_make,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    state = VectorsState(context.study, context.explorer, context.home, context.one_time_worker)
+    return lambda: VectorsView(state, context.notices)
 
 
 class VectorsView(Panel):

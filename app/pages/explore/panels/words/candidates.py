@@ -11,9 +11,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words import painting
-from app.pages.explore.panels.words.painting import Column
-from app.pages.explore.panels.words.part import Part
+from app.pages.explore.panels.words.part import (
+    Column,
+    Part,
+    columns_size,
+    paint_columns,
+)
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.study import TYPING_PAUSE_MS
 from app.theme import SPACE
@@ -188,14 +191,14 @@ class Candidates(Part):
             "left to right, each predicted with the tokens before it shown and those "
             "after it masked."
         ).format(place)
-        size = painting.size(columns)
+        size = columns_size(columns)
         header = ("list", "word", "tokens", "log-probability", "log-probability, second model")
         return Figure(
             name="candidates",
             title=self.tr("Candidates for “{0}”").format(place),
             caption=f"{caption} {source(study)}",
             size=QSize(size.width(), size.height()),
-            paint=lambda painter, _: painting.paint(painter, columns),
+            paint=lambda painter, _: paint_columns(painter, columns),
             table=lambda: Table(header, rows),
         )
 

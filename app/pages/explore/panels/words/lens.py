@@ -5,8 +5,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPain
 from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words import painting
-from app.pages.explore.panels.words.part import Part
+from app.pages.explore.panels.words.part import Part, paint_grid
 from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
@@ -283,7 +282,7 @@ class Lens(Part):
             title=self.tr("Top predictions after each layer"),
             caption=f"{caption} {source(self.state.study)}",
             size=size,
-            paint=lambda painter, area: painting.paint_grid(painter, area, across, down, cells),
+            paint=lambda painter, area: paint_grid(painter, area, across, down, cells),
             table=lambda: Table(("layer", "token", "rank", "prediction", "probability"), rows),
         )
 

@@ -17,8 +17,7 @@ from PySide6.QtWidgets import QCheckBox, QSizePolicy, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.words.part import Part
-from app.pages.explore.panels.words.scoring import Scoring
-from app.pages.explore.panels.words.state import WordsState, same_token
+from app.pages.explore.panels.words.state import Scoring, WordsState, same_token
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
 from app.widgets import buttons, layouts

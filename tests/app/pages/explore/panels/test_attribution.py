@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from app.pages.explore.panels.attribution.figure import figure_of
+from app.pages.explore.panels.attribution.view import figure_of
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure
 from app.widgets.text.numbers import decimal

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.heads.figure import figure_of
+from app.pages.explore.panels.heads.view import figure_of
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible

@@ -7,8 +7,8 @@ from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.map.figure import figure_of
 from app.pages.explore.panels.map.points import PointsView
+from app.pages.explore.panels.map.view import figure_of
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible

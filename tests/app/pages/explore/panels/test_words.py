@@ -3,8 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 
-from app.pages.explore.panels.words import pair_bars
-from app.pages.explore.panels.words.pair_bars import PairBar
+from app.pages.explore.panels.words.predictions import PairBar, difference
 from app.pages.explore.panels.words.state import MAX_POSITIONS, WordsState
 from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.strip import Strip, StripArea
@@ -247,5 +246,5 @@ def test_what_is_saved_is_exact_and_says_so(view, study, explorer):
 
 
 def test_a_small_difference_is_told_in_points():
-    assert pair_bars.difference(PairBar("a", 0.042, 0.043)) == "+0.1"
-    assert pair_bars.difference(PairBar("a", 0.042, 0.04199)) == "−0.0"
+    assert difference(PairBar("a", 0.042, 0.043)) == "+0.1"
+    assert difference(PairBar("a", 0.042, 0.04199)) == "−0.0"
