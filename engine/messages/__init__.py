@@ -1,8 +1,8 @@
-"""Every message between processes, and its line.
+"""Messages between processes, each one line of JSON.
 
 An *event* is a line that a training worker appends to `events.jsonl`. A *question* goes to the
-explorer's stdin and each of its *answers* comes from its stdout. A tensor travels as a file that
-a message names. Old lines stay readable: a new field has a default, a kind never changes meaning.
+explorer's stdin and each of its *answers* comes from its stdout. A tensor travels as a file that a
+message names. Old lines stay readable: a new field has a default, a kind never changes meaning.
 """
 
 from datetime import UTC, datetime
@@ -11,19 +11,19 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 CALENDAR = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
-"""The first moment that counts, and the first that cannot be said in every time zone any more."""
+"""The first valid moment, and the first that cannot be shown in every time zone."""
 
 Moment = Annotated[AwareDatetime, Field(ge=CALENDAR[0], lt=CALENDAR[1])]
-Count = Annotated[int, Field(ge=0, lt=2**63)]  # what the record can hold
+Count = Annotated[int, Field(ge=0, lt=2**63)]  # the maximum is that of the record
 
 
 class Message(BaseModel):
-    """One line. Unknown fields of a newer writer are passed over."""
+    """One line. Unknown fields of a newer writer are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     def line(self) -> bytes:
-        """The message as one line of JSON, with its newline."""
+        """Encode as one line of JSON, with its newline."""
         return self.model_dump_json().encode("utf-8") + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""A fine-tuned model applied to all rows of a file."""
+"""Apply a fine-tuned model to all rows of a file."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -15,10 +15,10 @@ class Applied(Answer):
     """All rows are written to `out`.
 
     Args:
-        prediction: name of the column with what is predicted.
-        unsure: rows below the threshold; None where there was none.
-        computed: in which precision; float32 is exact.
-        notes: what was noticed in the rows.
+        prediction: name of the column with the predictions.
+        unsure: number of rows below the threshold; None without a threshold.
+        computed: precision; float32 is exact.
+        notes: remarks about the rows.
     """
 
     kind: Literal["applied"] = "applied"
@@ -31,7 +31,7 @@ class Applied(Answer):
 
 
 class FileInput(Message):
-    """A file, how it is read, and which of its columns a model gets; labels are not looked at."""
+    """A file, how to read it, and which columns the model gets; labels are ignored."""
 
     path: Path
     reading: Reading
@@ -39,10 +39,9 @@ class FileInput(Message):
 
 
 class Apply(Question):
-    """Predict for every row of a file, and write all its columns and the predictions to `out`.
+    """Predict every row of a file and write all its columns and the predictions to `out`.
 
-    What is done is kept in a folder beside `out` until `out` is whole; with `resume` it is taken
-    up again.
+    Unfinished work is cached in a folder next to `out`; with `resume` it continues from there.
     """
 
     answered_by: ClassVar[type[Answer]] = Applied
@@ -61,9 +60,9 @@ class Apply(Question):
 
 
 class FirstPredicted(Answer):
-    """The first rows with all columns of the file and of the predictions, as they are written.
+    """The first rows with all columns of the file and of the predictions, as they will be written.
 
-    `kept`: rows that an earlier Apply of the same file and model to the same `out` had done.
+    `kept`: rows that an earlier Apply of the same file and model to the same `out` had finished.
     """
 
     kind: Literal["first_predicted"] = "first_predicted"
@@ -74,7 +73,7 @@ class FirstPredicted(Answer):
 
 
 class PredictFirst(Question):
-    """What would Apply write in the first rows?"""
+    """Preview the first rows that Apply would write."""
 
     answered_by: ClassVar[type[Answer]] = FirstPredicted
     kind: Literal["predict_first"] = "predict_first"

@@ -1,4 +1,4 @@
-"""What a run's network is given in a step."""
+"""The batch that a run's network gets in a step."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -10,7 +10,7 @@ from engine.messages.question import Answer, Question
 
 
 class Target(Message):
-    """A position of an input at which something is to be predicted, and what is shown there."""
+    """A position with a prediction target, and the token shown there."""
 
     position: int
     wanted: str = Field(description="The token that stood there, or the label of the token.")
@@ -31,7 +31,7 @@ class BatchRow(Message):
 
 
 class BatchShown(Answer):
-    """Exactly what the network is given in the step."""
+    """Exactly the input of the network in the step."""
 
     kind: Literal["batch_shown"] = "batch_shown"
     step: int
@@ -40,7 +40,7 @@ class BatchShown(Answer):
 
 
 class ShowBatch(Question):
-    """What a run's network is given in a step, which counts from 1; rebuilt from its folder."""
+    """Rebuild the batch of a step, counted from 1, from the run folder."""
 
     answered_by: ClassVar[type[Answer]] = BatchShown
     kind: Literal["show_batch"] = "show_batch"

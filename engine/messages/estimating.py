@@ -1,4 +1,4 @@
-"""Time and memory that a job will take."""
+"""Estimate the time and memory of a job."""
 
 from typing import ClassVar, Literal
 
@@ -29,12 +29,12 @@ class Estimated(Answer):
 
     @property
     def disk(self) -> int:
-        """Bytes that checkpoints, snapshots and cached vectors take at the most."""
+        """Maximum bytes of checkpoints, snapshots and cached vectors."""
         return self.checkpoint * self.checkpoints + self.snapshot * self.snapshots + self.cache
 
 
 class Estimate(Question):
-    """Time and memory of a job, from one measured worst-case step."""
+    """Estimate the time and memory of a job from one measured worst-case step."""
 
     answered_by: ClassVar[type[Answer]] = Estimated
     kind: Literal["estimate"] = "estimate"

@@ -1,4 +1,4 @@
-"""A fine-tuned model held against rows whose labels are known, and baselines for the same rows."""
+"""Evaluate a fine-tuned model on labelled rows, and baselines on the same rows."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -17,10 +17,10 @@ class Evaluated(Answer):
     """The predictions are written to `file`.
 
     Args:
-        metrics: of all rows together, by name; empty where the rows have no labels.
-        looks: how often test rows of this data set were scored by now; 0 for other rows.
-        computed: in which precision; float32 is exact.
-        notes: what was noticed in the rows of a file.
+        metrics: of all rows together, by name; empty if the rows have no labels.
+        looks: how often test rows of this data set have been scored; 0 for other rows.
+        computed: precision; float32 is exact.
+        notes: remarks about the rows of a file.
     """
 
     kind: Literal["evaluated"] = "evaluated"
@@ -33,10 +33,10 @@ class Evaluated(Answer):
 
 
 class Evaluate(Question):
-    """Predict the rows of a part of a data set, or all of a file, and keep what is predicted.
+    """Predict the rows of a part of a data set, or all rows of a file, and store the predictions.
 
-    The file appears whole in the folder `into`, named after its part. That test rows were scored is
-    noted in the folder of results that `into` is, or is a part of.
+    The file appears complete in the folder `into`, named after its part. Scoring test rows is noted
+    in the results folder that `into` is or belongs to.
     """
 
     answered_by: ClassVar[type[Answer]] = Evaluated
@@ -66,7 +66,7 @@ class BaselinesFitted(Answer):
 
 
 class FitBaselines(Question):
-    """Fit simple models on the training rows, and keep what they predict for a part.
+    """Fit simple models on the training rows, and store their predictions for a part.
 
     Their files appear in the folder `into`, each named after its baseline and the part.
     """

@@ -1,4 +1,4 @@
-"""What a training worker says, line by line, in `events.jsonl`."""
+"""Events of a training worker, one per line of `events.jsonl`."""
 
 import math
 from pathlib import Path
@@ -16,7 +16,7 @@ class Event(Message):
 
 
 class Branched(Event):
-    """The run began as a copy of another one at a step, perhaps with other settings."""
+    """The run began as a copy of another run at a step, possibly with other settings."""
 
     BEGINNING: ClassVar[str] = "Branched from “"
 
@@ -84,7 +84,7 @@ class Progressed(Event):
 
 
 class Measured(Event):
-    """One point of one curve. `value` is None where it was not finite, as `status` says."""
+    """One point of one curve. `value` is None if it was not finite, as `status` says."""
 
     kind: Literal["measured"] = "measured"
     name: str
@@ -94,7 +94,7 @@ class Measured(Event):
 
 
 def measured(name: str, step: int, value: float) -> Measured:
-    """A `Measured` that keeps what was not finite as what it was: JSON has no NaN."""
+    """Make a `Measured`; NaN and infinities, which JSON lacks, go into `status`."""
     if math.isfinite(value):
         return Measured(name=name, step=step, value=value)
     status: Literal["nan", "inf", "-inf"] = (
@@ -104,7 +104,7 @@ def measured(name: str, step: int, value: float) -> Measured:
 
 
 class Saved(Event):
-    """A checkpoint is whole and durable: `checkpoints/step-…` below the run folder."""
+    """A checkpoint is complete and durable: `checkpoints/step-…` below the run folder."""
 
     kind: Literal["saved"] = "saved"
     step: Count
@@ -116,7 +116,7 @@ class Saved(Event):
 
 
 class Removed(Event):
-    """A checkpoint was deleted, as the settings of how many are kept say."""
+    """A checkpoint was deleted by the retention settings."""
 
     kind: Literal["removed"] = "removed"
     step: Count
@@ -132,7 +132,7 @@ class Noted(Event):
 
 
 class Waiting(Event):
-    """The worker cannot continue now and waits; its next event, but for notes, ends the wait."""
+    """The worker cannot continue now; its next event other than a note ends the wait."""
 
     kind: Literal["waiting"] = "waiting"
     problem: PhraseField

@@ -1,4 +1,4 @@
-"""A checkpoint in another format."""
+"""Export a checkpoint to another format."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -16,9 +16,10 @@ class Exported(Answer):
 
 
 class Export(Question):
-    """Write a checkpoint in another format into `into`, which appears whole and verified, or not.
+    """Write a checkpoint in another format to `into`, which appears complete and verified, or not
+    at all.
 
-    Besides built-in texts it is verified on the first rows of `texts`, or else on the validation
+    It is verified on built-in texts and on the first rows of `texts`, or else on the validation
     rows of the run that saved the checkpoint.
     """
 

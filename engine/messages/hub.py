@@ -1,4 +1,4 @@
-"""Models and data sets of the Hugging Face Hub: what is found, what would be fetched, what was."""
+"""Models and data sets of the Hugging Face Hub: search, download, push."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -11,7 +11,7 @@ from engine.messages import Message
 from engine.messages.question import Answer, Question
 
 HubKind = Literal["model", "dataset"]
-"""What a name on the hub belongs to."""
+"""Kind of repository on the hub."""
 
 
 class HubFile(Message):
@@ -23,7 +23,7 @@ class HubFile(Message):
 
 
 class HubModel(Message):
-    """A model that a search has found."""
+    """A search result."""
 
     name: str
     family: str = Field("", description="The “model_type” of its config.json; empty: not known.")
@@ -40,13 +40,13 @@ class Found(Answer):
 
 
 class HubQuestion(Question):
-    """What the worker answers that may open the network, and has no torch."""
+    """Answered by the worker that may open the network and has no torch."""
 
     worker: ClassVar[str] = "hub"
 
 
 class SearchHub(HubQuestion):
-    """The models with these words in their names, most downloaded first."""
+    """Search models by the words in their names, most downloaded first."""
 
     answered_by: ClassVar[type[Answer]] = Found
     kind: Literal["search_hub"] = "search_hub"
@@ -54,7 +54,7 @@ class SearchHub(HubQuestion):
 
 
 class Cost(Message):
-    """What a network takes of this machine."""
+    """Memory and time of a network on this machine."""
 
     training: int = Field(description="Bytes of memory for fine-tuning all of it.")
     exploring: int = Field(description="Bytes of memory for exploring it.")
@@ -64,8 +64,7 @@ class Cost(Message):
 
 
 class Planned(Answer):
-    """What a download would fetch; nothing of it is there yet but its list, and of a model what its
-    config says."""
+    """A planned download; only the file list, and of a model its config, have been fetched."""
 
     kind: Literal["planned"] = "planned"
     model: str = Field(description="The name of the model, or of the data set.")
@@ -88,17 +87,17 @@ class Planned(Answer):
 
     @property
     def bytes(self) -> int:
-        """Of all files."""
+        """Total size of all files."""
         return sum(file.bytes for file in self.files)
 
     @property
     def needed(self) -> int:
-        """Bytes on the disk: what is still to come, and the copy that the import makes."""
+        """Bytes on the disk: the remaining files, and the copy made by the import."""
         return self.bytes - self.fetched + self.bytes
 
 
 class PlanDownload(HubQuestion):
-    """What would be fetched of a model into a folder below `folder`?"""
+    """Plan the download of a model into a folder below `folder`."""
 
     answered_by: ClassVar[type[Answer]] = Planned
     kind: Literal["plan_download"] = "plan_download"
@@ -111,7 +110,7 @@ class PlanDownload(HubQuestion):
 
 
 class PlanData(HubQuestion):
-    """What would be fetched of a data set into a folder below `folder`?"""
+    """Plan the download of a data set into a folder below `folder`."""
 
     answered_by: ClassVar[type[Answer]] = Planned
     kind: Literal["plan_data"] = "plan_data"
@@ -120,7 +119,7 @@ class PlanData(HubQuestion):
 
 
 class Source(Message):
-    """Where a model came from: kept in its folder, so that it can be fetched again as it was."""
+    """Source of a model, stored in its folder, so that exactly the same can be downloaded again."""
 
     model: str
     revision: str
@@ -137,7 +136,7 @@ class Downloaded(Answer):
 
 
 class Download(HubQuestion):
-    """Fetch what was planned; what is there already is kept and goes on where it ended."""
+    """Download a plan; existing files are kept, and partial ones continue."""
 
     answered_by: ClassVar[type[Answer]] = Downloaded
     kind: Literal["download"] = "download"
@@ -146,7 +145,7 @@ class Download(HubQuestion):
 
 
 class PushPlanned(Answer):
-    """Every file that a push would send, and to where."""
+    """Every file that a push would send, and the destination."""
 
     kind: Literal["push_planned"] = "push_planned"
     model: str
@@ -161,7 +160,7 @@ class PushPlanned(Answer):
 
 
 class PlanPush(HubQuestion):
-    """What would a push send? Nothing is opened for this."""
+    """Plan a push, without opening a connection."""
 
     answered_by: ClassVar[type[Answer]] = PushPlanned
     kind: Literal["plan_push"] = "plan_push"

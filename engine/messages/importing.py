@@ -1,4 +1,4 @@
-"""What is in a checkpoint folder, and a copy of it in our layout."""
+"""Inspect a checkpoint folder, and copy it in our layout."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -14,7 +14,7 @@ class Examined(Answer):
 
 
 class Examine(Question):
-    """What is in this folder, and would it load? Changes nothing."""
+    """Inspect a folder and check whether it would load. Changes nothing."""
 
     answered_by: ClassVar[type[Answer]] = Examined
     kind: Literal["examine"] = "examine"

@@ -1,4 +1,4 @@
-"""Which labels of a data set are probably wrong, and what unlabelled rows should be labelled."""
+"""Find label errors of a data set, and suggest labels for unlabelled rows."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -10,7 +10,7 @@ from engine.messages.question import Answer, Question
 
 
 class Suggestion(Message):
-    """A label for a row of a version, and how probable it is."""
+    """A label for a row of a version, and its probability."""
 
     row: int = Field(ge=0, description="Number of the row in the version.")
     label: str
@@ -18,14 +18,14 @@ class Suggestion(Message):
 
 
 class Suggested(Answer):
-    """Suggestions in the order in which rows should be looked at, of so many `rows`."""
+    """Suggestions in the order in which to look at rows, out of so many `rows`."""
 
     suggestions: tuple[Suggestion, ...]
     rows: int
 
 
 class LabelErrorsFound(Suggested):
-    """`likely` is how many labels are probably wrong, as the confident joint counts them."""
+    """`likely` is the number of probable label errors by the confident joint."""
 
     kind: Literal["label errors found"] = "label errors found"
     likely: int
@@ -36,11 +36,11 @@ class LabelsSuggested(Suggested):
 
 
 class FindLabelErrors(Question):
-    """Which rows for training and validation are probably labelled wrong?
+    """Find the rows for training and validation that are probably mislabelled.
 
-    With a checkpoint, the vectors of its frozen encoder are asked as well as the words. With
-    `fine_tune_in`, the checkpoint itself is fine-tuned once for each fold, which takes far longer;
-    in this folder, what is finished is kept until all is, so the same question resumes it.
+    With a checkpoint, the vectors of its frozen encoder are used as well as the words. With
+    `fine_tune_in`, the checkpoint itself is fine-tuned once for each fold, which is far slower;
+    finished folds are cached in this folder until all are done, so the same question resumes.
     """
 
     answered_by: ClassVar[type[Answer]] = LabelErrorsFound
@@ -51,10 +51,10 @@ class FindLabelErrors(Question):
 
 
 class SuggestLabels(Question):
-    """What would this model say of the rows without a label?
+    """Suggest labels for the unlabelled rows.
 
-    One that is not fine-tuned reads the rows for quick models of those that have a label.
-    The most uncertain rows come first, or those that are most different from all others.
+    A model that is not fine-tuned encodes the rows for quick models of the labelled rows. The most
+    uncertain rows come first, or those that differ most from all others.
     """
 
     answered_by: ClassVar[type[Answer]] = LabelsSuggested

@@ -1,7 +1,7 @@
-"""What a process of the window asks a worker, and what may be answered to anything.
+"""Base classes of questions to a worker and of its answers.
 
 Each subject has a file with its question and its answer. A question names the class of its answer,
-so whoever asked can read the line that comes back, and no list of answers is kept anywhere.
+so the reply can be parsed without a central list.
 """
 
 from typing import ClassVar, Literal
@@ -21,12 +21,12 @@ class Answer(Message):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more is to come for this question."""
+        """False if more answers to this question follow."""
         return True
 
 
 class Working(Answer):
-    """How far the work on a question is."""
+    """Progress of the work on a question."""
 
     kind: Literal["working"] = "working"
     stage: PhraseField
@@ -54,17 +54,17 @@ class Refused(Answer):
 
 
 class Question(Message):
-    """Of each kind and side, a newer question replaces one that is still waiting."""
+    """A newer question replaces a waiting one of the same kind and side."""
 
     answered_by: ClassVar[type[Answer]]
-    worker: ClassVar[str] = "explore"  # the program that answers it, as engine.worker names it
+    worker: ClassVar[str] = "explore"  # the program that answers it, as in engine.worker
     kind: str
     number: int = 0
     side: int = Field(0, description="Of a comparison: 0 the first side, 1 the second.")
 
 
 def parse_answer(line: bytes, question: Question) -> Answer:
-    """The answer to `question` in a line. Raises ValidationError where it is none."""
+    """Parse the answer to `question`. Raises ValidationError if it is none."""
     own = question.answered_by
     kind = _Kind.model_validate_json(line).kind
     by_kind: dict[str, type[Answer]] = {"working": Working, "refused": Refused}
@@ -72,6 +72,6 @@ def parse_answer(line: bytes, question: Question) -> Answer:
 
 
 class _Kind(Message):
-    """What a line is."""
+    """Kind of a line."""
 
     kind: str

@@ -1,4 +1,4 @@
-"""What is known of a checkpoint, and what became of it when it was read or exported."""
+"""Reports about a checkpoint: its contents, loading, and exporting."""
 
 from pydantic import AwareDatetime, Field
 
@@ -11,7 +11,7 @@ from engine.phrases import Phrase, joined, phrase
 
 
 class LoadReport(Message):
-    """What became of the tensors of a checkpoint, in our names where we have one."""
+    """What became of the tensors of a checkpoint, in our names if we have one."""
 
     loaded: tuple[str, ...] = ()
     missing: tuple[str, ...] = Field((), description="Not in the file: newly initialised.")
@@ -31,7 +31,7 @@ class LoadReport(Message):
         return joined("; ", parts) + "."
 
     def remarks(self) -> tuple[str, ...]:
-        """What is odd about the file, each in a sentence; an ordinary one gives none."""
+        """Unusual facts about the file, each a sentence."""
         found = [*self.notes]
         if self.missing:
             found.append(
@@ -52,7 +52,7 @@ class LoadReport(Message):
         return tuple(found)
 
     def besides(self) -> dict[str, list[str]]:
-        """The same for a program: all names, and the notes."""
+        """The remarks as data: all names, and the notes."""
         names = ("missing", "unexpected", "notes")
         return {name: [str(one) for one in getattr(self, name)] for name in names}
 
@@ -62,7 +62,7 @@ def _first_few(names: tuple[str, ...]) -> str:
 
 
 class CheckpointInfo(Message):
-    """What is known of a checkpoint folder without loading its weights into a network."""
+    """Facts about a checkpoint folder, read without loading its weights into a network."""
 
     family: str = "bert"
     layers: int
@@ -84,12 +84,12 @@ class CheckpointInfo(Message):
 
     @property
     def task(self) -> str | None:
-        """The kind of the task that it was fine-tuned for; None where it was not."""
+        """Kind of the task that it was fine-tuned for, or None."""
         return next((head for head in self.task_heads if head in TASKS), None)
 
 
 class Comparison(Message):
-    """How what an export says differs from what the model says, for one output."""
+    """Difference between the outputs of an export and of the model."""
 
     output: str
     rows: int = Field(description="How often it was said: for each input, or each token.")
@@ -128,9 +128,9 @@ class Comparison(Message):
 
 
 class ExportReport(Message):
-    """What an export was held against, in a process that knew nothing but its files.
+    """Result of verifying an export, in a process that knew nothing but its files.
 
-    It goes along with the export, so it holds no path and no row of the user's data.
+    It is stored with the export, so it contains no path and no row of the user's data.
     """
 
     at: AwareDatetime = Field(default_factory=now)

@@ -1,4 +1,4 @@
-"""What is asked about a search over several values: the next combination, and what mattered."""
+"""Questions about a hyperparameter search: the next combination, and field importance."""
 
 from typing import ClassVar, Literal
 
@@ -13,7 +13,7 @@ TrialState = Literal["running", "finished", "pruned", "failed"]
 
 
 class Trial(Message):
-    """A combination that was tried: its values by path, and what came of its runs.
+    """A tried combination: its values by path, and the results of its runs.
 
     `score` is the mean over the seeds that have one; `evaluations` are the best scores so far at
     each evaluation of its first run.
@@ -33,7 +33,7 @@ class Suggested(Answer):
 
 
 class Suggest(Question):
-    """The combination that is to be tried next, by Optuna's TPE."""
+    """Suggest the next combination, by Optuna's TPE."""
 
     answered_by: ClassVar[type[Answer]] = Suggested
     worker: ClassVar[str] = "search"
@@ -46,7 +46,8 @@ class Suggest(Question):
 
 
 class FieldImportance(Message):
-    """How much of the variance of the score a field explains, from 0 to 1, with its 90 % range."""
+    """Fraction of the variance of the score that a field explains, from 0 to 1, with its 90 %
+    range."""
 
     path: str
     share: float
@@ -55,7 +56,7 @@ class FieldImportance(Message):
 
 
 class ImportanceMeasured(Answer):
-    """`explained` is R² of the forest on trials that it did not see; below 0.1 it knows nothing."""
+    """`explained` is R² of the forest on held-out trials; below 0.1 the result means nothing."""
 
     kind: Literal["importance"] = "importance"
     fields: tuple[FieldImportance, ...]
@@ -64,7 +65,7 @@ class ImportanceMeasured(Answer):
 
 
 class MeasureImportance(Question):
-    """Which of the fields of a search the score depends on, by fANOVA."""
+    """Measure by fANOVA which fields of a search the score depends on."""
 
     answered_by: ClassVar[type[Answer]] = ImportanceMeasured
     worker: ClassVar[str] = "search"

@@ -1,1 +1,1 @@
-"""Explore, a file for each subject: what is asked about a text and a model, and the answer."""
+"""Questions and answers of Explore, a file for each subject."""

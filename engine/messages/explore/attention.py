@@ -1,4 +1,4 @@
-"""The attention of every head, and how one attention weight comes about."""
+"""Attention of every head, and how one attention weight is computed."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -14,7 +14,7 @@ ScoreTerm = Literal["content", "distance", "content to position", "position to c
 
 
 class ArrayFile(Message):
-    """A `.npy` file to be mapped."""
+    """A `.npy` file to be memory-mapped."""
 
     path: Path
     shape: tuple[int, ...]
@@ -25,12 +25,12 @@ class Attended(PreciseAnswer):
     """float32 [L, H, T, T], query tokens over key tokens, of one `measure`.
 
     weights: the attention itself; rows sum to 1. head_average: the mean over the heads of each
-    layer, H is 1. rollout: how much of each typed token is in a vector after each layer if
+    layer, H is 1. rollout: the fraction of each input token in a vector after each layer if
     attention alone mixes them, with the residual as half (Abnar and Zuidema 2020, §3); H is 1, rows
     sum to 1. norms: the length of what a query token takes from a key token, ‖α f(x)‖ (Kobayashi
     et al. 2020, §3.2).
 
-    While `layers` is not None more layers are to come, in another answer with the same number.
+    While `layers` is not None, more layers follow in another answer with the same number.
     """
 
     kind: Literal["attended"] = "attended"
@@ -50,7 +50,7 @@ class Attended(PreciseAnswer):
 
 
 class Attend(PreciseQuestion):
-    """The attention of every head."""
+    """Compute the attention of every head."""
 
     answered_by: ClassVar[type[Answer]] = Attended
     kind: Literal["attend"] = "attend"
@@ -58,19 +58,18 @@ class Attend(PreciseQuestion):
 
 
 class ScorePart(Message):
-    """What one thing adds to a score: what both tokens are, or how far they are apart."""
+    """What one term adds to a score: the content of both tokens, or their distance."""
 
     term: ScoreTerm
     value: float
 
 
 class QueryKeyShown(Answer):
-    """A query and a key of width K, and what comes of them (Vaswani et al. 2017, §3.2.1).
+    """A query and a key of width K, and what is computed from them (Vaswani et al. 2017, §3.2.1).
 
     `products` are query · key / √K, one by one; their sum is the score before the softmax, and
-    `weight` is the attention weight after it. Where positions are angles, both are turned by them.
-    Where distances between tokens add to the score, `parts` are all that it is the sum of, and
-    `products` are those of the content.
+    `weight` is the attention weight after it. With rotary positions, both are rotated. If relative
+    positions add to the score, `parts` are all its terms, and `products` are those of the content.
     """
 
     kind: Literal["query_key_shown"] = "query_key_shown"
@@ -90,7 +89,7 @@ class QueryKeyShown(Answer):
 
 
 class ShowQueryKey(TextQuestion):
-    """How one head comes to one weight: the query of one token, and the key of another."""
+    """Explain one attention weight of a head by its query and key."""
 
     answered_by: ClassVar[type[Answer]] = QueryKeyShown
     kind: Literal["show_query_key"] = "show_query_key"

@@ -1,4 +1,4 @@
-"""Which words a prediction comes from, how far that can be trusted, and what changed words do."""
+"""Attribution of a prediction to words, its faithfulness, and the effect of edits."""
 
 from typing import ClassVar, Literal
 
@@ -13,14 +13,14 @@ from engine.messages.question import Answer
 Method = Literal["occlusion", "integrated_gradients", "input_x_gradient", "rollout"]
 Baseline = Literal["mask", "pad", "zero"]
 FEWEST_POINTS, MOST_POINTS = 32, 256  # of integrated gradients
-CLOSE_ENOUGH = 0.01  # of f(x) − f(baseline), by which the sum of integrated gradients may differ
+CLOSE_ENOUGH = 0.01  # of f(x) − f(baseline): the tolerance for the sum of integrated gradients
 
 
 class Attributed(Answer):
-    """The effects of the words; above 0 a word speaks for what is explained, below 0 against it.
+    """The effects of the words; above 0 a word supports the explained label, below 0 it opposes it.
 
     `effects` has one number for each token, or for occlusion one for each word in `words`, as far
-    as they are known: those of the slices before and of this one. `next` and `points` are where to
+    as they are known: those of earlier slices and of this one. `next` and `points` are where to
     continue, None at the end.
     """
 
@@ -39,19 +39,19 @@ class Attributed(Answer):
 
     @property
     def others(self) -> float:
-        """What falls to tokens that are no words: special and masked ones."""
+        """Sum of the effects of tokens that are no words: special and masked ones."""
         return sum(self.effects) - sum(word.effect for word in self.words) if self.effects else 0.0
 
     @property
     def difference(self) -> float | None:
-        """f(x) − f(baseline) − the sum of all effects; None where there is no baseline."""
+        """f(x) − f(baseline) − the sum of all effects; None without a baseline."""
         if self.baseline_score is None:
             return None
         return self.explained.score - self.baseline_score - sum(self.effects)
 
 
 class Attribute(AboutTarget):
-    """How much does each word contribute to a logit?
+    """Attribute a logit to the words.
 
     - occlusion: the fall of the logit when the word is replaced by [MASK], all its tokens together
       (Zeiler and Fergus 2014).
@@ -64,7 +64,7 @@ class Attribute(AboutTarget):
     - rollout: attention rollout to the token that the logit is computed from (Abnar and Zuidema
       2020); not signed, of no logit, not an explanation.
 
-    It takes long, so an answer covers a part, which `start`, `points` and `so_far` continue.
+    This is slow, so an answer covers a part, which `start`, `points` and `so_far` continue.
     """
 
     answered_by: ClassVar[type[Answer]] = Attributed
@@ -77,14 +77,14 @@ class Attribute(AboutTarget):
 
 
 class Faithfulness(Message):
-    """Of one order of the words; both are means over how many words are masked, or left."""
+    """For one order of the words; both are means over the number of masked or remaining words."""
 
     comprehensiveness: float
     sufficiency: float
 
 
 class FaithfulnessChecked(Answer):
-    """How the score falls when words are masked in this order, and in random orders."""
+    """The fall of the score when words are masked in this order, and in random orders."""
 
     kind: Literal["faithfulness_checked"] = "faithfulness_checked"
     own: Faithfulness | None = Field(None, description="None until all inputs are computed.")
@@ -95,7 +95,7 @@ class FaithfulnessChecked(Answer):
 
 
 class CheckFaithfulness(AboutTarget):
-    """Do the words that are said to matter, matter? (DeYoung et al. 2020, §4.2)
+    """Check whether the words with large effects matter (DeYoung et al. 2020, §4.2).
 
     Comprehensiveness is f(x) − f(x without the first words), sufficiency f(x) − f(the first words
     alone), each the mean over the first 1, 5, 10, 20 and 50 % of the words, at least one. Words are
@@ -110,7 +110,7 @@ class CheckFaithfulness(AboutTarget):
 
 
 class Edit(Message):
-    """Other characters in place of those from `start` to `end` of a text."""
+    """Replaces the characters from `start` to `end` of a text."""
 
     segment: int = 0
     start: int
@@ -119,9 +119,9 @@ class Edit(Message):
 
 
 class EditScored(Message):
-    """A text or pair as it was changed, and the score of what is explained in it.
+    """An edited text or pair, and its score.
 
-    `problem` says why there is none.
+    `problem` says why there is no score.
     """
 
     text: str
@@ -132,7 +132,7 @@ class EditScored(Message):
 
 
 class EditsScored(Answer):
-    """As many as there are edits."""
+    """One result for each edit."""
 
     kind: Literal["edits_scored"] = "edits_scored"
     explained: Explained
@@ -141,7 +141,7 @@ class EditsScored(Answer):
 
 
 class ScoreEdits(AboutTarget):
-    """What does the score become when the text is changed, each edit by itself?"""
+    """Score the text after each edit by itself."""
 
     answered_by: ClassVar[type[Answer]] = EditsScored
     kind: Literal["score_edits"] = "score_edits"
@@ -156,10 +156,10 @@ class WordsSuggested(Answer):
 
 
 class SuggestWords(TextQuestion):
-    """Which words of one token does a pre-trained model predict in place of these characters?
+    """Suggest one-token words that a pre-trained model predicts in place of these characters.
 
-    `checkpoint` has an MLM head; it may be another model than the one that is explained. The word
-    that stands there, pieces of words, and what is not made of letters, are left out.
+    `checkpoint` has an MLM head; it may be another model than the explained one. The present word,
+    pieces of words, and tokens without letters are left out.
     """
 
     answered_by: ClassVar[type[Answer]] = WordsSuggested

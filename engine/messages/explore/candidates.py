@@ -1,4 +1,4 @@
-"""Whole words of one token or several in a masked place: given ones scored, likely ones found."""
+"""Whole words at a masked position: score given words, find likely ones."""
 
 import math
 from typing import ClassVar, Literal
@@ -12,12 +12,12 @@ from engine.messages.question import Answer
 
 
 class Candidate(Message):
-    """A word that was asked for, and its joint log-probability, or why it has none.
+    """A candidate word and its joint log-probability, or why it has none.
 
-    The word stands as so many masks as it has tokens. Its log-probability is the sum of those of
-    its tokens, from left to right: each is predicted with those before it shown, and those after
-    it masked. So over all sequences of as many tokens it is a distribution; words of other lengths
-    are asked for with another number of masks.
+    The word takes as many masks as it has tokens. Its log-probability is the sum of those of its
+    tokens, from left to right: each is predicted with the earlier ones shown and the later ones
+    masked. So it is a distribution over all sequences of as many tokens; words of other lengths are
+    scored with another number of masks.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Candidate(Message):
 
 
 class CandidatesScored(Answer):
-    """The candidates in the order in which they were asked for."""
+    """The candidates in the order of the question."""
 
     kind: Literal["candidates_scored"] = "candidates_scored"
     candidates: tuple[Candidate, ...]
@@ -43,7 +43,7 @@ class CandidatesScored(Answer):
 
 
 class ScoreCandidates(TextQuestion):
-    """How likely is each of these words in the place of the tokens from `first` to `last`?"""
+    """Score each of these words in place of the tokens from `first` to `last`."""
 
     answered_by: ClassVar[type[Answer]] = CandidatesScored
     kind: Literal["score_candidates"] = "score_candidates"
@@ -53,9 +53,9 @@ class ScoreCandidates(TextQuestion):
 
 
 class CandidatesFound(Answer):
-    """Sequences of tokens with the joint log-probability that `Candidate` explains, best first.
+    """Sequences of tokens with the joint log-probability of `Candidate`, best first.
 
-    A beam search: a sequence whose beginning is unlikely may be missed.
+    A beam search: a sequence with an unlikely beginning may be missed.
     """
 
     kind: Literal["candidates_found"] = "candidates_found"
@@ -67,7 +67,7 @@ class CandidatesFound(Answer):
 
 
 class FindCandidates(TextQuestion):
-    """Which sequences of tokens fit best in the place of the tokens from `first` to `last`?"""
+    """Find the likely sequences of tokens in place of the tokens from `first` to `last`."""
 
     answered_by: ClassVar[type[Answer]] = CandidatesFound
     kind: Literal["find_candidates"] = "find_candidates"

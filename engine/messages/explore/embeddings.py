@@ -1,4 +1,4 @@
-"""What a token is before the first layer: the embeddings that are summed, and how long each is."""
+"""Token vectors before the first layer: the summed embeddings and their norms."""
 
 from typing import ClassVar, Literal
 
@@ -12,7 +12,7 @@ Table = Literal["token", "position", "segment"]
 
 
 class Addend(Message):
-    """A row of a learned table for each token, and the length of each of these vectors."""
+    """A row of a learned table for each token, and the norm of each of these vectors."""
 
     table: Table
     rows: tuple[int, ...]
@@ -20,9 +20,9 @@ class Addend(Message):
 
 
 class Embedded(Answer):
-    """Euclidean norms of T tokens: of each addend, their sum, and what the first layer reads.
+    """Euclidean norms of T tokens: of each addend, their sum, and the input of the first layer.
 
-    The last is the sum after its normalisation, in ALBERT also widened to the hidden size.
+    The last is the sum after its normalisation, in ALBERT also projected to the hidden size.
     """
 
     kind: Literal["embedded"] = "embedded"
@@ -37,7 +37,7 @@ class Embedded(Answer):
 
 
 class Embed(TextQuestion):
-    """The vectors of each token before the first layer, and what they are the sum of."""
+    """Compute the norms of the input vectors and of their addends."""
 
     answered_by: ClassVar[type[Answer]] = Embedded
     kind: Literal["embed"] = "embed"

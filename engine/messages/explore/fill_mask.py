@@ -1,4 +1,4 @@
-"""Which tokens a model predicts at masked positions."""
+"""Predictions at masked positions."""
 
 from typing import ClassVar, Literal
 
@@ -45,7 +45,7 @@ class MaskFilled(PreciseAnswer):
 
 
 class FillMask(PreciseQuestion):
-    """Which tokens fit at the masked positions?"""
+    """Predict the tokens at the masked positions."""
 
     answered_by: ClassVar[type[Answer]] = MaskFilled
     kind: Literal["fill_mask"] = "fill_mask"

@@ -1,7 +1,7 @@
-"""What each head does, from its attention alone: how sharp it is, how far it reaches, to what.
+"""Statistics of each head from its attention alone: entropy, distance, and kinds of keys.
 
-All are sums or means over the query tokens that are not special. Shapes: L layers, H heads,
-T tokens, Q of them that are no special tokens, C columns.
+All are sums or means over the query tokens that are not special. Shapes: L layers, H heads, T
+tokens, Q query tokens that are not special, C columns.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from engine.messages.explore.text import Token
 
 POSITIONAL = 0.9  # of the query tokens at one offset (Voita et al. 2019, §5.1)
-WEIGHTS_AT_ONCE = 4_000_000  # numbers of which the logarithm is taken at once
+WEIGHTS_AT_ONCE = 4_000_000  # elements of which the logarithm is taken at once
 SUMMED = (
     *("entropy", "uniformity", "distance", "itself", "previous", "next", "first", "separators"),
     *("same", "other_text", "punctuation"),
@@ -22,7 +22,7 @@ KEYS = (*SUMMED, "offset_share")
 
 @dataclass(frozen=True)
 class HeadFigures:
-    """Of some layers, the lowest first."""
+    """Statistics of some layers, the lowest first."""
 
     values: np.ndarray  # float64 [L, H, C], by KEYS
     offsets: np.ndarray  # int [L, H], the most frequent offset of the largest weight
@@ -56,11 +56,13 @@ class TokenKinds:
 
 
 def head_sums(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndarray]:
-    """Of one layer, the sums over the query tokens of SUMMED, float64 [H, 11], and the offset of
-    each one's largest weight, int [H, Q].
+    """Sum the statistics SUMMED of one layer over the query tokens.
 
     Args:
         layer: float32 [H, T, T], queries over keys; rows sum to 1.
+
+    Returns:
+        The sums, float64 [H, 11], and the offset of each query's largest weight, int [H, Q].
     """
     rows = layer[:, kinds.queries]  # [H, Q, T]
     heads = rows.shape[0]
@@ -77,11 +79,11 @@ def head_sums(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndar
 
 
 def head_figures(weights: np.ndarray, tokens: Sequence[Token], causal: bool = False) -> HeadFigures:
-    """The figures of all heads, means over the query tokens.
+    """Compute the statistics of all heads, means over the query tokens.
 
     Args:
         weights: float32 [L, H, T, T], queries over keys; rows sum to 1.
-        causal: whether a token sees only itself and those before it.
+        causal: a token sees only itself and those before it.
     """
     kinds = TokenKinds.of(tokens, causal)
     parts = [_of_layer(np.asarray(layer), kinds) for layer in weights]
@@ -102,12 +104,13 @@ def _of_layer(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndar
 
 
 def pair_values(weights: np.ndarray, query: int, key: int) -> np.ndarray:
-    """The number of one pair in every head, float64 [L, H]."""
+    """Weight of one pair in every head, float64 [L, H]."""
     return np.array(weights[:, :, query, key], dtype=np.float64)
 
 
 def _most(queries: np.ndarray, count: int, causal: bool) -> np.ndarray:
-    """ln of how many tokens each query can attend to, float64 [Q]; of one token 1, for no 0/0."""
+    """ln of the number of tokens that each query can attend to, float64 [Q]; 1 for a single token,
+    to avoid 0/0."""
     seen = queries + 1 if causal else np.full(len(queries), count)
     return np.where(seen > 1, np.log(np.maximum(seen, 2)), 1.0)
 

@@ -1,4 +1,4 @@
-"""What all questions say of attention heads that are switched off."""
+"""Base of all questions about models with disabled attention heads."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from engine.messages.question import Question
 
 
 class AblationQuestion(Question):
-    """About a model of which some attention heads may be switched off.
+    """About a model of which some attention heads may be disabled.
 
-    What such a head gathers is replaced before the output matrix of the attention: by zero, or by
-    its mean over texts, as `AverageHeads` gives it.
+    The output of such a head is replaced before the output matrix of the attention: by zero, or by
+    its mean over texts, as `AverageHeads` computes it.
     """
 
     heads_off: tuple[tuple[int, int], ...] = Field(

@@ -1,4 +1,4 @@
-"""The logit lens: what would be predicted after each layer."""
+"""The logit lens: predictions after each layer."""
 
 from typing import ClassVar, Literal
 
@@ -11,7 +11,7 @@ from engine.messages.question import Answer
 
 
 class LensLayer(Message):
-    """What the MLM head says of the vectors after one layer, or of the embeddings."""
+    """Predictions of the MLM head from the vectors after one layer, or from the embeddings."""
 
     predictions: tuple[Prediction, ...]
     actual: tuple[TokenScore | None, ...] = Field(
@@ -22,8 +22,8 @@ class LensLayer(Message):
 class LensApplied(Answer):
     """The predictions at the embeddings and after each of L layers: L + 1 of `layers`.
 
-    The MLM head was trained on the vectors after the last layer and is applied to the others as it
-    is (the “logit lens”, nostalgebraist 2020).
+    The MLM head was trained on the vectors after the last layer and is applied to the others
+    unchanged (the “logit lens”, nostalgebraist 2020).
     """
 
     kind: Literal["lens_applied"] = "lens_applied"
@@ -34,7 +34,7 @@ class LensApplied(Answer):
 
 
 class ApplyLens(TextQuestion):
-    """What would be predicted at these positions after each layer?"""
+    """Predict at these positions after each layer."""
 
     answered_by: ClassVar[type[Answer]] = LensApplied
     kind: Literal["apply_lens"] = "apply_lens"

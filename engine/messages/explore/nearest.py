@@ -1,4 +1,4 @@
-"""Which rows of a data set are nearest to a text, by the vectors of a sentence encoder."""
+"""Rows of a data set nearest to a text, by the vectors of a sentence encoder."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -45,7 +45,7 @@ class NearestRows(Answer):
 
 
 class FindNearest(Question):
-    """Which rows are nearest to a text? `file` is what EncodeRows wrote for the same rows."""
+    """Find the rows nearest to a text. `file` is the output of EncodeRows for the same rows."""
 
     answered_by: ClassVar[type[Answer]] = NearestRows
     kind: Literal["find_nearest"] = "find_nearest"

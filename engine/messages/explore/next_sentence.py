@@ -1,4 +1,4 @@
-"""Whether a second text follows the first."""
+"""Next-sentence prediction."""
 
 from typing import ClassVar, Literal
 
@@ -15,7 +15,7 @@ class NextSentencePredicted(Answer):
 
 
 class PredictNextSentence(TextQuestion):
-    """Does the second text follow the first?"""
+    """Predict if the second text follows the first."""
 
     answered_by: ClassVar[type[Answer]] = NextSentencePredicted
     kind: Literal["predict_next_sentence"] = "predict_next_sentence"

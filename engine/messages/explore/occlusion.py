@@ -1,4 +1,4 @@
-"""Which words decided what a fine-tuned model predicts."""
+"""Occlusion: the words behind a prediction of a fine-tuned model."""
 
 from typing import ClassVar, Literal
 
@@ -11,9 +11,9 @@ from engine.messages.question import Answer
 
 
 class WordEffect(Message):
-    """A word of a text, in characters, and what the score loses without it.
+    """A word of a text, in characters, and the fall of the score without it.
 
-    Above 0 the word speaks for what is explained, below 0 against it.
+    Above 0 the word supports the explained label, below 0 it opposes it.
     """
 
     text: str
@@ -37,10 +37,10 @@ class Occluded(Answer):
 
 
 class Occlude(AboutTarget):
-    """How does the score of what is predicted, or of another class, change where a word is masked?
+    """Measure the change of a score when each word is masked.
 
     Occlusion (Zeiler and Fergus 2014) of one word at a time: all its tokens become [MASK]. A long
-    text takes long; so an answer covers some words, and says where to continue.
+    text is slow, so an answer covers some words and says where to continue.
     """
 
     answered_by: ClassVar[type[Answer]] = Occluded

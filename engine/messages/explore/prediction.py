@@ -1,4 +1,4 @@
-"""What a fine-tuned model predicts for a text."""
+"""Predictions of a fine-tuned model for a text."""
 
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ from engine.messages.question import Answer
 
 
 class SpanPrediction(Message):
-    """A span of a text, in characters, how likely it is, and its label where it has one."""
+    """A span of a text, in characters, its probability, and its label if it has one."""
 
     text: str
     start: int
@@ -20,13 +20,13 @@ class SpanPrediction(Message):
 
 
 class Predicted(PreciseAnswer):
-    """What is predicted, by the task.
+    """The prediction, in a form that depends on the task.
 
-    In `predictions`, classes and labels give one over the whole input, with all of them: those in
-    `predicted` first, then the most likely; choices one, with the endings. A number stands in
-    `value`. Tags give `spans`, in their order, or every word where they name no spans. An answer is
-    the first of `spans` in the second text, if it was `answered`; `value` is then the probability
-    that there is none.
+    In `predictions`, classes and labels have one entry over the whole input, with all of them:
+    those in `predicted` first, then the most likely; choices have one with the endings. A number is
+    in `value`. Tags give `spans` in their order, or every word if the tags form no spans. An answer
+    is the first of `spans` in the second text if it was `answered`; `value` is then the probability
+    of no answer.
     """
 
     kind: Literal["predicted"] = "predicted"
@@ -46,7 +46,7 @@ class Predicted(PreciseAnswer):
 
 
 class Predict(PreciseQuestion):
-    """What does a fine-tuned model predict, with the head that it has?"""
+    """Predict with the task head of a fine-tuned model."""
 
     answered_by: ClassVar[type[Answer]] = Predicted
     kind: Literal["predict"] = "predict"

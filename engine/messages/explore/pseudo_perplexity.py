@@ -1,4 +1,4 @@
-"""How likely each token of a text is in its place, and the perplexity of the text."""
+"""Probability of each token of a text, and the perplexity of the text."""
 
 import math
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class TokenScore(Message):
 class TokensScored(Answer):
     """Some of the tokens, from left to right; `next` is where to continue, None at the end.
 
-    A left-to-right model predicts each token from those before it.
+    A left-to-right model predicts each token from the earlier ones.
     """
 
     kind: Literal["tokens_scored"] = "tokens_scored"
@@ -39,9 +39,9 @@ class TokensScored(Answer):
 
 
 class ScoreTokens(AblationQuestion):
-    """How likely is each token of the text in its place, as far as a moment allows?
+    """Score each token of the text.
 
-    A long text takes long; so an answer covers some tokens, and says where to continue.
+    A long text is slow, so an answer covers some tokens and says where to continue.
     """
 
     answered_by: ClassVar[type[Answer]] = TokensScored
@@ -53,8 +53,10 @@ class ScoreTokens(AblationQuestion):
 
 
 def perplexity(scores: Sequence[TokenScore]) -> float:
-    """exp of minus the mean log-probability; the pseudo-perplexity of a text (Salazar et al. 2020,
-    §2.3) where each token was masked in turn. Not a number where there are no tokens."""
+    """exp of minus the mean log-probability; NaN without tokens.
+
+    If each token was masked in turn, it is the pseudo-perplexity (Salazar et al. 2020, §2.3).
+    """
     if not scores:
         return math.nan
     return math.exp(-math.fsum(score.log_probability for score in scores) / len(scores))

@@ -9,10 +9,10 @@ from engine.messages.explore.text import TextQuestion
 
 
 class Explained(Message):
-    """What is explained: one logit, the number of a regression, or a difference of two logits.
+    """The explained quantity: a logit, the number of a regression, or a difference of two logits.
 
-    `position` is a token, where the logit is one of a token: of a tag, of the first or last token
-    of an answer, of what is predicted at a mask. `against` is what it is compared with.
+    `position` is a token if the logit belongs to one: a tag, the first or last token of an answer,
+    or a masked token. `against` is the label it is compared with.
     """
 
     label: str = ""
@@ -24,9 +24,9 @@ class Explained(Message):
 class AboutTarget(TextQuestion):
     """A question about one logit of a text.
 
-    `head` says whether it is one of the task, or of the tokens that are predicted at a mask.
-    `label` is a class, a label, an ending, a tag, “start” or “end” of an answer, or a token; empty
-    means what is predicted. With `against` the difference “label rather than against” is meant.
+    `head` is that of the task, or of the tokens predicted at a mask. `label` is a class, a label,
+    an ending, a tag, “start” or “end” of an answer, or a token; empty means the predicted one. With
+    `against`, the difference “label rather than against” is meant.
     """
 
     head: Literal["task", "mlm"] = "task"

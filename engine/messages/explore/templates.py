@@ -1,4 +1,4 @@
-"""How much a word in one slot of a template makes the words of another one more likely."""
+"""Association between the words of two slots of a template."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -10,15 +10,15 @@ from engine.messages import Message
 from engine.messages.explore.heads_off import AblationQuestion
 from engine.messages.question import Answer
 
-FILLER, TARGET = "[FILLER]", "[TARGET]"  # the slots of a template, whatever their case
+FILLER, TARGET = "[FILLER]", "[TARGET]"  # the slots of a template, in any case
 MAX_TEMPLATES, MAX_WORDS = 20, 50  # of a question; words of each slot
 
 
 class TargetScore(Message):
-    """A target in one text: joint natural log-probabilities as `Candidate` explains them.
+    """A target in one text: joint natural log-probabilities as in `Candidate`.
 
-    `given` is with the filler shown, `prior` with each of its tokens masked; None: `problem` says
-    why not.
+    `given` is with the filler shown, `prior` with each of its tokens masked; if None, `problem`
+    says why.
     """
 
     tokens: tuple[str, ...] = ()
@@ -53,9 +53,9 @@ class TemplatesScored(Answer):
 
 
 class ScoreTemplates(AblationQuestion):
-    """How likely is each target in each template, with each filler and with it masked?
+    """Score each target in each template, with each filler and with it masked.
 
-    An answer covers some rows, so that other questions come in between, and says where to continue.
+    An answer covers some rows and says where to continue, so that other questions come in between.
     """
 
     answered_by: ClassVar[type[Answer]] = TemplatesScored

@@ -1,4 +1,4 @@
-"""Questions about what a model makes of a text, and what their answers have in common."""
+"""Base classes of questions about a text, and common parts of their answers."""
 
 from pathlib import Path
 from typing import Literal
@@ -11,7 +11,7 @@ from engine.messages.question import Answer
 
 
 class Token(Message):
-    """One token, and the characters of the typed text that it stands for."""
+    """One token, and its characters in the typed text."""
 
     text: str
     id: int
@@ -34,7 +34,7 @@ class LabelProbability(Message):
 
 
 class Prediction(Message):
-    """What is predicted for the tokens from `first` to `last`, the most likely first."""
+    """Predictions for the tokens from `first` to `last`, the most likely first."""
 
     first: int = 0
     last: int = 0
@@ -42,9 +42,9 @@ class Prediction(Message):
 
 
 class TextQuestion(AblationQuestion):
-    """About what a model makes of one text or two, with some tokens masked.
+    """About one text or two, with some tokens masked.
 
-    [MASK] that is typed in the text counts, and so does `masked`: token numbers as in `Tokens`.
+    [MASK] that is typed in the text counts, and so does `masked`: token indices as in `Tokens`.
     """
 
     checkpoint: Path
@@ -54,7 +54,7 @@ class TextQuestion(AblationQuestion):
 
 
 class PreciseQuestion(TextQuestion):
-    """Answered exactly, or quickly where that is known to agree; see `PreciseAnswer`."""
+    """Answered exactly, or in reduced precision if that is known to agree; see `PreciseAnswer`."""
 
     exact: bool = True
 
@@ -63,11 +63,11 @@ PRECISIONS = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": 
 
 
 class PreciseAnswer(Answer):
-    """In which precision it was computed: float32 is exact.
+    """The precision of an answer: float32 is exact.
 
-    A lower precision is used where it is quicker and was found to agree on built-in texts.
-    `why_exact` says why it was not where it was allowed: the quick way is still being tested,
-    there is none that is quicker and agrees, there is none for the device, or it is a snapshot.
+    Reduced precision is used if it is faster and agrees on built-in texts. `why_exact` says why an
+    allowed reduced precision was not used: it is still being tested, none is faster and agrees,
+    there is none for the device, or the model is a snapshot.
     """
 
     computed: Literal["float32", "float16", "bfloat16", "int8"] = "float32"

@@ -1,4 +1,4 @@
-"""Texts that are worked on together: typed ones, or rows of a part of a data set."""
+"""Questions about many texts: typed ones, or rows of a part of a data set."""
 
 from pathlib import Path
 from typing import ClassVar, Literal, Self
@@ -10,11 +10,11 @@ from engine.messages import Message
 from engine.messages.explore.heads_off import AblationQuestion
 from engine.messages.question import Answer, Question
 
-MAX_TEXTS = 5_000  # that are worked on at once; of a longer part the first ones
+MAX_TEXTS = 5_000  # processed at once; of a longer part the first ones
 
 
 class TypedText(Message):
-    """A text or pair, and what is right for it; “”: not known."""
+    """A text or pair, and its gold label; “” if unknown."""
 
     text: str
     pair: str | None = None
@@ -22,7 +22,7 @@ class TypedText(Message):
 
 
 class TextSet(Message):
-    """The typed texts, or rows of a part of a stored data set; `rows` are those that are meant."""
+    """Typed texts, or rows of a part of a stored data set; `rows` selects some of them."""
 
     typed: tuple[TypedText, ...] = Field((), max_length=MAX_TEXTS)
     data: StoredData | None = None
@@ -37,11 +37,10 @@ class TextSet(Message):
 
 
 class SetQuestion(AblationQuestion):
-    """About what a model makes of many texts; answered in a process of its own.
+    """About many texts; answered in a process of its own.
 
-    What is computed of each text is kept in the folder `kept`, so that the same question, asked
-    again, is answered from where it was cancelled. What is computed does not depend on the fields
-    that are `free`.
+    Results of each text are cached in the folder `kept`, so that the same question continues after
+    a cancellation. The cache does not depend on the fields in `free`.
     """
 
     free: ClassVar[frozenset[str]] = frozenset()
@@ -51,7 +50,7 @@ class SetQuestion(AblationQuestion):
 
 
 class SetAnswer(Answer):
-    """What is known after `done` of `total` texts; the last answer has all."""
+    """Results after `done` of `total` texts; the last answer has all."""
 
     done: int
     total: int
@@ -65,10 +64,10 @@ LossKind = Literal["task", "pseudo", "none"]
 
 
 class TextScore(Message):
-    """What a model says of one text.
+    """Scores of one text.
 
-    `probability` is that of what is predicted. `loss` is that of the task against the label; of a
-    model that has none, the mean −log P of each token while it alone is masked. None: not known.
+    `probability` is that of the prediction. `loss` is that of the task against the label; of a
+    model without a task, the mean −log P of each token while it alone is masked. None if unknown.
     """
 
     prediction: str = ""
@@ -89,18 +88,18 @@ class TextsScored(SetAnswer):
 
 
 class ScoreTexts(SetQuestion):
-    """What is predicted for each text, and how hard is it?"""
+    """Predict each text, and compute its loss."""
 
     answered_by = TextsScored
     kind: Literal["score_texts"] = "score_texts"
 
 
 class HeadsCounted(SetAnswer):
-    """What each head does in the texts: `file` has float64 [3, L, H, C], the mean over all query
-    tokens that are not special, and the ends of its 95 % interval, NaN while more is to come.
+    """Head statistics over texts: `file` has float64 [3, L, H, C], the mean over all query tokens
+    that are not special, and the ends of its 95 % interval, NaN until the last answer.
 
-    `columns` are those of `head_measures`, “offset”, which is the most frequent offset of
-    the largest weight, “tag NAME” and “head dependent”, “head governor”; see `CountHeads`.
+    `columns` are those of `head_measures`, “offset”, which is the most frequent offset of the
+    largest weight, “tag NAME” and “head dependent”, “head governor”; see `CountHeads`.
     """
 
     kind: Literal["heads_counted"] = "heads_counted"
@@ -113,11 +112,11 @@ class HeadsCounted(SetAnswer):
 
 
 class CountHeads(SetQuestion):
-    """What does each head attend to in these texts?
+    """Measure what each head attends to in these texts.
 
-    Where the data set has a column of tags, also the lift of each tag: the mean attention to it
-    over the share of tokens that have it. Where it has a column “head”, as CoNLL-U has, the
-    accuracy of the largest weight between words: from a word, or to a word, its head.
+    If the data set has a column of tags, also the lift of each tag: the mean attention to it over
+    the fraction of tokens that have it. If it has a column “head”, as CoNLL-U has, the accuracy of
+    the largest weight between words: from a word, or to a word, its head.
     """
 
     answered_by = HeadsCounted
@@ -125,8 +124,8 @@ class CountHeads(SetQuestion):
 
 
 class HeadsWeighed(SetAnswer):
-    """How much the loss depends on each head: `file` has float64 [3, L, H, C], means over texts
-    and both ends of their 95 % intervals, of the `columns` “importance” and “loss off”."""
+    """Importance of heads: `file` has float64 [3, L, H, C], means over texts and both ends of their
+    95 % intervals, of the `columns` “importance” and “loss off”."""
 
     kind: Literal["heads_weighed"] = "heads_weighed"
     file: Path
@@ -138,9 +137,9 @@ Replacement = Literal["zero", "mean"]
 
 
 class WeighHeads(SetQuestion):
-    """Which heads does the model need for these texts? (Michel et al. 2019)
+    """Measure the importance of each head (Michel et al. 2019).
 
-    With `each_head` each is switched off by itself, which takes a pass for every head and text.
+    With `each_head`, each is also disabled by itself, which takes a pass for every head and text.
     """
 
     answered_by = HeadsWeighed
@@ -152,24 +151,24 @@ class WeighHeads(SetQuestion):
 
 
 class HeadsAveraged(SetAnswer):
-    """`file` has float32 [L, D], the mean of what the heads gather, one beside another; None while
-    more is to come."""
+    """`file` has float32 [L, D], the concatenated mean outputs of the heads; None until the last
+    answer."""
 
     kind: Literal["heads_averaged"] = "heads_averaged"
     file: Path | None = None
 
 
 class AverageHeads(SetQuestion):
-    """What does each head gather before the output matrix, on average over the tokens?"""
+    """Average the output of each head before the output matrix over all tokens."""
 
     answered_by = HeadsAveraged
     kind: Literal["average_heads"] = "average_heads"
 
 
 class PruningRound(Message):
-    """The heads that were pruned in a round, and the figure without them and those before.
+    """The heads that were pruned in a round, and the metric without them and earlier ones.
 
-    Of the first one, `heads` are those that were off from the start.
+    In the first round, `heads` are those that were disabled from the start.
     """
 
     heads: tuple[tuple[int, int], ...]
@@ -177,7 +176,7 @@ class PruningRound(Message):
 
 
 class HeadsPruned(SetAnswer):
-    """What is known by now; `done` and `total` count texts that are computed, over all rounds."""
+    """The rounds so far; `done` and `total` count computed texts over all rounds."""
 
     kind: Literal["heads_pruned"] = "heads_pruned"
     rounds: tuple[PruningRound, ...]
@@ -188,9 +187,10 @@ class HeadsPruned(SetAnswer):
 
 
 class PruneHeads(SetQuestion):
-    """How many heads can go before the figure of these texts falls? (Michel et al. 2019, §4)
+    """Prune heads until the metric of these texts falls (Michel et al. 2019, §4).
 
-    In each round the importance of all heads is computed anew, and the least important ones go.
+    In each round the importance of all heads is recomputed, and the least important ones are
+    pruned.
     """
 
     answered_by = HeadsPruned
@@ -218,12 +218,12 @@ class RemoveHeads(Question):
 
 
 class ModelsDiffered(SetAnswer):
-    """What another model has that the first has not, on the same texts: B − A.
+    """Differences between two models on the same texts: B − A.
 
-    `file` is an `.npz`. Where `comparable`: divergence float64 [L, H], the mean Jensen–Shannon
+    `file` is an `.npz`. If `comparable`: divergence float64 [L, H], the mean Jensen–Shannon
     divergence of attention, and columns float64 [L, H, C], the differences of the means of
-    `head_measures.KEYS`. Always: kl float64 [texts], NaN where predictions cannot be
-    compared; cka float64 [heights], and heights int [2, heights], which of A and B they are.
+    `head_measures.KEYS`. Always: kl float64 [texts], NaN if predictions cannot be compared; cka
+    float64 [heights], and heights int [2, heights], their layer indices in A and B.
     """
 
     kind: Literal["models_differed"] = "models_differed"
@@ -237,7 +237,7 @@ class ModelsDiffered(SetAnswer):
 
 
 class CompareModels(SetQuestion):
-    """How does model B, `other`, differ from model A, `checkpoint`, on these texts?"""
+    """Compare model B, `other`, with model A, `checkpoint`, on these texts."""
 
     answered_by = ModelsDiffered
     kind: Literal["compare_models"] = "compare_models"
@@ -248,10 +248,10 @@ Pooling = Literal["cls", "mean", "pooled"]
 
 
 class TextsPlaced(SetAnswer):
-    """Where each text is in a plane, and how far labels are apart at each height.
+    """Texts as points in a plane, and how well labels separate after each layer.
 
-    `file` has float32 [texts, 2]. `explained` are the shares of the variance of both axes, of a
-    PCA. `placed` are the texts that t-SNE placed; the others stand between their neighbours.
+    `file` has float32 [texts, 2]. `explained` is the fraction of variance of both axes of a PCA.
+    `placed` are the texts embedded by t-SNE; the others are put between their neighbours.
     """
 
     kind: Literal["texts_placed"] = "texts_placed"
@@ -268,7 +268,7 @@ class TextsPlaced(SetAnswer):
 
 
 class PlaceTexts(SetQuestion):
-    """Which texts are near one another at a height?"""
+    """Map texts to a plane by their vectors after a layer."""
 
     answered_by = TextsPlaced
     free: ClassVar[frozenset[str]] = frozenset({"height", "pooling", "method"})

@@ -1,4 +1,4 @@
-"""What is nearest to the vector of a word: rows of the token embedding, or words of many texts."""
+"""Nearest neighbours of a word vector: rows of the token embedding, or words of many texts."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -21,7 +21,7 @@ class NearToken(Message):
 
 
 class TokensFound(Answer):
-    """The nearest of all rows of the token embedding, the nearest first."""
+    """The nearest rows of the token embedding, the nearest first."""
 
     kind: Literal["tokens_found"] = "tokens_found"
     tokens: tuple[NearToken, ...]
@@ -29,9 +29,10 @@ class TokensFound(Answer):
 
 
 class FindTokens(AblationQuestion):
-    """Which rows of the token embedding are nearest to a word, the mean of its tokens, at a height?
+    """Find the rows of the token embedding nearest to a word, the mean of its tokens, after a
+    layer.
 
-    The word is the characters from `start` to `end` of `text`; height 0 are the embeddings.
+    The word is the characters from `start` to `end` of `text`; height 0 is the embeddings.
     """
 
     answered_by: ClassVar[type[Answer]] = TokensFound
@@ -55,7 +56,7 @@ class NearWord(Message):
 
 
 class WordsFound(SetAnswer):
-    """The nearest of the words in the texts that are read, the nearest first."""
+    """The nearest words in the texts, the nearest first."""
 
     kind: Literal["words_found"] = "words_found"
     words: tuple[NearWord, ...]
@@ -63,10 +64,10 @@ class WordsFound(SetAnswer):
 
 
 class FindWords(SetQuestion):
-    """Which words of many texts are nearest to a word of a text, at a height?
+    """Find the words of many texts nearest to a word of a text, after a layer.
 
-    The vectors of all words of the texts at this height are kept, in 16 bits: another word is
-    answered from them. The word itself, where its text is among the texts, is left out.
+    The vectors of all words are cached in 16 bits, and the next words are answered from them. The
+    word itself is left out if its text is among the texts.
     """
 
     answered_by = WordsFound

@@ -1,4 +1,4 @@
-"""One word in several texts: how alike its vectors are after every layer."""
+"""One word in several texts: the similarity of its vectors after every layer."""
 
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -11,7 +11,7 @@ from engine.messages.question import Answer
 
 
 class WordPlace(Message):
-    """Where the word stands: the number of the text, and characters of it."""
+    """An occurrence of the word: the index of the text, and its characters."""
 
     text: int
     start: int
@@ -19,7 +19,7 @@ class WordPlace(Message):
 
 
 class WordHeight(Message):
-    """After a layer; at height 0 the embeddings. N places of the word."""
+    """After a layer; at height 0 the embeddings. N occurrences of the word."""
 
     cosines: tuple[tuple[float, ...], ...] = Field(description="N times N.")
     static: tuple[float, ...] = Field(
@@ -29,7 +29,7 @@ class WordHeight(Message):
 
     @property
     def mean(self) -> float | None:
-        """Of the pairs of places; None for fewer than two."""
+        """Mean over the pairs of occurrences; None for fewer than two."""
         count = len(self.cosines)
         if count < 2:
             return None
@@ -38,7 +38,7 @@ class WordHeight(Message):
 
 
 class WordCompared(Answer):
-    """Every place of the word in the texts, and L + 1 heights."""
+    """Every occurrence of the word in the texts, and L + 1 heights."""
 
     kind: Literal["word_compared"] = "word_compared"
     word: str
@@ -49,10 +49,10 @@ class WordCompared(Answer):
 
 
 class CompareWord(AblationQuestion):
-    """How alike are the vectors of a word, the means of its tokens, in several texts?
+    """Compare the vectors of a word, the means of its tokens, in several texts.
 
     Cosines are high between any two vectors of an upper layer; those of 1,000 random pairs of
-    tokens say how high (Ethayarajh 2019, §3.4).
+    tokens show how high (Ethayarajh 2019, §3.4).
     """
 
     answered_by: ClassVar[type[Answer]] = WordCompared
