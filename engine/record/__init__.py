@@ -1,5 +1,5 @@
-"""The memory of the studio: one SQLite file, its tables, and functions over a session. No torch.
+"""The run database: one SQLite file, its tables, and functions over a session. No torch.
 
-What it knows of runs comes from their folders and can be rebuilt from them; names, notes and
-stars are the user's own and live only here.
+Facts about runs come from their folders and can be rebuilt from them; names, notes, tags and stars
+are the user's own and exist only here.
 """

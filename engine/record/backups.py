@@ -1,4 +1,4 @@
-"""Copies of the record, each checked before an older one goes.
+"""Backups of the record, each checked before an older one is deleted.
 
 Only SQLite itself ever opens the file: a plain open and close in this process would drop its locks.
 """
@@ -15,14 +15,14 @@ from engine.files.atomic_write import disk_errors_for, is_full, unfinished
 from engine.phrases import phrase
 from engine.record.checking import Damaged, is_sound, version_of
 
-BACKUPS_KEPT = 5  # of each reason
+BACKUPS_KEPT = 5  # for each reason
 NAME = re.compile(r"studio-(\d{6})-(\d{8})-([a-z]+)\.db")
 
 
 def back_up(record: Path, backups: Path, reason: str) -> Path:
-    """Copy the record while it may be in use; the copy is whole, checked and durable, or absent.
+    """Copy the record while it may be in use; the copy is complete, checked and durable, or absent.
 
-    Backups are counted, not dated: a clock that was wrong once cannot make the newest one go.
+    Backups are numbered, not dated: a wrong clock cannot cause the newest one to be deleted.
     """
     number = max((_number(b) for b in all_backups(backups)), default=0) + 1
     target = backups / f"studio-{number:06d}-{datetime.now(UTC):%Y%m%d}-{reason}.db"
@@ -43,7 +43,7 @@ def back_up(record: Path, backups: Path, reason: str) -> Path:
 
 
 def back_up_daily(record: Path, backups: Path) -> Path | None:
-    """Back up the record once a day, and only if it changed since the last time."""
+    """Back up the record once a day if it changed since the last backup."""
     newest = all_backups(backups)[-1:]
     if newest:
         same_day = f"-{datetime.now(UTC):%Y%m%d}-" in newest[0].name
@@ -59,7 +59,7 @@ def all_backups(backups: Path) -> list[Path]:
 
 
 def newest_good(backups: Path, version: int) -> Path | None:
-    """The newest backup that is whole, and not of a newer program than this `version` of tables."""
+    """The newest sound backup with at most this `version` of the tables."""
     for backup in reversed(all_backups(backups)):
         try:
             if version_of(backup, version):
@@ -70,7 +70,7 @@ def newest_good(backups: Path, version: int) -> Path | None:
 
 
 def restore(backup: Path, record: Path) -> None:
-    """Put a copy of `backup` in the place of the record, where nothing is; whole or not at all."""
+    """Copy `backup` to the path of the record, which must not exist; all or nothing."""
     temporary = unfinished(record)
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -81,7 +81,7 @@ def restore(backup: Path, record: Path) -> None:
 
 
 def date_of(backup: Path) -> str:
-    """The day on which a backup was made (UTC), as year-month-day."""
+    """UTC date of a backup, as year-month-day."""
     match = NAME.fullmatch(backup.name)
     return f"{match[2][:4]}-{match[2][4:6]}-{match[2][6:]}" if match else ""
 

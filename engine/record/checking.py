@@ -1,6 +1,6 @@
-"""Whether a file is a record that this program can use: its version, its structure, every row.
+"""Check a record file before it is used: its version, its structure, every row.
 
-Nothing here changes the file or leaves a trace beside it.
+Nothing here changes the file or leaves other files next to it.
 """
 
 import shutil
@@ -23,9 +23,9 @@ from engine.record.metrics import Metric
 from engine.record.runs import Run, State
 from engine.record.tables import About
 
-MOST_VERSIONS_AHEAD = 1000  # a number that is farther ahead is no version but damage
-OF_THE_MIGRATIONS = {"alembic_version"}  # made before the first table is
-NOT_THE_FILE = {  # what SQLite reports where the file itself may be in order
+MOST_VERSIONS_AHEAD = 1000  # a version farther ahead means damage
+OF_THE_MIGRATIONS = {"alembic_version"}  # made before the first table
+NOT_THE_FILE = {  # SQLite errors that say nothing about the file itself
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_CANTOPEN,
@@ -34,15 +34,15 @@ NOT_THE_FILE = {  # what SQLite reports where the file itself may be in order
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOMEM,
 }
-LITTLE = 1_000_000  # bytes that are left on a disk that is as good as full
+LITTLE = 1_000_000  # bytes; with less free space a disk counts as full
 
 
 class Damaged(Exception):
-    """The file is not a record, or not one any more."""
+    """The file is not a record, or is damaged."""
 
 
 class NewerRecord(StudioError):
-    """A newer program made the record; this one leaves it alone."""
+    """A newer program made the record, so it is left alone."""
 
     def __init__(self, path: Path, program: str) -> None:
         made_by = phrase("a newer BERT Studio")
@@ -63,7 +63,7 @@ class NewerRecord(StudioError):
 
 
 def program_version() -> str:
-    """The version of this program, as it is installed."""
+    """The installed version of this program."""
     try:
         return version("bert-studio")
     except PackageNotFoundError:
@@ -71,10 +71,10 @@ def program_version() -> str:
 
 
 def version_of(path: Path, known: int) -> int:
-    """The version of the tables in the file; 0 where there are none, or they were never finished.
+    """Version of the tables in the file; 0 if there are none, or they were never finished.
 
-    `known` is the version of this program. Raises NewerRecord, Damaged, or StudioError where the
-    file may be in order and cannot be read.
+    `known` is the version of this program. Raises NewerRecord, Damaged, or StudioError if the file
+    may be in order but cannot be read.
     """
     log = path.with_name(path.name + "-wal")
     if not path.exists() or (path.stat().st_size == 0 and not log.exists()):
@@ -82,7 +82,7 @@ def version_of(path: Path, known: int) -> int:
     try:
         with closing(sqlite3.connect(read_only(path), uri=True, timeout=10)) as connection:
             return _checked(connection, path, known)
-    except (UnicodeDecodeError, OverflowError) as error:  # in what SQLite says of the damage
+    except (UnicodeDecodeError, OverflowError) as error:  # raised while SQLite describes the damage
         raise Damaged from error
     except sqlite3.Error as error:
         if is_disk_full(error, path):
@@ -120,23 +120,23 @@ def _number(connection: sqlite3.Connection) -> int:
 
 
 def is_sound(connection: sqlite3.Connection) -> bool:
-    """Whether SQLite finds the file in order: its pages, its indexes, its rules, its references."""
+    """Check pages, indexes, constraints and foreign keys."""
     pages = connection.execute("PRAGMA integrity_check(1)").fetchall()
     lost = connection.execute("PRAGMA foreign_key_check").fetchmany(1)
     return pages == [("ok",)] and not lost
 
 
 def read_only(file: Path) -> str:
-    """A link for SQLite by which reading a record leaves no trace, not even beside it.
+    """URI by which SQLite reads a record without creating any file.
 
-    Without a log nobody has the record open, and it will not change while it is read.
+    Without a write-ahead log no process has the record open, so it cannot change meanwhile.
     """
     log = file.with_name(file.name + "-wal")
     return f"{file.as_uri()}?{'mode=ro' if log.exists() else 'immutable=1'}"
 
 
 def _read_every_row(connection: sqlite3.Connection) -> None:
-    """Read all that the window will: SQLite itself checks no names of columns and no contents."""
+    """Read every row: SQLite's own check covers neither column names nor contents."""
     for table in (About, Run, Checkpoint, Metric):
         columns = table.__table__.columns
         odd = " OR ".join(_is_odd(c.name, c.type, bool(c.nullable)) for c in columns)
@@ -157,19 +157,19 @@ def _read_every_row(connection: sqlite3.Connection) -> None:
 
 
 def _is_odd(name: str, kind: TypeEngine[Any], nullable: bool) -> str:
-    """In SQL: whether a cell holds another kind of value than its column is made for."""
+    """SQL condition: a cell has another storage class than its column."""
     allowed = {"null"} if nullable else set[str]()
     if isinstance(kind, Integer | Boolean):
         allowed |= {"integer"}
     elif isinstance(kind, Float):
         allowed |= {"real", "integer"}
-    else:  # texts, and what is kept as one
+    else:  # stored as text
         allowed |= {"text"}
     return f"typeof({name}) NOT IN ({', '.join(map(repr, sorted(allowed)))})"
 
 
 def is_disk_full(error: BaseException | None, path: Path) -> bool:
-    """Whether there is no room; SQLite may call that a read-only file, or one it cannot open."""
+    """True if the disk is full, which SQLite may report as a read-only or unopenable file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     is_tight = shutil.disk_usage(path.parent).free < LITTLE
     return code == sqlite3.SQLITE_FULL or (code in NOT_THE_FILE and is_tight)
@@ -179,5 +179,5 @@ def _program_of(connection: sqlite3.Connection) -> str:
     try:
         rows = connection.execute("SELECT value FROM about WHERE key = 'program'").fetchall()
     except (sqlite3.Error, UnicodeDecodeError):
-        return ""  # a newer one may keep this elsewhere
+        return ""  # a newer version may store this elsewhere
     return str(rows[0][0])[:40] if rows else ""

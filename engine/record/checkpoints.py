@@ -1,4 +1,4 @@
-"""Checkpoints: those that runs saved and those that were imported."""
+"""Checkpoints saved by runs, and imported ones."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -28,8 +28,8 @@ class Checkpoint(Table):
     saved: Mapped[datetime] = mapped_column(Moment)
 
 
-# Said once, and of the table, not of the class: a home of a thousand runs asks each of them
-# thousands of times, and to put one together takes longer than to carry it out.
+# Built once, and from the table, not the class: with a thousand runs these statements are executed
+# thousands of times, and building one takes longer than executing it.
 _TABLE = Checkpoint.metadata.tables[Checkpoint.__tablename__]
 _NEW = insert(_TABLE)
 _ADD = _NEW.on_conflict_do_update(
@@ -54,8 +54,8 @@ def all_checkpoints(session: Session) -> Sequence[Checkpoint]:
 
 
 def best_and_last(session: Session) -> dict[str, tuple[Path, int]]:
-    """Of every run that saved something: the folder of its best checkpoint, or else of its last,
-    and the step of the last one."""
+    """For every run with a checkpoint: the folder of its best checkpoint, or else of its last, and
+    the step of the last one."""
     rows = select(Checkpoint.run_id, Checkpoint.folder, Checkpoint.step, Checkpoint.best)
     found: dict[str, tuple[Path, int]] = {}
     best: set[str] = set()
@@ -71,22 +71,22 @@ def best_and_last(session: Session) -> dict[str, tuple[Path, int]]:
 
 
 def add_saved(session: Session, run_id: str, folder: RunFolder, event: Saved) -> None:
-    """Record what a run saved; a new best one takes that mark from the one before."""
+    """Record a saved checkpoint; a new best one replaces the previous best."""
     if event.best:
         session.connection().execute(_UNMARK, {"run": run_id})
     _add(session, folder.checkpoint(event.step), run_id, event.step, event.best, event.at)
 
 
 def remove_checkpoint(session: Session, folder: Path) -> None:
-    """Forget a checkpoint; its folder is another matter."""
+    """Delete the row of a checkpoint; its folder stays."""
     session.execute(delete(Checkpoint).where(Checkpoint.folder == folder))
 
 
 def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
-    """Make the rows of a run say what stands on the disk.
+    """Make the rows of a run match the folders on the disk.
 
-    A worker can be killed between the saving of a checkpoint and the line that tells of it, and
-    a user can delete a folder by hand.
+    A worker can be killed after saving a checkpoint and before writing its event, and a user can
+    delete a folder by hand.
     """
     known = set(session.connection().scalars(_FOLDERS, {"run": run_id}))
     standing = set(folder.checkpoint_folders())
@@ -94,14 +94,14 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
         remove_checkpoint(session, gone)
     untold = standing - known
     if not untold:
-        return  # as nearly always, and all events need not be read once more
+        return  # the usual case; no need to read all events again
     best = max((e.step for e in folder.milestones() if isinstance(e, Saved) and e.best), default=-1)
     for new in untold:
         _add(session, new, run_id, step_of(new), step_of(new) == best, changed(new))
 
 
 def match_imported(session: Session, models: Path) -> None:
-    """The same for the folder of imported models."""
+    """Make the rows of imported models match the folders on the disk."""
     found = models.iterdir() if models.is_dir() else ()
     named = (f for f in found if not f.name.startswith(".") and is_text(f.name))
     standing = {f for f in named if may_be_there(f / "config.json")}

@@ -1,7 +1,7 @@
-"""From the events of a run folder to rows of the record.
+"""Copy the events of a run folder into the record.
 
-The rows and the byte up to which the events were read are saved in the same transaction, so that
-no event is lost or counted twice, however the program ends.
+The rows and the byte position in the events are saved in the same transaction, so that no event is
+lost or counted twice, however the program ends.
 """
 
 from collections.abc import Sequence
@@ -31,13 +31,13 @@ from engine.record.metrics import TIE_BREAKER, add_metrics, extreme
 from engine.record.runs import MOST_REMARKS, WORKING, Run, State, add_run
 from engine.runs.folder import RunFolder, step_of
 
-BATCH_BYTES = 256 << 10  # bytes of events in one transaction, some 2,000 lines
-MAX_GAP = timedelta(hours=1)  # between two events; in more of it the machine slept
+BATCH_BYTES = 256 << 10  # of events in one transaction, about 2,000 lines
+MAX_GAP = timedelta(hours=1)  # between two events; the machine slept during a longer gap
 NO_TIME = timedelta()
 
 
 def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
-    """Record the next batch of events, and return it; call again until it is empty."""
+    """Record the next batch of events and return it; call again until it is empty."""
     events = _record_next(session, run, folder)
     if any(isinstance(event, Ended) for event in events):
         match_folders(session, run.id, folder)
@@ -45,10 +45,10 @@ def catch_up(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
 
 
 def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent]:
-    """The same without a look at which checkpoints there are."""
+    """Record a batch without looking for checkpoint folders."""
     events, byte = folder.events_after(run.bytes_read, BATCH_BYTES)
     if byte < run.bytes_read:
-        run.remarks = []  # another file stands there now, and it was read from its start
+        run.remarks = []  # the file was replaced, and read from its start
     points: list[Measured] = []
     prepared = False
     state: State | None = None
@@ -71,13 +71,13 @@ def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent
 
 
 def take_in(session: Session, folder: RunFolder, job: JobSpec, queued: bool = False) -> Run:
-    """Record a run whose folder is there already: all that happened, and how it stands now.
+    """Record an existing run folder: all events, and its present state.
 
-    One that never started waits in the queue only if it is `queued`; nothing is trained unasked.
+    A run that never started is queued only if `queued`; nothing is trained unasked.
     """
     run = add_run(session, folder, job, "queued" if queued else "stopped")
     held = folder.has_worker()  # before the lines are read, so that no last event is missed
-    with session.no_autoflush:  # nothing that is asked meanwhile is about the row of the run
+    with session.no_autoflush:  # no query below depends on the row of the run
         while _record_next(session, run, folder):
             pass
     if held and run.state not in WORKING:
@@ -95,9 +95,9 @@ def crash(
     exit_code: int | None = None,
     by_user: bool = False,
 ) -> None:
-    """Record that the worker of `run` died without saying so.
+    """Record that the worker of `run` died without an Ended event.
 
-    `exit_code` is minus the signal where there was one, and None where nobody knows it.
+    `exit_code` is minus the signal after a signal, and None if unknown.
     """
     match_folders(session, run.id, folder)
     saved = folder.checkpoint_folders()
@@ -113,7 +113,6 @@ def crash(
 
 
 def _cause(exit_code: int | None, by_user: bool, step: int) -> str:
-    """How a worker died, in a sentence."""
     if by_user:
         return phrase("You force-stopped the training process at step {step:,}.", step=step)
     match exit_code:
@@ -147,14 +146,14 @@ def _cause(exit_code: int | None, by_user: bool, step: int) -> str:
 
 
 def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> State | None:
-    """Record what one event says of its run, and return the state that it leads to."""
+    """Record one event and return the state that it leads to."""
     if not isinstance(event, Started):
         run.seconds += _gap(run.heard or event.at, event.at).total_seconds()
     run.heard = event.at
     _follow_stage(run, event)
     leads_to: State | None = None
     if run.problem and isinstance(event, Prepared | Progressed | Saved):
-        run.problem = run.advice = ""  # it waited, and works again
+        run.problem = run.advice = ""  # the wait is over
         leads_to = at_work(folder)
     match event:
         case Started():
@@ -188,9 +187,9 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
 
 
 def _apply_points(run: Run, folder: RunFolder, points: Sequence[Measured]) -> State | None:
-    """The same of points of curves, one after another: nearly all events are some.
+    """Record points of curves, which most events are.
 
-    Each field of the run is set once for all of them, which the record notices each time.
+    Sets each field of the run only once, because SQLAlchemy tracks every assignment.
     """
     times = [point.at for point in points]
     spent = sum((_gap(*pair) for pair in pairwise((run.heard or times[0], *times))), NO_TIME)
@@ -204,12 +203,12 @@ def _apply_points(run: Run, folder: RunFolder, points: Sequence[Measured]) -> St
         run.loss = losses[-1]
     if not run.problem:
         return None
-    run.problem = run.advice = ""  # it waited, and works again
+    run.problem = run.advice = ""  # the wait is over
     return at_work(folder)
 
 
 def _follow_stage(run: Run, event: AnyEvent) -> None:
-    """What the worker does besides training, until it says that it does something else."""
+    """Keep the stage of work other than training until another event ends it."""
     match event:
         case Progressed(stage=stage, done=done, total=total) if not total or done < total:
             run.stage, run.stage_done, run.stage_total = stage, done, total
@@ -224,11 +223,11 @@ def at_work(folder: RunFolder) -> State:
 
 
 def _gap(before: datetime, after: datetime) -> timedelta:
-    """The time between two events, whatever somebody did to the clock."""
+    """Time between two events, robust against clock changes."""
     return min(max(after - before, NO_TIME), MAX_GAP)
 
 
 def _find_best(session: Session, run: Run) -> None:
-    """Find the best value of the metric by which the run compares its checkpoints."""
+    """Update the best value of the metric that ranks the run's checkpoints."""
     best = extreme(session, run.id, run.best_metric, run.higher_is_better)
     run.best_step, run.best_score = best if best is not None else (0, None)

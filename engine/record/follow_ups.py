@@ -1,4 +1,4 @@
-"""What follows from updates of runs: notices when one ends, and live curve files.
+"""Actions after updates of runs: notices when a run ends, and live curve files.
 
 At the end of a run the desktop may show a notification and the user's own command may run, also
 without a window. Curves for TensorBoard and MLflow are written while runs train.
@@ -39,7 +39,7 @@ LIVE_SECONDS = 2.0  # s between two looks at a run
 def notify_ends(
     updates: Iterable[RunUpdate], home: Home, preferences: RunPreferences
 ) -> list[RunUpdate]:
-    """Tell of the runs that have ended, as the user prefers; what went wrong with that."""
+    """Notify about runs that have ended, as the user prefers; returns notes about failures."""
     made: list[RunUpdate] = []
     for update in updates:
         for end in update.values:
@@ -71,7 +71,7 @@ def _notify_end(end: RunEnd, home: Home, preferences: RunPreferences) -> list[Ru
 
 
 def _notify(end: RunEnd, sound: bool) -> None:
-    """In a thread: the desktop may take its time."""
+    """Runs in a thread, since the desktop may be slow."""
     title, text = notification_texts(end)
     try:
         notify(title, text, sound, good=end.state == "finished")
@@ -95,7 +95,8 @@ def notification_texts(end: RunEnd) -> tuple[str, str]:
 
 
 class LiveCurvesWriter:
-    """Below `curves` of the home, a folder for each form. One thread at a time."""
+    """Writes live curves below `curves` of the home, a folder for each format. One thread at a
+    time."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -105,7 +106,8 @@ class LiveCurvesWriter:
     def follow(
         self, working: Sequence[Run], updates: Iterable[RunUpdate], wanted: LiveCurves
     ) -> list[RunUpdate]:
-        """Add what runs at work have said, and finish those that have ended; what went wrong."""
+        """Append new points of working runs and finish those that ended; returns notes about
+        failures."""
         if wanted == "off":
             return []
         now, said = time.monotonic(), list[RunUpdate]()
@@ -121,7 +123,7 @@ class LiveCurvesWriter:
     def _write(
         self, run_id: str, folder: RunFolder, wanted: LiveCurves, is_over: bool
     ) -> list[RunUpdate]:
-        """Say once why the curves of a run cannot be written; its training does not suffer."""
+        """Write the curves of a run; a failure is reported once and never stops training."""
         if run_id in self._given_up:
             return []
         try:

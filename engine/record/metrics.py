@@ -1,4 +1,4 @@
-"""Curves: one table for the points of all runs."""
+"""Curves of all runs, in one table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     Steps = NDArray[np.int64]
     Values = NDArray[np.float64]
 
-TIE_BREAKER = "validation_loss"  # lower is better, where the scores of two steps are equal
-SLICE = 2_000  # points that are objects of Python at a time
+TIE_BREAKER = "validation_loss"  # lower is better, if the scores of two steps are equal
+SLICE = 2_000  # points that are Python objects at a time
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A stretch of one curve."""
+    """A part of one curve."""
 
     steps: "Steps"  # int64 [N], rising
     values: "Values"  # float64 [N]; NaN where a value was not finite
-    not_finite: tuple[tuple[int, str], ...] = ()  # there the step, and what it was
+    not_finite: tuple[tuple[int, str], ...] = ()  # steps and statuses of these values
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -43,7 +43,7 @@ class Points:
 
 
 class Pairs(Sequence[tuple[int, float]]):
-    """Step and value of points; each pair is made when it is asked for."""
+    """Pairs of step and value, created lazily."""
 
     def __init__(self, steps: "Steps", values: "Values") -> None:
         self._steps, self._values = steps, values
@@ -62,7 +62,7 @@ class Pairs(Sequence[tuple[int, float]]):
 
 
 class Metric(Table):
-    """One point of a curve. `value` is NULL where it was not finite, and `status` says how."""
+    """One point of a curve. `value` is NULL if it was not finite, as `status` says."""
 
     __tablename__ = "metrics"
     __table_args__ = ({"sqlite_with_rowid": False},)
@@ -74,7 +74,7 @@ class Metric(Table):
     status: Mapped[str]
 
 
-MANY = 250  # points that one statement adds, which takes two thirds of the time
+MANY = 250  # points in one statement, which saves a third of the time
 ADD = (
     "INSERT INTO metrics (run_id, name, step, value, status) VALUES {rows}"
     " ON CONFLICT DO UPDATE SET value = excluded.value, status = excluded.status"
@@ -92,7 +92,7 @@ BEST = (
 def add_metrics(session: Session, run_id: str, points: Sequence[Measured]) -> None:
     """Record `points`; a step measured again after a resume replaces the old value.
 
-    By the driver alone, as they are read: the ORM would take as long as all else that is done.
+    Uses the driver directly, because the ORM would take as long as everything else together.
     """
     rows = [(run_id, point.name, point.step, point.value, point.status) for point in points]
     rest = len(rows) % MANY
@@ -109,7 +109,7 @@ def curves(session: Session, run_id: str) -> dict[str, Points]:
 
 
 def names_of(session: Session, run_id: str) -> list[str]:
-    """The names of the curves of a run. One step in the index for each, however long they are."""
+    """Names of the curves of a run, by one index lookup per name."""
     found: list[str] = []
     after = ""
     while True:
@@ -122,12 +122,12 @@ def names_of(session: Session, run_id: str) -> list[str]:
 
 
 def points_of(session: Session, run_id: str, name: str) -> Points:
-    """One curve of a run; without points where it was not measured.
+    """Read one curve of a run; empty if it was not measured.
 
-    Read by the driver alone, slice by slice: a row of the ORM for each point would hold Python, and
-    with it the window, ten times as long, and a million points as objects take 300 MB.
+    Uses the driver directly, in slices: an ORM row for each point would hold the GIL, and so block
+    the window, ten times as long, and a million points as objects take 300 MB.
     """
-    import numpy as np  # the window opens without it
+    import numpy as np  # the window starts without it
 
     of_curve = (Metric.run_id == run_id, Metric.name == name)
     count = session.scalar(select(func.count()).select_from(Metric).where(*of_curve)) or 0
@@ -148,9 +148,7 @@ def points_of(session: Session, run_id: str, name: str) -> Points:
 def values_of(
     session: Session, run_id: str, name: str, steps: Sequence[int] | None = None
 ) -> dict[int, float | None]:
-    """One curve of a run, by step, at these steps alone where some are given; None where a value
-    was not finite.
-    """
+    """Values of one curve by step, optionally only at `steps`; None if a value was not finite."""
     wanted = select(Metric.step, Metric.value).where(Metric.run_id == run_id, Metric.name == name)
     if steps is not None:
         wanted = wanted.where(Metric.step.in_(steps))
@@ -158,15 +156,15 @@ def values_of(
 
 
 When = Literal["at best", "last", "lowest", "highest"]
-"""Which point of a curve: at the best checkpoint, the last one, or its lowest or highest."""
+"""A point of a curve: at the best checkpoint, the last one, the lowest or the highest."""
 
 
 def values_of_runs(
     session: Session, name: str, when: When, run_ids: Sequence[str] | None = None
 ) -> dict[str, float]:
-    """One number of each run that measured `name`, by its id; all runs where none are named.
+    """One value of `name` for each run that measured it, by run id; all runs by default.
 
-    A run without a best checkpoint has nothing there, and what is not finite is left out.
+    A run without a best checkpoint has no value “at best”; values that are not finite are left out.
     """
     here = select(Metric.value).where(Metric.run_id == Run.id, Metric.name == name)
     match when:
@@ -184,13 +182,13 @@ def values_of_runs(
 
 
 def value_at(session: Session, run_id: str, name: str, step: int) -> float | None:
-    """One point of a curve; None where it was not measured, or not finite."""
+    """One point of a curve; None if it was not measured or not finite."""
     found = session.get(Metric, (run_id, name, step))
     return None if found is None else found.value
 
 
 def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> list[float]:
-    """The shape of a curve in at most `points` values, each the mean of a stretch of steps."""
+    """The shape of a curve in at most `points` values, each the mean over a span of steps."""
     of_curve = (Metric.run_id == run_id, Metric.name == name, Metric.value.is_not(None))
     first, last = session.execute(
         select(func.min(Metric.step), func.max(Metric.step)).where(*of_curve)
@@ -206,9 +204,9 @@ def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> lis
 
 
 def extreme(session: Session, run_id: str, name: str, highest: bool) -> tuple[int, float] | None:
-    """The step and the value of the best finite point.
+    """Step and value of the best finite point.
 
-    Of equals that with the lowest validation loss, then the earliest: as the worker compares
+    Ties are broken by the lowest validation loss, then the earliest step, as the worker compares
     its checkpoints (`engine.training.evaluation`).
     """
     wanted = BEST.format(order="DESC" if highest else "ASC")

@@ -1,9 +1,9 @@
-"""Open the record, bring it to the present version, and give sessions on it.
+"""Open or upgrade the record, and give sessions on it.
 
-One process writes (the window, or else the queue runner), and others may read or write beside it
-for a moment: there is a write-ahead log, a writer takes the write lock at the start of its
-transaction, and everyone waits for the others. On a network drive, where the log's shared memory
-does not work, the older way of SQLite is taken: a journal that is rolled back.
+One process writes (the window or the queue runner), and others may read or write briefly at the
+same time: there is a write-ahead log, a writer takes the write lock at the start of its
+transaction, and others wait for it. On a network drive, which does not support the shared memory of
+the log, SQLite's rollback journal is used.
 """
 
 import os
@@ -61,13 +61,14 @@ SETTINGS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA journal_size_limit = 67108864",  # bytes
 )
-ASIDE = "corrupt-"  # how what was set aside ends, before its date
-TRIAL = {"task": "", "job": "{}", "state": "stopped", "created": now()}  # a run of no meaning
-WRITE_TIMEOUT = 30.0  # s that a writer waits for the others
+ASIDE = "corrupt-"  # in the name of a record that was set aside, before its date
+# a run for testing the tables
+TRIAL = {"task": "", "job": "{}", "state": "stopped", "created": now()}
+WRITE_TIMEOUT = 30.0  # s that a writer waits for others
 
 
 class RecordMoved(StudioError):
-    """The file was moved, replaced or deleted while it is open; what is written is lost with it."""
+    """The file was moved, replaced or deleted while open; further writes would be lost."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -86,8 +87,8 @@ class RecordMoved(StudioError):
 class Record:
     """The open record.
 
-    `set_aside` is where a damaged one went, and `restored` the backup that was taken in the place
-    of one that was damaged or gone; both as long as they have not been told.
+    `set_aside` is the damaged record that was moved away, and `restored` the backup that replaced a
+    damaged or missing one; both until the user has been notified.
     """
 
     def __init__(self, path: Path) -> None:
@@ -100,9 +101,9 @@ class Record:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """One transaction that may write: all of the block, or nothing of it.
+        """A transaction that may write; it is rolled back if the block raises.
 
-        Raises RecordMoved where the file is not at its place any more.
+        Raises RecordMoved if the file was moved or replaced.
         """
         self.check_place()
         with (
@@ -110,12 +111,12 @@ class Record:
             Session(self._writing, expire_on_commit=False) as session,
             session.begin(),
         ):
-            session.connection()  # take the write lock now: what the block reads stays true
+            session.connection()  # take the write lock now, so that what the block reads stays true
             yield session
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """One view of the record that does not move while the block reads."""
+        """A read-only snapshot of the record."""
         with (
             _in_plain_language(self.path),
             Session(self._engine, expire_on_commit=False) as session,
@@ -123,7 +124,7 @@ class Record:
             yield session
 
     def check_place(self) -> None:
-        """Raise RecordMoved where another file, or none, stands where this one was opened."""
+        """Raise RecordMoved if the path no longer leads to the opened file."""
         if _place_of(self.path) != self._place:
             raise RecordMoved(self.path)
 
@@ -132,7 +133,7 @@ class Record:
 
 
 def _place_of(path: Path) -> tuple[int, int]:
-    """Which file stands at `path`, as long as it exists; zeros where there is none."""
+    """Device and inode of the file at `path`, or zeros."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -143,9 +144,9 @@ def _place_of(path: Path) -> tuple[int, int]:
 def open_record(path: Path, backups: Path) -> Record:
     """Open the record at `path`, or make it.
 
-    An older one is backed up and upgraded. A damaged one is set aside. In the place of one that is
-    damaged or gone comes the newest good backup, where there is one; what happened since is added
-    by `rebuild.refill`. Raises NewerRecord.
+    An older one is backed up and upgraded. A damaged one is set aside. A damaged or missing one is
+    replaced by the newest good backup, if any; `rebuild.refill` adds what happened since. Raises
+    NewerRecord.
     """
     if path.is_symlink():
         raise StudioError(
@@ -175,7 +176,7 @@ def _opened(path: Path, backups: Path, restores: bool) -> Record:
         restored = newest_good(backups, VERSION) if restores else None
         aside = _newest_aside(path, restored)
     if restored is not None:
-        set_aside(path)  # what was never finished, and a log without its record
+        set_aside(path)  # an unfinished file, or a log without its record
         restore(restored, path)
         found = version_of(path, VERSION)
     if found < VERSION:
@@ -193,7 +194,7 @@ def _opened(path: Path, backups: Path, restores: bool) -> Record:
     except BaseException as error:
         record.close()
         if _says_read_only(error) and os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
-            raise Damaged from error  # the file itself says so, in its first bytes
+            raise Damaged from error  # the file's header marks it read-only
         raise
     record.set_aside = path.with_name(waiting) if waiting else None
     record.restored = backups / taken if taken else None
@@ -201,7 +202,7 @@ def _opened(path: Path, backups: Path, restores: bool) -> Record:
 
 
 def _roll_back(path: Path) -> None:
-    """Let SQLite undo what was not finished where there is no log, before the file is judged."""
+    """Let SQLite roll back an unfinished transaction before the file is checked."""
     if path.exists() and path.with_name(f"{path.name}-journal").exists():
         with closing(sqlite3.connect(path, timeout=10)) as connection, suppress(sqlite3.Error):
             connection.execute("SELECT count(*) FROM sqlite_master")
@@ -213,7 +214,7 @@ def _says_read_only(error: BaseException) -> bool:
 
 
 def set_aside(path: Path) -> None:
-    """Move a record with its log out of the way, where there is one; nothing of it is lost."""
+    """Move a record with its log out of the way, if it exists; nothing of it is lost."""
     stamp = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
     aside, number = path.with_name(f"{path.name}.{ASIDE}{stamp}"), 2
     while aside.exists():
@@ -235,7 +236,7 @@ def _newest_aside(path: Path, backup: Path | None) -> Path | None:
 
 
 def _try_out(session: Session) -> None:
-    """Write a row of each kind and take all back: what the tables refer to shows only then.
+    """Write a row of each kind and roll back: only this shows whether foreign keys work.
 
     Raises Damaged.
     """
@@ -262,8 +263,8 @@ def _try_out(session: Session) -> None:
 
 
 def _upgrade(path: Path, backups: Path, found: int) -> None:
-    """Run the migrations that are missing, each in one transaction, after a backup."""
-    from alembic import command  # late: takes a third of a second, and is rarely needed
+    """Run the missing migrations, each in one transaction, after a backup."""
+    from alembic import command  # slow to import and rarely needed
     from alembic.config import Config
 
     if found:
@@ -273,7 +274,7 @@ def _upgrade(path: Path, backups: Path, found: int) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
-    engine = _engine(path, foreign_keys=False)  # a table that is made anew must not drop its rows
+    engine = _engine(path, foreign_keys=False)  # recreating a table must not cascade
     try:
         with engine.connect() as connection:
             config.attributes["connection"] = connection
@@ -290,7 +291,7 @@ def _upgrade(path: Path, backups: Path, found: int) -> None:
 
 
 def _settle_home(session: Session, home: Path) -> None:
-    """Note where the home folder stands; where it was moved, move the places in the record too."""
+    """Store the path of the home folder; if it was moved, adjust the paths in the record."""
     before = fact(session, "home")
     if before is not None and before != str(home):
         for table in (Run, Checkpoint):
@@ -327,10 +328,10 @@ def _engine(path: Path, foreign_keys: bool = True) -> Engine:
 
 
 def _begin_to_write(connection: Connection) -> None:
-    """Take the write lock, waiting for it where others have it.
+    """Take the write lock, waiting for other writers.
 
-    SQLite's own waiting looks ten times a second at the end, and a busy crowd can keep it out for
-    longer than it waits. This one looks more often, and never in step with the others.
+    SQLite polls only ten times a second, and many writers can starve it beyond its timeout. This
+    polls more often, with random pauses.
     """
     direct = connection.connection.dbapi_connection
     assert isinstance(direct, sqlite3.Connection)
@@ -347,12 +348,12 @@ def _begin_to_write(connection: Connection) -> None:
     finally:
         direct.execute(SETTINGS[0])
     if not direct.in_transaction:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")  # once more, for its error
+        connection.exec_driver_sql("BEGIN IMMEDIATE")  # raises the error
 
 
 @contextmanager
 def _in_plain_language(path: Path) -> Iterator[None]:
-    """What a full or failing disk does to the record, in sentences that the user understands."""
+    """Turn database errors into StudioErrors."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:

@@ -1,7 +1,7 @@
-"""The record made anew from the folders of the home; what the user said is kept where it can be.
+"""Rebuild the record from the folders of the home, preserving the user's annotations.
 
-Names, notes, stars, tags and places in the queue come from the record as it was, or, where that one
-was damaged, from what can still be read of it and of its backups.
+Names, notes, stars, tags and queue positions come from the present record or, if that was damaged,
+from its readable rows and from its backups.
 """
 
 import json
@@ -29,12 +29,12 @@ from engine.system.errors import explained, may_be_there
 from engine.visible import is_text
 
 SAID = "SELECT id, name, notes, star, state, tags, archived FROM runs"
-UNREADABLE = (StudioError, OSError, ValueError, OverflowError)  # what a bad folder leads to
+UNREADABLE = (StudioError, OSError, ValueError, OverflowError)  # errors caused by a bad folder
 
 
 @dataclass(frozen=True)
 class Words:
-    """What the user said of one run; `name` is empty where that is the job's."""
+    """The user's annotations of a run; `name` is empty if it is that of the job."""
 
     name: str
     notes: str
@@ -45,9 +45,9 @@ class Words:
 
 
 def rebuild(home: Home, sets_aside: bool = False) -> int:
-    """Make the record anew from the folders; return how many runs it has.
+    """Rebuild the record from the folders; return the number of runs.
 
-    `sets_aside`: the record as it is goes out of the way first, also one of a newer program.
+    `sets_aside`: first move the present record away, even one of a newer program.
 
     The window may be open meanwhile: it sees the record before or after, nothing between.
     """
@@ -69,17 +69,17 @@ def rebuild(home: Home, sets_aside: bool = False) -> int:
 
 @dataclass(frozen=True)
 class Found:
-    """Which runs are new in the list, and the sentences about those that cannot be read."""
+    """The ids of newly listed runs, and a sentence for each that cannot be read."""
 
     added: list[str]
     problems: list[str]
 
 
 def refill(record: Record, home: Home) -> Found:
-    """Add to the record what stands in the home folder and is not in it yet.
+    """Add to the record what is in the home folder and not in the record yet.
 
-    Nothing new is the usual case, and then this is quick. After a damaged record was set aside,
-    everything is new, and what the user said is looked for in the damaged one.
+    Fast if nothing is new. After a damaged record was set aside, everything is new, and the user's
+    annotations are salvaged from the damaged one.
     """
     words = _words_from(record, home.backups)
     with record.session() as session:
@@ -89,7 +89,7 @@ def refill(record: Record, home: Home) -> Found:
 
 
 def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found:
-    """Each folder by itself: one that cannot be read is listed as such and keeps no other out."""
+    """Record each folder by itself: an unreadable one is listed and does not affect others."""
     match_imported(session, home.models)
     states = {run.id: run.state for run in session.execute(select(Run.id, Run.state))}
     found = Found([], [])
@@ -115,15 +115,15 @@ def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found
 
 
 def _is_run(folder: RunFolder) -> bool:
-    """Whether a folder is a run by its files, be they readable or not."""
+    """True if the folder has the files of a run, readable or not."""
     path = folder.path
     if path.name.startswith(".") or path.is_symlink() or not path.is_dir():
-        return False  # being made, or not a run
+        return False  # unfinished, or not a run
     return may_be_there(folder.spec_file) or may_be_there(folder.events_file)
 
 
 def _take_in(session: Session, folder: RunFolder, said: Words | None, listed: bool) -> Run | None:
-    """Record one folder; None where it was `listed` as unreadable and still is."""
+    """Record one folder; None if it was `listed` as unreadable and still is."""
     run_id = folder.path.name
     try:
         with session.begin_nested():
@@ -179,12 +179,12 @@ def _said(
     tags: Sequence[str],
     archived: bool,
 ) -> Words:
-    named = state != "unreadable" or name != run_id  # such a one is listed by its folder
+    named = state != "unreadable" or name != run_id  # an unreadable run is named after its folder
     return Words(name if named else "", notes, star, state == "queued", tuple(tags), archived)
 
 
 def _words_from(record: Record, backups: Path) -> dict[str, Words]:
-    """What the user said, from the backups and, over them, from a damaged record."""
+    """Annotations from the backups and, taking precedence, from a damaged record."""
     words: dict[str, Words] = {}
     if record.set_aside is not None or record.restored is not None:
         aside = () if record.set_aside is None else (record.set_aside,)
@@ -194,7 +194,7 @@ def _words_from(record: Record, backups: Path) -> dict[str, Words]:
 
 
 def _salvage(file: Path) -> dict[str, Words]:
-    """Row by row, until the damage is met."""
+    """Read rows until the damage."""
     words: dict[str, Words] = {}
     try:
         with closing(sqlite3.connect(read_only(file), uri=True)) as connection:
@@ -209,7 +209,7 @@ def _salvage(file: Path) -> dict[str, Words]:
 
 
 def _tags(kept: object) -> list[str]:
-    """Those of a row that may be damaged."""
+    """Parse the tags of a row that may be damaged."""
     try:
         found = json.loads(kept) if isinstance(kept, str) else []
     except ValueError:

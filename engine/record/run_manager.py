@@ -1,7 +1,7 @@
-"""Which run starts next, and what the user asks for.
+"""The queue of runs, and the user's commands on runs.
 
-Everything here may wait for a disk or a process, so the window calls it in one thread of its own;
-that thread alone changes states. What is new comes back as a list of updates for the window.
+All of this may wait for a disk or a process, so the window calls it in one worker thread, and that
+thread alone changes states. Changes are returned as a list of updates for the window.
 """
 
 import itertools
@@ -54,17 +54,17 @@ from engine.runs.lock import hold
 
 log = logging.getLogger("studio")
 
-NUMBERED = re.compile(r" \(\d+\)$")  # how a name ends that was given a number
+NUMBERED = re.compile(r" \(\d+\)$")  # suffix of a name that was numbered
 FEATURES_FOLDER = "features"  # in the cache of the home, a folder for each layer sweep
 
 
 class RunManager:
     """The runs of one home. One thread at a time.
 
-    Several processes may follow runs, but one alone starts them: who holds the lock of the queue.
+    Several processes may follow runs, but only the holder of the queue lock starts them.
 
     Args:
-        runner: goes on with the queue when this process ends; None: the queue then stands still.
+        runner: continues the queue when this process ends; without it, the queue then stops.
     """
 
     def __init__(self, record: Record, home: Home, runner: QueueRunner | None = None) -> None:
@@ -73,7 +73,7 @@ class RunManager:
         self._runner = runner
         self._lead = ExitStack()
         self._leads = False
-        self._known: set[str] | None = None  # the ids of the runs that are listed
+        self._known: set[str] | None = None  # ids of the listed runs
         self.workers = Workers()
         self.awake = Awake()
         self._told_of_sleep = False
@@ -85,17 +85,17 @@ class RunManager:
 
     @property
     def is_behind(self) -> bool:
-        """Whether more events wait to be read."""
+        """More events wait to be read."""
         return self._watch.is_behind
 
-    # ── how the runs stand ───────────────────────────────────────────────────────────────────
+    # ── states of runs ───────────────────────────────────────────────────────────────────────
 
     def correct_stale(self) -> None:
-        """Correct the runs that only seem to be alive, quickly, before anybody sees them."""
+        """Quickly correct the runs that only seem to be alive, before they are shown."""
         self._watch.correct_stale()
 
     def settle(self) -> list[RunUpdate]:
-        """Clear away what an interrupted copy left, list runs that are new, back up the record."""
+        """Remove leftovers of an interrupted copy, list new runs, and back up the record."""
         clear_leftovers(self._home.runs)
         self._clear_features()
         updates: list[RunUpdate] = []
@@ -118,10 +118,10 @@ class RunManager:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def refresh(self, everything: bool = False) -> list[RunUpdate]:
-        """Follow the runs that work, notice those that died, and start what can start.
+        """Follow the working runs, notice crashes, and start queued runs.
 
-        `everything`: also runs that ended, which may have been resumed without the window.
-        Raises RecordMoved.
+        `everything`: also runs that ended, which may have been resumed without the window. Raises
+        RecordMoved.
         """
         self._record.check_place()
         with self._record.read() as session:
@@ -144,14 +144,14 @@ class RunManager:
         return updates
 
     def _is_followed(self, working: Sequence[Run]) -> bool:
-        """Whether somebody must follow the runs at work, also when this process ends."""
+        """True if the working runs must be followed even after this process ends."""
         preferences = self._preferences.get()
         tells = preferences.notify or preferences.on_end or preferences.keep_awake
         tells = tells or preferences.live_curves != "off"
         return any(tells or MARK in run.job for run in working)
 
     def _stay_awake(self, working: bool) -> None:
-        """Keep the system awake while a run trains, where the user likes that."""
+        """Keep the system awake while a run trains, if the user prefers that."""
         if not working or not self._preferences.get().keep_awake:
             self.awake.release()
             return
@@ -161,7 +161,7 @@ class RunManager:
             log.info("the system cannot be kept awake: %s", self.awake.problem)
 
     def _new_runs(self) -> list[RunUpdate]:
-        """Runs that another process put in the queue."""
+        """Runs that another process queued."""
         with self._record.read() as session:
             ids = run_ids(session)
         new = ids - self._known if self._known is not None else set()
@@ -169,13 +169,13 @@ class RunManager:
         return [RunUpdate("run_added", (run_id,)) for run_id in sorted(new)]
 
     def _added(self, run_id: str) -> RunUpdate:
-        """What is said of a run that was listed here."""
         if self._known is not None:
             self._known.add(run_id)
         return RunUpdate("run_added", (run_id,))
 
     def lead(self) -> bool:
-        """Whether this process starts the runs; from then on, until `leave` or `step_back`."""
+        """Become the process that starts runs, if no other is; stays so until `leave` or
+        `step_back`."""
         if not self._leads:
             others = StudioError(phrase("Another process starts the runs."))
             try:
@@ -199,9 +199,8 @@ class RunManager:
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
     def _start_queued(self) -> list[RunUpdate]:
-        """Start the runs whose device is free, in the order of the queue: one on each device, or as
-        many as the user prefers. One that waits for another run is passed over.
-        """
+        """Start queued runs on free devices in queue order, one per device or as many as the user
+        prefers. Runs that wait for another run are skipped."""
         if not self.lead():
             return []
         limit = self._preferences.get().runs_per_device
@@ -218,13 +217,13 @@ class RunManager:
             if starts:
                 self._launch(run)
                 updates.append(RunUpdate("run_changed", (run.id,)))
-            used[device] += 1 if starts else limit  # nobody overtakes one that waits
+            used[device] += 1 if starts else limit  # later runs do not overtake it
         return updates
 
     def _held_back(self, run: Run) -> list[RunUpdate] | None:
-        """None where a run may start; where it waits for another one, what changed by that.
+        """Return None if a run may start; if it waits for another one, the updates caused by that.
 
-        Where that one has not finished and will not by itself, this one is put on hold.
+        If the other run has not finished and will not by itself, this one is put on hold.
         """
         before_id = run.run_folder().waits_for()
         if not before_id:
@@ -246,7 +245,7 @@ class RunManager:
         return [RunUpdate("run_changed", (run.id,))]
 
     def _launch(self, queued: Run) -> None:
-        """Start a worker; the state is saved first, so that no worker is ever started twice."""
+        """Start a worker. The state is saved first, so that no worker is ever started twice."""
         with self._record.session() as session:
             run = find(session, queued.id)
             if run is None or run.state != "queued":
@@ -261,31 +260,31 @@ class RunManager:
                     failed.state, failed.ended = "failed", now()
                     failed.problem, failed.advice = error.problem, error.advice
 
-    # ── what the user wants ──────────────────────────────────────────────────────────────────
+    # ── commands of the user ─────────────────────────────────────────────────────────────────
 
     def stand_by(self) -> list[RunUpdate]:
-        """Have a worker in reserve for a run that may be started soon, unless others work now."""
+        """Keep a worker in reserve for a run that may start soon, unless others work now."""
         self.workers.keep_standby(start_new=not self.is_busy)
         return []
 
     def stand_down(self) -> list[RunUpdate]:
-        """End the worker in reserve, where there is one."""
+        """End the worker in reserve, if any."""
         self.workers.end_standby()
         return []
 
     def add(self, job: JobSpec, after: str = "") -> list[str]:
-        """Make a folder for each run of `job` and put them in the queue; gives their ids.
+        """Create and queue the runs of `job`; returns their ids.
 
-        A name that a run has already gets a number behind it, so that runs can be told apart.
-        `after`: the id of a run that must have finished before they start; “”: at any time.
-        Quick, and as its own transaction safe beside the thread that manages; all or none.
+        A duplicate name gets a number. `after`: the id of a run that must have finished before they
+        start; “” for none. Fast, and safe in another thread than the managing one, as its own
+        transaction; all or none.
         """
         with self._record.read() as session:
             apart = _named_apart(job, names(session))
         return self._add(expand(apart, self._home.cache / FEATURES_FOLDER), after)
 
     def _add(self, jobs: Sequence[JobSpec], after: str = "") -> list[str]:
-        """Put a run for each of these jobs in the queue; all or none."""
+        """Create and queue a run for each of these jobs; all or none."""
         made: list[Path] = []
         try:
             with self._record.session() as session:
@@ -305,11 +304,10 @@ class RunManager:
         return ids
 
     def _add_more(self, jobs: Sequence[JobSpec]) -> list[RunUpdate]:
-        """The same for the next runs of a search."""
         return [RunUpdate("run_added", (run_id,)) for run_id in self._add(jobs)]
 
     def stop(self, run_id: str) -> list[RunUpdate]:
-        """Ask a run to save and end; one that waits in the queue just leaves it."""
+        """Ask a run to save and end; a waiting one just leaves the queue."""
         with self._record.session() as session:
             run = self._find(session, run_id)
             if run.state in WAITING:
@@ -321,12 +319,12 @@ class RunManager:
         return [RunUpdate("run_changed", (run_id,))]
 
     def resume(self, run_id: str) -> list[RunUpdate]:
-        """Put a stopped or failed run in the queue again: same folder, last checkpoint. One that is
-        on hold is so no more."""
+        """Queue a stopped or failed run again, in the same folder from its last checkpoint, or
+        release one that is on hold."""
         with self._record.session() as session:
             run = self._find(session, run_id)
             if run.state == "queued" or run.state in WORKING:
-                return []  # it was asked for twice
+                return []  # asked twice
             if run.state not in (*RESUMABLE, "on hold"):
                 raise StudioError(
                     phrase("“{run}” cannot be resumed.", run=run.name),
@@ -336,7 +334,7 @@ class RunManager:
             folder.job()
             folder.clear_stop()
             if run.state == "on hold" and run.problem:
-                folder.wait_for("")  # what it waited for has not finished
+                folder.wait_for("")  # the run it waited for has not finished
             run.state = "queued"
             run.problem = run.advice = run.details = ""
         return [RunUpdate("run_changed", (run_id,)), *self._start_queued()]
@@ -350,7 +348,7 @@ class RunManager:
         return [RunUpdate("run_changed", (run_id,))]
 
     def start_next(self, run_ids: Sequence[str]) -> list[RunUpdate]:
-        """Move waiting runs to the front of the queue, in the order in which they are given."""
+        """Move waiting runs to the front of the queue, in the given order."""
         with self._record.session() as session:
             waiting = runs_in(session, WAITING)
             highest = max((run.priority for run in waiting), default=0)
@@ -361,7 +359,7 @@ class RunManager:
         return [RunUpdate("run_changed", (run_id,)) for run_id in chosen]
 
     def order(self, run_ids: Sequence[str]) -> list[RunUpdate]:
-        """Give the waiting runs this order; those that are not named come behind."""
+        """Reorder the waiting runs; those not given come last."""
         with self._record.session() as session:
             waiting = {run.id: run for run in runs_in(session, WAITING)}
             named = [run_id for run_id in run_ids if run_id in waiting]
@@ -371,9 +369,9 @@ class RunManager:
         return [RunUpdate("run_changed", (run_id,)) for run_id in ordered]
 
     def start_after(self, run_ids: Sequence[str], before_id: str) -> list[RunUpdate]:
-        """Start waiting runs only when another one has finished; “”: at any time.
+        """Start waiting runs only after another one has finished; “”: at any time.
 
-        Raises StudioError where runs would wait for one another.
+        Raises StudioError if runs would wait for one another.
         """
         with self._record.read() as session:
             waiting = [run for run in runs_in(session, WAITING) if run.id in run_ids]
@@ -392,7 +390,7 @@ class RunManager:
         return [RunUpdate("run_changed", (run.id,)) for run in waiting]
 
     def force_stop(self, run_id: str) -> list[RunUpdate]:
-        """Kill the worker of a run with all that it started; what it has not saved is lost."""
+        """Kill the worker of a run and its child processes; unsaved work is lost."""
         with self._record.read() as session:
             run = self._find(session, run_id)
         self._watch.expect_crash(run_id)
@@ -403,9 +401,9 @@ class RunManager:
     def remove(
         self, run_ids: Sequence[str], to_trash: Callable[[Path], Path | None]
     ) -> list[RunUpdate]:
-        """Forget runs and move their folders to the trash, or delete them where there is none.
+        """Forget runs and move their folders to the trash, or delete them if there is none.
 
-        One that cannot be removed is refused by itself; one that is not listed is gone already.
+        Failures are reported for each run; a run that is not listed counts as removed.
         """
         updates: list[RunUpdate] = []
         trashed: list[Trashed] = []
@@ -429,7 +427,7 @@ class RunManager:
     def _to_trash(
         self, run: Run, to_trash: Callable[[Path], Path | None], updates: list[RunUpdate]
     ) -> Path | None:
-        """Where the folder of a run lies in the trash; None where it is not there."""
+        """Return the path in the trash, or None if the folder is not there."""
         readable = run.state != "unreadable"
         if run.state in WORKING or (readable and run.run_folder().has_worker()):
             raise StudioError(
@@ -448,7 +446,7 @@ class RunManager:
         return place
 
     def restore(self, trashed: Sequence[Trashed]) -> list[RunUpdate]:
-        """List runs again whose folders are back from the trash, with their names and notes."""
+        """List runs again whose folders are back from the trash, with their annotations."""
         updates = []
         for gone in trashed:
             folder = RunFolder(gone.folder)
@@ -462,26 +460,26 @@ class RunManager:
     def copy(
         self, source: Path, report: Callable[[int, int], None], cancelled: Callable[[], bool]
     ) -> RunFolder:
-        """Copy a run that was trained elsewhere into the home. May take long; in any thread."""
+        """Copy a run that was trained elsewhere into the home. Slow; safe in any thread."""
         return copy_run(source.absolute(), self._home.runs, report, cancelled)
 
     def adopt(self, folder: RunFolder, queued: bool = False) -> list[RunUpdate]:
-        """List a run that was copied into the home; one that is `queued` is trained."""
+        """List a run that was copied into the home; train it if `queued`."""
         with self._record.session() as session:
             run = take_in(session, folder, folder.job(), queued)
         return [self._added(run.id), *(self._start_queued() if queued else [])]
 
     def branch(self, run_id: str, step: int, job: JobSpec) -> RunFolder:
-        """Make a run that begins with a checkpoint of another one. May take long; in any thread."""
+        """Create a run from a checkpoint of another one. Slow; safe in any thread."""
         with self._record.read() as session:
             source = self._find(session, run_id).run_folder()
             apart = _named_apart(job, names(session))
         return branch(source, step, apart, free_folder(self._home.runs, apart.name))
 
     def leave(self) -> None:
-        """Let go of the workers: they train on after this process, all but the one in reserve.
+        """Detach the workers: they train on after this process, except the one in reserve.
 
-        The queue runner goes on with what waits.
+        The queue runner continues the queue.
         """
         self.workers.leave()
         self.awake.release()
@@ -499,7 +497,7 @@ class RunManager:
 
 
 def _named_apart(job: JobSpec, taken: set[str]) -> JobSpec:
-    """The job, with a number behind its name where one of its runs has the name of another."""
+    """Append a number to the name of the job if one of its runs has the name of another."""
     base = NUMBERED.sub("", job.name)
     for number in itertools.count(2):
         if taken.isdisjoint(one.name for one in expand(job)):
@@ -510,7 +508,7 @@ def _named_apart(job: JobSpec, taken: set[str]) -> JobSpec:
 
 
 def _loss(record: Record) -> Phrase | None:
-    """What happened to the record before it was opened, and what was done."""
+    """Describe what happened to the record before it was opened, and how it was repaired."""
     aside = record.set_aside.name if record.set_aside is not None else ""
     if record.restored is None:
         rebuilt = phrase(
@@ -549,12 +547,12 @@ def _delete(folder: Path) -> None:
 
 
 def _device(run: Run) -> str:
-    """The device that a run has, or asks for as long as that is not known."""
+    """The device of a run, or the requested one until that is known."""
     return (run.device or run.asked_device()).partition(":")[0]
 
 
 def _in_use(device: str, used: Mapping[str, int]) -> int:
-    """How many runs a device has, or may have: “auto” may turn out to be any device."""
+    """Number of runs that use or may use a device: “auto” may become any device."""
     return sum(used.values()) if device == "auto" else used.get(device, 0) + used.get("auto", 0)
 
 

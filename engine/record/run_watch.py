@@ -1,6 +1,4 @@
-"""How each run stands: its new events go into the record and to the window, and a worker that died
-is noticed.
-"""
+"""Follow runs: copy their new events to the record and the window, and notice dead workers."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -19,13 +17,13 @@ from engine.record.workers import SILENCE, WorkerActivity, Workers
 from engine.runs.folder import RunFolder
 from engine.system.errors import explained
 
-START_TIMEOUT = 60.0  # s that a started process may take to take the lock
+START_TIMEOUT = 60.0  # s until a started process must hold the lock
 RESPONDING = ("running", "stopping")  # states in which a worker has something to do
 BATCHES_PER_RUN = 8  # of events in one round, so that no run waits for another
 
 
 class RunUpdate(NamedTuple):
-    """One signal of the dispatcher, to be sent in the window's thread."""
+    """One signal of the dispatcher, to be emitted in the GUI thread."""
 
     signal: Literal[
         "run_added",
@@ -41,19 +39,19 @@ class RunUpdate(NamedTuple):
 
 
 class Trashed(NamedTuple):
-    """A run whose folder lies in the trash, and what the record alone knew of it."""
+    """A run whose folder is in the trash, with its annotations."""
 
     name: str
     notes: str
     star: bool
-    folder: Path  # where it was
-    place: Path  # where it is
+    folder: Path  # original folder
+    place: Path  # in the trash
     tags: tuple[str, ...] = ()
     archived: bool = False
 
 
 class RunEnd(NamedTuple):
-    """How a run ended that was at work; `score` is the best one, where it had any."""
+    """The end of a working run; `score` is its best one, if any."""
 
     run_id: str
     name: str
@@ -62,7 +60,7 @@ class RunEnd(NamedTuple):
     advice: str
     metric: str
     score: float | None
-    by_user: bool  # asked for: no news
+    by_user: bool  # requested by the user, so no notification
     folder: Path = Path()
 
 
@@ -72,18 +70,18 @@ class RunWatch:
     def __init__(self, record: Record, workers: Workers) -> None:
         self._record = record
         self._workers = workers
-        self._silent_since: dict[str, float] = {}  # monotonic time, of runs that are starting
+        self._silent_since: dict[str, float] = {}  # monotonic time, of starting runs
         self._activity = WorkerActivity()
         self._force_stopped: set[str] = set()
-        self._unreadable: dict[str, str] = {}  # by the id of a run, why it cannot be followed
+        self._unreadable: dict[str, str] = {}  # by run id, why it cannot be followed
         self.is_behind = False  # more events wait to be read
 
     def correct_stale(self) -> None:
-        """Correct the runs that only seem to be alive, quickly, before anybody sees them."""
+        """Quickly correct the runs that only seem to be alive, before they are shown."""
         with self._record.read() as session:
             doubtful = [run for run in runs_in(session, WORKING) if not _has_worker(run)]
         for run in doubtful:
-            with suppress(OSError):  # it is told when the run is followed
+            with suppress(OSError):  # reported when the run is followed
                 self._correct(run)
 
     def _correct(self, seen: Run) -> None:
@@ -103,16 +101,16 @@ class RunWatch:
                 crash(session, run, run.run_folder())
 
     def expect_crash(self, run_id: str) -> None:
-        """The user has this run killed: its crash has a cause."""
+        """The user kills this run, so a crash has a known cause."""
         self._force_stopped.add(run_id)
 
     def follow(self, runs: Sequence[Run]) -> list[RunUpdate]:
-        """Read what these runs said, and find those whose worker died."""
+        """Read the new events of these runs, and find dead workers."""
         self.is_behind = False
         return [update for run in runs for update in self._follow_alone(run)]
 
     def _follow_alone(self, run: Run) -> list[RunUpdate]:
-        """Follow a run; where its files cannot be read, it says so and no other run suffers."""
+        """Follow one run; unreadable files are reported and do not affect other runs."""
         if run.state == "unreadable":
             return []
         try:
@@ -127,7 +125,7 @@ class RunWatch:
         return updates
 
     def _set_problem(self, run_id: str, problem: str, advice: str) -> list[RunUpdate]:
-        """Say once why a run cannot be followed, and take it back when it can."""
+        """Report once why a run cannot be followed, and clear it when it can."""
         before = self._unreadable.get(run_id, "")
         if problem == before:
             return []
@@ -162,7 +160,7 @@ class RunWatch:
         return [*updates, RunUpdate("run_changed", (run.id,)), *self._end_of(seen, by_user)]
 
     def _end_of(self, seen: Run, by_user: bool) -> list[RunUpdate]:
-        """What is to be said where a run that was at work is so no more."""
+        """An update if a working run has ended."""
         with self._record.read() as session:
             run = find(session, seen.id)
         if seen.state not in WORKING or run is None or run.state in WORKING:
@@ -172,7 +170,8 @@ class RunWatch:
         return [RunUpdate("ended", (end,))]
 
     def _check_response(self, seen: Run, folder: RunFolder) -> bool:
-        """Whether a worker began to hang or works again; that is recorded. It is never killed."""
+        """Record if a worker stopped or resumed responding; returns True for a change. It is never
+        killed."""
         hung = seen.state == "not responding"
         if seen.state not in (*RESPONDING, "not responding"):
             return False
@@ -197,7 +196,7 @@ class RunWatch:
     def _read_events(
         self, seen: Run, folder: RunFolder
     ) -> tuple[Run | None, list[RunUpdate], bool]:
-        """The run as it is now (None: removed), what is new, and whether more waits to be read."""
+        """Return the updated run (None: removed), its updates, and whether more events wait."""
         updates: list[RunUpdate] = []
         run = seen
         for _ in range(BATCHES_PER_RUN):
@@ -215,22 +214,23 @@ class RunWatch:
         return run, updates, True
 
     def _record_crash(self, seen: Run, folder: RunFolder) -> bool:
-        """Whether a run without a worker has crashed, ended or never begun; then it is recorded."""
+        """Record the crash, end or failed start of a run without a worker; returns True for a
+        change."""
         if seen.state == "starting" and not self._workers.has_ended(seen.id):
             since = self._silent_since.setdefault(seen.id, time.monotonic())
             if time.monotonic() - since < START_TIMEOUT:
                 return False
         elif seen.state != "starting" and folder.has_worker():
-            return False  # it took the lock just now
+            return False  # it has just taken the lock
         exit_code = self._workers.exit_code(seen.id)
         with self._record.session() as session:
             run = find(session, seen.id)
             if run is None:
                 return False
-            while catch_up(session, run, folder):  # its last words, said after they were read
+            while catch_up(session, run, folder):  # its last events, written after they were read
                 session.flush()
             if run.state == "starting" and self._workers.process_of(run.id) is None:
-                run.state = "queued"  # whoever was to start it died before it lived
+                run.state = "queued"  # the process that was to start it died
             elif run.state in WORKING:
                 crash(session, run, folder, exit_code, seen.id in self._force_stopped)
         self._silent_since.pop(seen.id, None)
@@ -252,12 +252,12 @@ def _launched_long_ago(run: Run) -> bool:
 
 
 def _is_unheard(run: Run) -> bool:
-    """Whether nothing was said since the last events that were read."""
+    """True if there are no events after those already read."""
     return run.run_folder().events_size() == run.bytes_read
 
 
 def _updates_of(run_id: str, events: Iterable[AnyEvent]) -> list[RunUpdate]:
-    """What the window hears of new events of a run."""
+    """Updates for the window from new events of a run."""
     points = [event for event in events if isinstance(event, Measured)]
     updates = [RunUpdate("measured", (run_id, points))] if points else []
     updates += [

@@ -1,14 +1,14 @@
-"""The queue runner: it starts the runs that wait in the queue of a home, one after another on each
-device, while no window does. A program of its own, without a port: the locks in the home say who
-is there.
+"""The queue runner, a program that starts the queued runs of a home while no window does.
+
+It uses no port; locks in the home show which processes are alive:
 
 | lock | held by |
 | --- | --- |
 | home.lock | the window, as long as it is open |
-| queue.lock | who starts runs: the window or the runner |
+| queue.lock | the process that starts runs: the window or the runner |
 | runner.lock | the runner |
 
-While a window is open the runner only waits, so that the queue goes on at once where the window is
+While a window is open the runner only waits, so that the queue continues at once when the window is
 closed or killed. It ends when nothing is left to do.
 """
 
@@ -35,7 +35,7 @@ WAITING_INTERVAL = 0.5  # s while a window does
 
 
 def main() -> int:
-    """Run the queue of the user's home until nothing is left; gives the exit code."""
+    """Run the queue of the user's home until it is empty; returns the exit code."""
     keep_files_private()
     try:
         run_queue(Home())
@@ -48,14 +48,14 @@ def main() -> int:
 
 
 def run_queue(home: Home) -> None:
-    """Start what waits in the queue of `home` until nothing does and nothing runs.
+    """Start what is in the queue of `home` until it is empty and nothing runs.
 
-    Nothing where another process is the runner. Raises StudioError where the record cannot be read.
+    Does nothing if another process is the runner. Raises StudioError if the record cannot be read.
     """
     others = StudioError(phrase("Another process runs the queue."))
     record = open_record(home.record, home.backups)
     try:
-        while has_work(record):  # also what was added while the lock was being dropped
+        while has_work(record):  # again for runs added while the lock was being released
             with hold(home.runner_lock, others):
                 _until_done(home, record)
     except StudioError as error:
@@ -84,7 +84,7 @@ def _until_done(home: Home, record: Record) -> None:
 
 
 def has_work(record: Record) -> bool:
-    """Whether a run waits or is at work, or a search waits for its next combination."""
+    """True if a run waits or works, or a search needs its next combination."""
     with record.read() as session:
         if runs_in(session, ("queued", *WORKING)):
             return True
@@ -92,7 +92,7 @@ def has_work(record: Record) -> bool:
 
 
 def _log(updates: Iterable[RunUpdate]) -> None:
-    """A line for each run that ended, with the time in UTC."""
+    """Print a line for each run that ended, with the time in UTC."""
     for update in updates:
         for value in update.values:
             if isinstance(value, RunEnd):

@@ -1,4 +1,4 @@
-"""Runs: what was asked, how far it came, how it ended, and what the user says of it."""
+"""Runs: the job, progress, outcome, and the user's annotations."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -32,7 +32,7 @@ State = Literal[
 WORKING: tuple[State, ...] = (*("starting", "running", "paused", "not responding", "stopping"),)
 WAITING: tuple[State, ...] = ("queued", "on hold")  # in the queue
 RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
-MOST_REMARKS = 200  # kept of one run
+MOST_REMARKS = 200  # of one run
 MOST_TAGS, TAG_LENGTH = 50, 60  # of one run; characters
 
 
@@ -50,7 +50,7 @@ class Run(Table):
     notes: Mapped[str] = mapped_column(default="")
     star: Mapped[bool] = mapped_column(default=False)
     tags: Mapped[list[str]] = mapped_column(JSON, default=list)
-    archived: Mapped[bool] = mapped_column(default=False)  # out of the way, and kept
+    archived: Mapped[bool] = mapped_column(default=False)  # hidden by default
     priority: Mapped[int] = mapped_column(default=0)  # in the queue, the highest first
 
     task: Mapped[str]
@@ -66,9 +66,11 @@ class Run(Table):
 
     step: Mapped[int] = mapped_column(default=0)
     steps: Mapped[int] = mapped_column(default=0)  # 0: not known yet
-    paced_step: Mapped[int] = mapped_column(default=0)  # the first that the present worker measured
-    paced_from: Mapped[datetime | None] = mapped_column(Moment)  # … and when
-    stage: Mapped[str] = mapped_column(Sentence, default="")  # besides training; empty: none
+    # the first step measured by the present worker
+    paced_step: Mapped[int] = mapped_column(default=0)
+    paced_from: Mapped[datetime | None] = mapped_column(Moment)  # … and its time
+    # of work other than training; empty: none
+    stage: Mapped[str] = mapped_column(Sentence, default="")
     stage_done: Mapped[int] = mapped_column(default=0)
     stage_total: Mapped[int] = mapped_column(default=0)  # 0: not known
     examples: Mapped[int] = mapped_column(default=0)
@@ -77,7 +79,7 @@ class Run(Table):
     threads: Mapped[int] = mapped_column(default=0)
     versions: Mapped[dict[str, str]] = mapped_column(JSON, default=dict)
 
-    loss: Mapped[float | None]  # the last one; NULL where it was not finite
+    loss: Mapped[float | None]  # the last one; NULL if not finite
     best_metric: Mapped[str] = mapped_column(default="")  # empty: not known yet
     higher_is_better: Mapped[bool] = mapped_column(default=True)
     best_score: Mapped[float | None]
@@ -91,22 +93,22 @@ class Run(Table):
     bytes_read: Mapped[int] = mapped_column(default=0)  # of its events
 
     def asked(self) -> JobSpec:
-        """The job as it was asked for; a ValidationError where another version made it."""
+        """Parse the job. Raises ValidationError if another version made it."""
         return JobSpec.model_validate_json(self.job)
 
     def readable_job(self) -> JobSpec | None:
-        """The same; None where another version made it, or the folder cannot be read."""
+        """Parse the job; None if another version made it."""
         try:
             return self.asked()
         except ValidationError:
             return None
 
     def asked_device(self) -> str:
-        """The device of the job, also where another version made it; “auto” if it names none."""
+        """The requested device, also for a job of another version; “auto” by default."""
         return str(self._hardware().get("device", "auto"))
 
     def asked_processes(self) -> int:
-        """How many processes the job asks for, also where another version made it."""
+        """The requested number of processes, also for a job of another version."""
         return int(self._hardware().get("processes", 1))
 
     def _hardware(self) -> dict[str, Any]:
@@ -114,7 +116,7 @@ class Run(Table):
         return hardware
 
     def data_name(self) -> str:
-        """The name of its data; empty where another version made the job."""
+        """The name of its data; empty if another version made the job."""
         try:
             return self.asked().data.name
         except ValidationError:
@@ -124,10 +126,7 @@ class Run(Table):
         return RunFolder(self.folder)
 
     def seconds_left(self) -> float | None:
-        """How long it will still take at the pace of the present worker.
-
-        None: not known yet, or it is not running.
-        """
+        """Remaining time at the speed of the present worker; None if unknown or not running."""
         if self.state != "running":
             return None
         if self.paced_from is None or self.heard is None or self.step <= self.paced_step:
@@ -137,7 +136,7 @@ class Run(Table):
 
 
 def add_run(session: Session, folder: RunFolder, job: JobSpec, state: State) -> Run:
-    """Record the run in `folder`, of which nothing has been read yet."""
+    """Record the run in `folder`, before its events are read."""
     run = Run(
         id=folder.path.name,
         name=job.name,
@@ -153,7 +152,7 @@ def add_run(session: Session, folder: RunFolder, job: JobSpec, state: State) -> 
 
 
 def add_unreadable(session: Session, folder: RunFolder, why: StudioError) -> Run:
-    """List a folder that is a run by its files and cannot be read, with the reason."""
+    """List an unreadable run folder, with the reason."""
     run = Run(
         id=folder.path.name,
         name=folder.path.name,
@@ -181,13 +180,13 @@ def run(session: Session, run_id: str) -> Run | None:
 
 
 def runs_in(session: Session, states: Sequence[State]) -> Sequence[Run]:
-    """The runs in these states, by their priority and then in the order in which they were made."""
+    """The runs in these states, by priority and then by creation."""
     order = (Run.priority.desc(), Run.created, Run.id)
     return session.scalars(select(Run).where(Run.state.in_(states)).order_by(*order)).all()
 
 
 def remove_run(session: Session, run_id: str) -> None:
-    """Forget a run with its curves and checkpoints; its folder is another matter."""
+    """Delete the rows of a run with its curves and checkpoints; its folder stays."""
     session.execute(delete(Run).where(Run.id == run_id))
 
 
@@ -217,14 +216,14 @@ def set_star(session: Session, run_id: str, star: bool) -> None:
 
 
 def set_tags(session: Session, run_id: str, tags: Sequence[str]) -> None:
-    """Give a run these tags and no others, each once; blanks around them do not count."""
+    """Replace the tags of a run; duplicates and surrounding blanks are removed."""
     if (found := run(session, run_id)) is not None:
         cut = (tag.strip()[:TAG_LENGTH] for tag in tags)
         found.tags = list(dict.fromkeys(tag for tag in cut if tag))[:MOST_TAGS]
 
 
 def said_of(found: Run) -> dict[str, Any]:
-    """What the user says of a run, as JSON that goes with it to another home."""
+    """The user's annotations of a run, as JSON to take to another home."""
     return {
         "name": found.name,
         "notes": found.notes,
@@ -234,7 +233,7 @@ def said_of(found: Run) -> dict[str, Any]:
 
 
 def say_again(session: Session, run_id: str, said: Mapping[str, Any]) -> None:
-    """Say of a run what was said of it elsewhere, by whoever wrote that."""
+    """Apply annotations from another home; malformed values are ignored."""
     name, notes, tags = said.get("name"), said.get("notes"), said.get("tags")
     if isinstance(name, str) and name.strip():
         set_name(session, run_id, name.strip()[:RUN_NAME_LENGTH])

@@ -1,8 +1,7 @@
-"""Searches in the queue: poor runs are pruned, the next combination is asked for, and the rest of a
-search that is over is taken out of the queue.
+"""Searches in the queue: prune poor runs, request the next combination, and clear ended searches.
 
-The rules are those of `engine.runs.searching`; here are the runs of the record, and the worker that
-knows Optuna, which nobody waits for.
+The rules are those of `engine.runs.searching`; here they are applied to the runs of the record. The
+worker with Optuna answers in the background.
 """
 
 import subprocess
@@ -42,25 +41,25 @@ Add = Callable[[Sequence[JobSpec]], list[RunUpdate]]
 
 
 class Searches:
-    """All searches of a home. One thread at a time, that of the process which starts the runs.
+    """All searches of a home. Used by one thread of the process that starts the runs.
 
     Args:
-        add: puts jobs in the queue.
+        add: queues jobs.
     """
 
     def __init__(self, record: Record, add: Add) -> None:
         self._record, self._add = record, add
         self._unseen: set[str] | None = None  # ids of groups to look at; None: all
         self._asked: _Asked | None = None
-        self._refused: set[str] = set()  # groups of which no worker could tell more
+        self._refused: set[str] = set()  # groups for which the worker failed
 
     @property
     def is_busy(self) -> bool:
-        """Whether the next combination of some search is being asked for, or will be."""
+        """True while a next combination is requested or will be."""
         return self._asked is not None or bool(self._unseen)
 
     def follow(self, updates: Iterable[RunUpdate]) -> list[RunUpdate]:
-        """Do what follows from what was heard of the runs."""
+        """React to updates of runs."""
         made: list[RunUpdate] = []
         for update in updates:
             match update:
@@ -90,7 +89,8 @@ class Searches:
         return updates
 
     def _go_on(self, group: str) -> list[RunUpdate]:
-        """Ask for the next combination of a search, or take what is left of it out of the queue."""
+        """Request the next combination of a search, or remove the rest of an ended one from the
+        queue."""
         runs, higher = runs_of(self._record, group)
         if not runs:
             return []
@@ -101,7 +101,7 @@ class Searches:
         return []
 
     def _clear(self, group: str, why: str) -> list[RunUpdate]:
-        """Stop the runs of a search that still wait."""
+        """Stop the waiting runs of an ended search."""
         problem = phrase("Not trained, because the search has ended: {why}.", why=why)
         with self._record.session() as session:
             waiting = [run for run in _of_group(session, group) if run.state in WAITING]
@@ -110,7 +110,7 @@ class Searches:
         return [RunUpdate("run_changed", (run.id,)) for run in waiting]
 
     def _hear(self, asked: "_Asked") -> list[RunUpdate]:
-        """Put the runs of the combination that was chosen in the queue."""
+        """Queue the runs of the suggested combination."""
         if asked.is_open:
             return []
         self._asked = None
@@ -128,7 +128,7 @@ class Searches:
         return self._add(runs_of_setting(job, group, number, answer.values))
 
     def _prune(self, run_id: str, points: Sequence[Measured]) -> list[RunUpdate]:
-        """Ask a run to stop where the others of its search were better at the same evaluation."""
+        """Stop a run if the others of its search were better at the same evaluation."""
         with self._record.read() as session:
             run = find(session, run_id)
             if run is None or run.state != "running" or MARK not in run.job:
@@ -158,7 +158,7 @@ class Searches:
 
 
 class _Asked:
-    """A question to the worker that knows Optuna, and its answer once there is one."""
+    """A question to the worker with Optuna, and its answer once it has come."""
 
     def __init__(self, group: str, question: Suggest) -> None:
         self.group, self.question = group, question
@@ -168,7 +168,7 @@ class _Asked:
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing has been answered yet."""
+        """True until the answer has come."""
         return self._thread.is_alive()
 
     def _ask(self) -> None:
@@ -184,7 +184,7 @@ class _Asked:
 
 
 def _answer(question: Suggest) -> Answer:
-    """Raises OSError or ValueError where the worker gives none."""
+    """Raises OSError or ValueError if the worker gives no answer."""
     process = subprocess.Popen(
         launch.worker(question.worker, "-"),
         stdin=subprocess.PIPE,
@@ -217,7 +217,7 @@ def all_groups(record: Record) -> list[str]:
 
 
 def has_open(record: Record) -> bool:
-    """Whether some search waits for its next combination."""
+    """True if some search needs its next combination."""
     return any(
         runs and next_question(runs, higher) is not None
         for runs, higher in (runs_of(record, group) for group in all_groups(record))
@@ -254,12 +254,12 @@ def _search_run(session: Session, run: Run) -> SearchRun | None:
 
 
 def _evaluations(session: Session, run: Run) -> list[float]:
-    """The scores of a run on the validation rows, in the order of its steps."""
+    """Validation scores of a run, by step."""
     found = values_of(session, run.id, run.best_metric)
     return [value for _, value in sorted(found.items()) if value is not None]
 
 
 def _was_pruned(run: Run) -> bool:
-    """Whether the search has stopped it before; whoever resumed it wants it whole."""
+    """True if the search has stopped it before; a resumed run is not pruned again."""
     events = run.run_folder().milestones()
     return any(isinstance(event, Ended) and is_by_search(event.problem) for event in events)

@@ -26,7 +26,7 @@ class Table(DeclarativeBase):
 
 
 class Moment(TypeDecorator[datetime]):
-    """A point in time, kept as text in UTC: SQLite has no times, and none should lose its zone."""
+    """A point in time, stored as UTC text, because SQLite has no date type."""
 
     impl = String
     cache_ok = True
@@ -39,7 +39,7 @@ class Moment(TypeDecorator[datetime]):
 
 
 class Place(TypeDecorator[Path]):
-    """A folder, absolute."""
+    """An absolute path."""
 
     impl = String
     cache_ok = True
@@ -52,7 +52,7 @@ class Place(TypeDecorator[Path]):
 
 
 class Sentence(TypeDecorator[str]):
-    """A text that the window shows; a phrase is kept as JSON, and can be translated later."""
+    """A text for the user; a phrase is stored as JSON, so that it can be translated later."""
 
     impl = String
     cache_ok = True
@@ -71,7 +71,7 @@ class Sentence(TypeDecorator[str]):
 
 
 class Sentences(TypeDecorator[list[str]]):
-    """Several of them, in their order."""
+    """A list of texts for the user."""
 
     impl = JSON
     cache_ok = True

@@ -1,6 +1,5 @@
-"""The processes that this program started: training workers, one in reserve that has loaded torch,
-and the queue runner.
-"""
+"""Processes started by this program: training workers, one in reserve that has loaded torch, and
+the queue runner."""
 
 import os
 import platform
@@ -18,22 +17,22 @@ from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held, open_here
 from engine.runs.standby import StandbyWorker
 
-EXIT_CODE_WAIT = 1.0  # s that a process whose lock is free may take to leave its exit code
+EXIT_CODE_WAIT = 1.0  # s that a process without a lock may take to exit
 LOOK_INTERVAL = 1.0  # s between two looks at a worker
 MAX_SILENT_STEP = 2.0  # s that one look may add, so that time asleep does not count
 SILENCE = 10.0  # s without any CPU time or events after which a worker does not respond
 
 
 class Workers:
-    """One process at most for each run, and at most one in reserve."""
+    """At most one process for each run, and at most one in reserve."""
 
     def __init__(self) -> None:
         self.standby: StandbyWorker | None = None
         self._by_run: dict[str, subprocess.Popen[bytes]] = {}
-        self._replaced: list[subprocess.Popen[bytes]] = []  # done, but perhaps not ended yet
+        self._replaced: list[subprocess.Popen[bytes]] = []  # replaced, but perhaps still running
 
     def processes(self) -> list[subprocess.Popen[bytes]]:
-        """All that were not seen to end, without the one in reserve."""
+        """All running processes except the one in reserve."""
         return [*self._by_run.values(), *self._replaced]
 
     def process_of(self, run_id: str) -> "subprocess.Popen[bytes] | None":
@@ -47,21 +46,20 @@ class Workers:
         self._by_run[run.id] = self._take_standby(run) or launch.start(run.folder)
 
     def _take_standby(self, run: Run) -> "subprocess.Popen[bytes] | None":
-        """The worker in reserve, at work on a run; None where there is none, or where the run asks
-        for several processes, which it would start and not join.
-        """
+        """Assign the worker in reserve to a run; None if there is none, or the run needs several
+        processes."""
         if self.standby is None or run.asked_processes() > 1:
             return None
         standby, self.standby = self.standby, None
         return standby.assign(run.folder)
 
     def has_ended(self, run_id: str) -> bool:
-        """Whether a process was started here for this run, and is over."""
+        """True if a process was started here for this run and has ended."""
         worker = self.process_of(run_id)
         return worker is not None and worker.poll() is not None
 
     def exit_code(self, run_id: str) -> int | None:
-        """Minus the signal where there was one; None where nobody knows it."""
+        """Exit code of the process; minus the signal after a signal, None if unknown."""
         worker = self.process_of(run_id)
         try:
             return None if worker is None else worker.wait(EXIT_CODE_WAIT)
@@ -69,12 +67,11 @@ class Workers:
             return None
 
     def kill(self, run_id: str) -> None:
-        """Kill the process that was started here for a run."""
         if (worker := self.process_of(run_id)) is not None:
             worker.kill()
 
     def reap(self, is_working: Callable[[str], bool]) -> None:
-        """Let go of the processes that ended, unless their run is still taken to be working."""
+        """Drop ended processes, except those of runs still considered working."""
         for run_id in [run_id for run_id in self._by_run if self.has_ended(run_id)]:
             if not is_working(run_id):
                 del self._by_run[run_id]
@@ -83,7 +80,7 @@ class Workers:
             self.end_standby()
 
     def keep_standby(self, start_new: bool) -> None:
-        """Keep the worker in reserve for longer, or else start one if that is wanted."""
+        """Keep the worker in reserve for longer, or else start one if wanted."""
         if self.standby is not None and self.standby.is_usable():
             self.standby.keep()
         elif start_new:
@@ -91,13 +88,12 @@ class Workers:
             self.standby = StandbyWorker()
 
     def end_standby(self) -> None:
-        """End the worker in reserve, where there is one."""
         standby, self.standby = self.standby, None
         if standby is not None:
             standby.end()
 
     def leave(self) -> None:
-        """Let go of all: they train on after this process, all but the one in reserve."""
+        """Detach all processes: they train on, except the one in reserve, which is ended."""
         self.end_standby()
         for worker in self.processes():
             launch.leave(worker)
@@ -125,7 +121,7 @@ class WorkerActivity:
         self._watched: dict[str, _Watched] = {}
 
     def is_silent(self, run_id: str, folder: RunFolder) -> bool:
-        """Whether the worker, which holds the lock, has done nothing for `SILENCE` seconds."""
+        """True if the worker, which holds the lock, has done nothing for `SILENCE` seconds."""
         now, watched = self._clock(), self._watched.get(run_id)
         if watched is None:
             pid = _worker_pid(folder)
@@ -164,17 +160,15 @@ def _activity(pid: int, folder: RunFolder) -> tuple[float, int]:
 
 
 class QueueRunner:
-    """The process that starts queued runs of a home where no window does: `engine.record.runner`.
-
-    It is detached, and there is one for each home.
-    """
+    """The detached process that starts queued runs while no window does, one for each home
+    (`engine.record.runner`)."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
         self._process: subprocess.Popen[bytes] | None = None
 
     def ensure(self) -> None:
-        """Start it, unless it is there. Raises StudioError where the system does not let it."""
+        """Start it unless it runs. Raises StudioError if the system refuses."""
         if self._process is not None and self._process.poll() is None:
             return
         if is_held(self._home.runner_lock):
@@ -189,6 +183,6 @@ class QueueRunner:
             os.close(out)
 
     def leave(self) -> None:
-        """Let go of it: it lives on after this process."""
+        """Detach the process."""
         if self._process is not None:
             launch.leave(self._process)

@@ -1,40 +1,40 @@
-"""The programs that do the work: one for a run, one that answers questions."""
+"""Worker programs: one trains a run, others answer questions."""
 
 import ctypes
 import os
 import sys
 
-FAILED, BUG = 1, 3  # exit codes: what the user gave, or the program, is to blame
+FAILED, BUG = 1, 3  # exit codes: an error of the user, or a bug
 ARENA_MAX = -8  # M_ARENA_MAX of mallopt(3)
-SPINS = "10000"  # some 20 µs: longer than between two small operations, shorter than a time slice
+SPINS = "10000"  # about 20 µs: more than between two small operations, less than a time slice
 
 
 def share_the_machine() -> None:
-    """Call before torch is loaded, so that its threads get on with one another and with others."""
+    """Configure OpenMP and the allocator for a shared machine; call before torch is loaded."""
     _wait_briefly()
     _share_the_memory()
 
 
 def _wait_briefly() -> None:
-    """Let threads wait for one another only briefly by spinning.
+    """Limit the spinning of OpenMP threads that wait for one another.
 
-    As it comes, GNU OpenMP spins for milliseconds. Beside one other busy program, two threads then
-    take turns in waiting for each other, and a training becomes twenty to a hundred times slower.
-    What the user has set for OpenMP stays.
+    By default GNU OpenMP spins for milliseconds. Next to one other busy program, the threads then
+    wait for each other in turn, and training becomes 20 to 100 times slower. The user's own
+    settings for OpenMP are respected.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
 
 
 def _share_the_memory() -> None:
-    """Let all threads take memory from one heap, where glibc has one for each.
+    """Let all threads allocate from one heap instead of glibc's arena per thread.
 
-    What one thread gives back another can then use: training by two threads takes a tenth less.
-    Threads that do little but take and give back memory, as those that tokenise, would wait for one
-    another: two take longer than one, which therefore does it alone. What the user has set stays.
+    Memory freed by one thread can then be reused by another, which saves a tenth in training with
+    two threads. Tokenizer threads, which mostly allocate, would block each other, so tokenisation
+    uses a single thread. The user's own settings are respected.
     """
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
-        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other libraries have none
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # missing in other C libraries
         if mallopt is not None:
             mallopt(ARENA_MAX, 1)
             os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

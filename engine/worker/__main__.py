@@ -1,7 +1,8 @@
-"""`train RUN_FOLDER` fills a run folder, and `wait` gets one later; `explore SCRATCH_FOLDER`
-answers questions on stdin; without torch, `hub SCRATCH_FOLDER` those about models of the hub, and
-`search SCRATCH_FOLDER` those about searches; `reload SCRATCH_FOLDER` tries an export that was just
-written.
+"""Entry point of the workers.
+
+`train RUN_FOLDER` trains a run, and `wait` gets its folder later; `explore SCRATCH_FOLDER` answers
+questions on stdin; without torch, `hub SCRATCH_FOLDER` those about the hub, and `search
+SCRATCH_FOLDER` those about searches; `reload SCRATCH_FOLDER` verifies a new export.
 """
 
 import sys
@@ -20,7 +21,7 @@ USAGE = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Do what is asked; what the user can understand is printed as a sentence."""
+    """Run a worker; returns the exit code. Errors of the user are printed as a sentence."""
     keep_files_private()
     share_the_machine()
     load_torch_without_gc()

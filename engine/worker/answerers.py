@@ -1,7 +1,7 @@
-"""The table of answerers: which function answers which question.
+"""The table from question types to the functions that answer them.
 
-The functions know nothing of processes: most take a checkpoint and a question. What is seldom asked
-for, and loads libraries for a second, is imported when it is asked for.
+The functions know nothing of processes: most take a checkpoint and a question. Rare ones with slow
+imports are imported on demand.
 """
 
 import time
@@ -81,7 +81,7 @@ Answerer = Callable[[Any, WorkerContext], Answer]
 Asked = TypeVar("Asked", bound=Question)
 Precise = TypeVar("Precise", bound=PreciseQuestion)
 
-REMEMBERED = 200  # answers of a model
+REMEMBERED = 200  # cached answers of a model
 
 
 def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
@@ -96,9 +96,9 @@ def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
 
 
 def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
-    """Answer from exact or from quick numbers, and say from which.
+    """Answer in float32 or in reduced precision, and report which.
 
-    What was asked before, as when somebody takes back what was typed, is not computed again.
+    Answers are cached, so that undoing an edit of the text computes nothing.
     """
 
     def answered(question: Any, context: WorkerContext) -> Answer:
@@ -122,7 +122,7 @@ def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
 
 
 def _attend(question: Attend, context: WorkerContext) -> Answer:
-    """Not remembered, for its file goes before long; what is computed from attention is exact."""
+    """Not cached, since its file is temporary; attention analyses are always exact."""
     serving = context.models.serving(question.checkpoint)
     is_analysis = question.measure != "weights"
     checkpoint, kind, why = serving.take(question.exact or is_analysis, maps=True)
@@ -311,7 +311,7 @@ def _show_batch(question: ShowBatch, context: WorkerContext) -> Answer:
 
 @cache
 def _batch_preview() -> "BatchPreview":
-    """One for the life of the process: it keeps the data of the last run."""
+    """One for the life of the process: it caches the data of the last run."""
     from engine.training.data.batch_preview import BatchPreview
 
     return BatchPreview()

@@ -1,4 +1,4 @@
-"""What a worker has at hand for its answers; loads torch when it is made."""
+"""The resources of a worker that answers questions; loads torch when created."""
 
 import os
 import sys
@@ -12,14 +12,14 @@ from engine.cores import threads_worth_trying
 from engine.explore.model_cache import ModelCache
 from engine.messages.question import Answer
 
-THREADS = "BERT_STUDIO_THREADS"  # environment: processor threads; unset or 0 means all cores
+THREADS = "BERT_STUDIO_THREADS"  # environment: CPU threads; unset or 0 means all cores
 DEVICE = "BERT_STUDIO_EXPLORER_DEVICE"  # environment: cpu, cuda, mps; unset or auto means cpu
 
-LOW_PRIORITY = 10  # niceness of POSIX, of 0 to 19
+LOW_PRIORITY = 10  # niceness of POSIX, 0 to 19
 
 
 class WorkerContext:
-    """The models that were asked about, a folder for tensors, and whom to tell of what is done."""
+    """The models in use, a folder for tensors, and the sink for partial answers."""
 
     def __init__(self, scratch: Path, emit: Callable[[Answer], object], device: str = "") -> None:
         use_threads()
@@ -30,17 +30,17 @@ class WorkerContext:
 
 
 def use_threads() -> None:
-    """As many as the user chose, or as there are cores to use."""
+    """Set the number of threads to the user's choice, or else to the usable cores."""
     chosen = os.environ.get(THREADS, "")
     threads = int(chosen) if chosen.isdecimal() else 0
     if not threads and "OMP_NUM_THREADS" not in os.environ:
-        threads = threads_worth_trying()[0]  # torch knows no limit of a container
+        threads = threads_worth_trying()[0]  # torch ignores the limit of a container
     if threads:
         torch.set_num_threads(threads)
 
 
 def lower_priority() -> None:
-    """Let whoever else wants the processor have it first, until this process ends."""
+    """Lower the CPU priority of this process until it ends."""
     if sys.platform == "win32":
         psutil.Process().nice(psutil.BELOW_NORMAL_PRIORITY_CLASS)
     else:

@@ -1,8 +1,8 @@
-"""The processes of one run: the worker starts them, watches over them, and says which one died.
+"""The processes of one distributed run: the worker starts and watches them, and reports failures.
 
-It holds the lock and never loads torch, so that whatever happens to a rank, there is somebody to
-say so. The ranks' standard input is their leash: a line on it is a wish to stop, and at its end,
-which the system brings about however the worker dies, they end.
+It holds the lock and never loads torch, so it survives any failure of a rank. The ranks watch their
+standard input: a line is a request to stop, and at its end, which comes however the worker dies,
+they end.
 """
 
 import contextlib
@@ -34,21 +34,21 @@ GRACE_PERIOD = 10.0  # s in which the others may end by themselves after one has
 
 
 class RankDied(StudioError):
-    """One of the processes of a run ended before its time."""
+    """One of the processes of a run ended too early."""
 
 
 def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
-    """Train with so many processes on this machine; returns the exit code of the worker.
+    """Train with several processes on this machine; returns the exit code of the worker.
 
-    What rank 0 writes is passed on by `events`, and a wish to stop is passed on to rank 0.
+    Events of rank 0 are forwarded by `events`, and a request to stop is forwarded to rank 0.
 
     Raises:
-        RankDied: a rank did, and none could say why; the others were ended.
+        RankDied: a rank died without a reason; the others were killed.
     """
     byte = run.events_size()
     with _folder(run) as store, _started(run, processes, store) as ranks:
         asked = False
-        failed: tuple[int, int] | None = None  # the first rank that did, and its exit code
+        failed: tuple[int, int] | None = None  # the first failed rank, and its exit code
         end = float("inf")
         while any(rank.poll() is None for rank in ranks):
             time.sleep(RANK_POLL)
@@ -72,12 +72,12 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
 
 
 def write_last_word(store: Path, rank: int, ended: Ended) -> None:
-    """Keep what a rank that does not write events says of its end, for the worker."""
+    """Store the Ended event of a rank that does not write events, for the worker."""
     (store / f"{rank}.json").write_bytes(ended.line())
 
 
 def end_with_worker(wish: Callable[[], None]) -> None:
-    """Let this rank end with its worker, and stop when that asks it to."""
+    """Let this rank end with its worker, and stop on request."""
 
     def watch_stdin() -> None:
         while os.read(0, 64):
@@ -89,7 +89,7 @@ def end_with_worker(wish: Callable[[], None]) -> None:
 
 @contextmanager
 def _folder(run: RunFolder) -> Iterator[Path]:
-    """Where the ranks find one another, and leave their last words."""
+    """The folder in which the ranks find one another and leave their Ended events."""
     store = run.cache / "ranks"
     shutil.rmtree(store, ignore_errors=True)
     store.mkdir(mode=0o700, parents=True)
@@ -103,7 +103,7 @@ def _folder(run: RunFolder) -> Iterator[Path]:
 def _started(
     run: RunFolder, processes: int, store: Path
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """The ranks as processes; none is left after the block."""
+    """Start the ranks as processes; none is left after the block."""
     settings = launch.environment() | loopback()
     ranks: list[subprocess.Popen[bytes]] = []
     try:
@@ -128,7 +128,7 @@ def _started(
 
 
 def loopback() -> dict[str, str]:
-    """Settings by which the ranks talk to one another inside of this machine alone."""
+    """Settings that restrict the communication of the ranks to this machine."""
     if sys.platform == "win32":
         return {}
     found = psutil.net_if_addrs().items()
@@ -137,7 +137,7 @@ def loopback() -> dict[str, str]:
 
 
 def _read(run: RunFolder, byte: int, on_event: Callable[[Event], None]) -> int:
-    """Pass on the new events; returns the byte up to which they reach."""
+    """Forward the new events; returns the byte up to which they were read."""
     before = -1
     while byte != before:
         before = byte
@@ -155,7 +155,7 @@ def _say_stop(rank: subprocess.Popen[bytes]) -> None:
 
 
 def _failed(ranks: list[subprocess.Popen[bytes]]) -> tuple[int, int] | None:
-    """A rank that ended by itself before its time, and its exit code; one that was killed first."""
+    """The first failed rank and its exit code; one that was killed takes precedence."""
     codes = [(number, rank.poll() or 0) for number, rank in enumerate(ranks)]
     bad = [(number, code) for number, code in codes if code not in (0, RANK_LOST)]
     return min(bad, key=lambda one: one[1], default=None)
@@ -168,7 +168,7 @@ def _end(ranks: list[subprocess.Popen[bytes]]) -> None:
 
 
 def rank_died(failed: tuple[int, int] | None, processes: int, store: Path) -> StudioError:
-    """Which rank ended the run, and why as far as is known."""
+    """Describe which rank ended the run, and why if known."""
     number, code = failed or (0, RANK_LOST)
     which = phrase(
         "Process {number} of {processes} (rank {number2})",

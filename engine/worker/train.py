@@ -1,4 +1,4 @@
-"""The training worker: reads one folder and fills it. The lock first, torch after."""
+"""The training worker: locks a run folder, then loads torch and fills it."""
 
 import json
 import os
@@ -33,12 +33,15 @@ def main(
     on_event: Callable[[Event], None] | None = None,
     processes: int | None = None,
 ) -> int:
-    """Train the job of a run folder to its end; the exit code is 0, 1 where it failed, or 3 where
-    the program is to blame.
+    """Train the job of a run folder to its end.
 
-    `on_event` gets each event after it is written. Where the job asks for several processes, or
-    `processes` does in its place, this one starts them and trains nothing itself, unless it is one
-    of them.
+    Args:
+        on_event: gets each event after it is written.
+        processes: overrides the number in the job. With several, this process starts them and does
+            not train itself, unless it is one of them.
+
+    Returns:
+        Exit code: 0, 1 after a failure, or 3 after a bug.
     """
     run, rank, request = RunFolder(folder), this_rank(), _StopRequest()
     if rank is not None and rank.has_worker:
@@ -79,7 +82,7 @@ def _redirect(folder: Path) -> None:
 
 
 def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int | None) -> int:
-    """Whatever happens, the last word is an Ended, unless the process is killed."""
+    """Train; the last event is an Ended, unless the process is killed."""
     try:
         if rank is None or not rank.has_worker:
             events.write(Started(pid=os.getpid(), step=_last_step(run), host=platform.node()))
@@ -88,7 +91,7 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
         if rank is None and many > 1:
             return run_ranks(run, many, events)
         from engine.training.device.machine import peak_memory
-        from engine.training.loop import train  # torch, only now that the lock is held
+        from engine.training.loop import train  # loads torch, now that the lock is held
 
         outcome, step = train(job, run, events.write, events.stop_wanted)
         peak = peak_memory()
@@ -101,7 +104,7 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
         )
         events.write(ended)
         return 0
-    except DiskFull as full:  # and a stop was wanted, or else it would wait
+    except DiskFull as full:  # while a stop was requested; otherwise it would wait
         step = _last_step(run)
         advice = phrase(
             "{advice} Resuming repeats the steps after {step} exactly.",
@@ -113,13 +116,13 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
         return 0
     except Exception as error:  # noqa: BLE001 (the edge: a bug is written down whole)
         if isinstance(error, RankLost) and rank is not None and rank.has_worker:
-            return RANK_LOST  # the worker knows who was the first, and says it
+            return RANK_LOST  # the worker reports which rank failed first
         events.write(ended := _failed(error, events.has_listener))
     return BUG if ended.bug else FAILED
 
 
 def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
-    """Train as one of the ranks that write nothing."""
+    """Train as one of the ranks that write no events."""
     try:
         from engine.training.loop import train
 
@@ -135,9 +138,7 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
 
 
 def _failed(error: Exception, has_listener: bool = False) -> Ended:
-    """The last word of a worker that failed; it is printed, too, unless somebody hears it who
-    says it.
-    """
+    """The Ended event of a failed worker; also printed unless a listener prints it."""
     details = "".join(traceback.format_exception(error))
     if (understood := explained(error)) is not None:
         if not has_listener:
@@ -160,15 +161,13 @@ def _failed(error: Exception, has_listener: bool = False) -> Ended:
 
 
 def _last_step(run: RunFolder) -> int:
-    """The step of the last checkpoint; 0 where there is none."""
+    """The step of the last checkpoint; 0 without one."""
     folders = run.checkpoint_folders()
     return step_of(folders[-1]) if folders else 0
 
 
 class _StopRequest:
-    """Ctrl+C, the system's request to end and a terminal that closes mean the same as the stop
-    file: save, then end.
-    """
+    """Ctrl+C, SIGTERM and a closed terminal act like the stop file: save, then end."""
 
     def __init__(self) -> None:
         self.made = False
@@ -179,7 +178,7 @@ class _StopRequest:
         self.made = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.made:  # asked a second time: at once
+        if self.made:  # at once on a second request
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         self.made = True

@@ -41,7 +41,7 @@ class HeadFigures:
 
 @dataclass(frozen=True)
 class TokenKinds:
-    """What is asked of each pair of tokens of a text; the same for all layers."""
+    """Properties of each pair of tokens of a text; the same for all layers."""
 
     queries: np.ndarray  # int [Q], their numbers
     masks: np.ndarray  # float32 [Q * T, 9]: the distance, and 1 at each kind of key

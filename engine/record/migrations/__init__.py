@@ -1,1 +1,1 @@
-"""Alembic: how the tables of one version become those of the next."""
+"""Alembic migrations between versions of the tables."""

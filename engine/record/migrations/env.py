@@ -1,4 +1,4 @@
-"""What Alembic runs: the migrations on the connection that it was given, each in a transaction."""
+"""Alembic environment: run the migrations on the given connection, each in a transaction."""
 
 from alembic import context
 
