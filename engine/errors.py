@@ -1,7 +1,7 @@
-"""What can go wrong in a way that the user understands.
+"""Errors that the user can understand.
 
-Three kinds of trouble are told apart by type: a `StudioError` is shown as it stands; any other
-exception is a bug and is caught only at the edges; a stop or a late answer is no exception.
+There are three kinds of trouble: a `StudioError` is shown to the user; any other exception is a bug
+and is caught only at the edges; a stop or a late answer is no exception.
 """
 
 from pathlib import Path
@@ -13,11 +13,10 @@ MAX_DETAILS = 100_000  # characters
 
 
 class StudioError(Exception):
-    """Something that the user can understand and act on; both parts are whole sentences.
+    """An error that the user can understand and act on; both parts are whole sentences.
 
-    Where they are a `Phrase`, the window can say them in another language. Together they have at
-    most 300 characters, each visible: names in them that are too long are shortened, and then the
-    whole is in `details`, which are lines for whoever wants to look closer.
+    A `Phrase` can be translated by the window. Together they have at most 300 visible characters:
+    long names are shortened, and then the full text is in `details`, which may hold further lines.
     """
 
     def __init__(self, problem: str, advice: str = "", details: str = "") -> None:
@@ -29,7 +28,7 @@ class StudioError(Exception):
 
     @property
     def phrase(self) -> Phrase:
-        """Both sentences, for another text that takes them in."""
+        """Both sentences, for use in another text."""
         return joined(" ", (part for part in (self.problem, self.advice) if part))
 
     def __str__(self) -> str:
@@ -47,7 +46,7 @@ class MissingColumn(StudioError):
 
 
 class BadFile(StudioError):
-    """A file is not what it should be; `line` and `column` count from 1 and 0 means unknown."""
+    """A malformed file; `line` and `column` count from 1 and 0 means unknown."""
 
     def __init__(
         self, path: Path, problem: str, advice: str = "", line: int = 0, column: int = 0
@@ -64,7 +63,7 @@ class BadCheckpoint(StudioError):
 
 
 class DiskFull(StudioError):
-    """Nothing more can be written at `place`; `needed` bytes would do, and 0 means unknown."""
+    """The disk of `place` is full; `needed` bytes would be enough, and 0 means unknown."""
 
     def __init__(
         self, problem: str, advice: str = "", place: Path | None = None, needed: int = 0
@@ -73,12 +72,12 @@ class DiskFull(StudioError):
         self.place, self.needed = place, needed
 
 
-OUT_OF_MEMORY = (  # as torch says it, the last on a Mac
+OUT_OF_MEMORY = (  # texts of torch, the last on a Mac
     *("not enough memory", "can't allocate memory", "out of memory", "Invalid buffer size"),
 )
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: torch raises a RuntimeError on the CPU, its own type on a GPU."""
+    """True if memory ran out: torch raises a RuntimeError on the CPU, its own type on a GPU."""
     by_type = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return by_type or any(message in str(error) for message in OUT_OF_MEMORY)

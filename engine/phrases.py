@@ -1,12 +1,12 @@
-"""Sentences of the engine that the window can say in another language.
+"""Translatable sentences of the engine.
 
-A `Phrase` is its English sentence, so it goes wherever a `str` goes, and it carries the template
-and the arguments from which the sentence was made. Messages and the record keep both; the window
-looks the template up in the user's language and fills it in again. `tools/texts.py` finds the
-templates, so they stand as literals in the call of `phrase`.
+A `Phrase` is its English sentence, so it can be used as a `str`, and it carries the template and
+the arguments. Messages and the record store both; the window looks the template up in the user's
+language and fills it in. `tools/texts.py` finds the templates, so they must be literals in the call
+of `phrase`.
 
-Templates may come from a run folder of somebody else: fields are plain names, never attributes or
-items, and what cannot be filled in stays as it stands.
+Templates may come from an untrusted run folder: fields are plain names, never attributes or items,
+and fields that cannot be filled in stay unchanged.
 """
 
 import math
@@ -17,15 +17,15 @@ from typing import Any, Self
 Argument = str | int | float
 
 FIELD = re.compile(r"\{\{|\}\}|\{(\w+)(!r)?(?::([^{}]*))?\}")
-SPEC = re.compile(r"[+0]?\d?,?(?:\.\d{1,2})?[deEfgs%]?")  # the formats that a template may ask for
+SPEC = re.compile(r"[+0]?\d?,?(?:\.\d{1,2})?[deEfgs%]?")  # the formats allowed in a template
 PLURAL = re.compile(r"\((e?s)\)")  # “{n} run(s)”, “%Ln class(es)”
 AGREES = re.compile(r"\(e?s\)((?: (?:of|in|with) [^.,:;!?]*?)?) (are|were|have)\b")  # its verb
 SINGULAR = {"are": "is", "were": "was", "have": "has"}
-DEEPEST = 20  # texts in texts
+DEEPEST = 20  # nested texts
 
 
 class Phrase(str):
-    """An English sentence with the template (`key`) and the arguments (`args`) it was made from."""
+    """An English sentence with its template (`key`) and arguments (`args`)."""
 
     __slots__ = ("args", "key")
 
@@ -52,25 +52,25 @@ class Phrase(str):
 
 
 def phrase(template: str, /, **args: object) -> Phrase:
-    """The sentence that `template` makes of `args`: phrase("“{name}” is empty.", name=file.name).
+    """Fill in a template: phrase("“{name}” is empty.", name=file.name).
 
-    An argument may itself be a `Phrase`, or an error that has one. Where `n` is given, it counts:
-    “{n} row(s)” takes the ending that n asks for, and a translation has a form for each number.
+    An argument may itself be a `Phrase`, or an error that has one. The argument `n` is a count:
+    “{n} row(s)” takes the ending for n, and a translation has a form for each number.
     """
     return Phrase(template, {name: _argument(value) for name, value in args.items()})
 
 
 def joined(separator: str, parts: Iterable[str]) -> Phrase:
-    """Texts one after the other, as `separator.join(parts)` that can still be translated."""
+    """`separator.join(parts)` that can still be translated."""
     args = {f"p{place}": part for place, part in enumerate(parts)}
     between = separator.replace("{", "{{").replace("}", "}}")
     return Phrase(between.join(f"{{{name}}}" for name in args), args)
 
 
 def rendered(said: str, translate: Callable[[str, int], str]) -> str:
-    """`said` in another language: `translate` gives a template for a key and a number (-1: none).
+    """Translate a text; `translate` gives a template for a key and a number (-1: none).
 
-    A plain `str` is what nobody can translate, such as a name, and stays as it is.
+    A plain `str`, such as a name, is not translated.
     """
     if not isinstance(said, Phrase):
         return said
@@ -83,7 +83,7 @@ def rendered(said: str, translate: Callable[[str, int], str]) -> str:
 
 
 def in_english(template: str, number: object) -> str:
-    """An English template with the endings that `number` asks for, where it is a whole number."""
+    """Resolve the plural endings of a template if `number` is a whole number."""
     if not isinstance(number, int) or "(" not in template:
         return template
     if number != 1:
@@ -92,7 +92,7 @@ def in_english(template: str, number: object) -> str:
 
 
 def filled(template: str, args: Mapping[str, Argument]) -> str:
-    """`template` with its fields filled in; a field that has no argument stays as it is."""
+    """Fill in the fields of `template`; a field without an argument stays unchanged."""
 
     def fill(field: re.Match[str]) -> str:
         name, quoted, spec = field.groups()
@@ -106,16 +106,16 @@ def filled(template: str, args: Mapping[str, Argument]) -> str:
 
 
 def _formatted(value: Argument, spec: str) -> str:
-    """As `format`, with a space before the sign of a percentage, as in all of the window."""
+    """Format a value, with a space before a percent sign as in the window."""
     try:
         said = format(value, spec) if SPEC.fullmatch(spec) else str(value)
-    except ValueError:  # a format for numbers, and no number
+    except ValueError:  # a number format for a text
         return str(value)
     return f"{said[:-1]} %" if spec.endswith("%") else said
 
 
 def _argument(value: object) -> Argument:
-    """What JSON can hold of an argument."""
+    """Convert an argument to what JSON can hold."""
     said = getattr(value, "phrase", None) if isinstance(value, Exception) else value
     if isinstance(said, bool) or not isinstance(said, str | int | float):
         return str(value)
@@ -123,7 +123,7 @@ def _argument(value: object) -> Argument:
 
 
 def plain(said: str) -> Any:
-    """`said` as JSON holds it: a plain `str` as it is, a `Phrase` as its key and arguments."""
+    """Convert to JSON: a plain `str` unchanged, a `Phrase` as its key and arguments."""
     if not isinstance(said, Phrase):
         return said
     args = {name: plain(v) if isinstance(v, str) else v for name, v in said.args.items()}
@@ -131,7 +131,7 @@ def plain(said: str) -> Any:
 
 
 def from_plain(value: Any, depth: int = 0) -> str:
-    """The reverse of `plain`; raises ValueError for anything that it never makes."""
+    """The inverse of `plain`; raises ValueError for any other value."""
     if isinstance(value, str):
         return value
     match value:

@@ -1,8 +1,7 @@
-"""Text of somebody else, as it may stand on a terminal, in a label and in a sentence.
+"""Untrusted text made safe for a terminal, a label and a sentence.
 
-Names of files, columns, labels and tokens come from outside. Characters that steer a terminal, turn
-the direction of a line or hide a part of it are written out, and nobody else decides how long a
-sentence of ours is.
+Names of files, columns, labels and tokens are untrusted. Control characters, direction marks and
+invisible characters are escaped, and the length of sentences is limited.
 """
 
 import re
@@ -15,25 +14,26 @@ UNSEEN = re.compile(
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"  # direction, and further line ends
     "\u180e\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U0001d173-\U0001d17a"  # no width
     "\U000e0000-\U000e007f"  # tags
-    "\ud800-\udfff]"  # surrogates, which stand for bytes of a path that are no text
+    "\ud800-\udfff]"  # surrogates, for bytes of a path that are not text
 )
 LINE_ENDS = re.compile("[\t\n]")
-SENTENCE_CHARACTERS = 300  # at most, whatever stands in a sentence
-ARGUMENT_CHARACTERS = (80, 40, 20)  # of each part of a sentence that is too long, tried in turn
+SENTENCE_CHARACTERS = 300  # at most in a sentence
+# limits for each argument of a sentence that is too long, tried in turn
+ARGUMENT_CHARACTERS = (80, 40, 20)
 
 
 def visible(text: str) -> str:
-    r"""`text` with control and direction characters as \x1b or \u202e; tabs and line feeds stay."""
+    r"""Escape control and direction characters as \x1b or \u202e; keep tabs and line feeds."""
     return UNSEEN.sub(_written_out, text)
 
 
 def one_line(text: str) -> str:
-    r"""`visible` text in which tabs and line feeds are written out too."""
+    r"""Like `visible`, and escape tabs and line feeds too."""
     return LINE_ENDS.sub(lambda found: repr(found[0])[1:-1], visible(text))
 
 
 def is_text(name: str) -> bool:
-    """Whether a file name can be written down; on POSIX it may be any bytes."""
+    """True if a file name is valid text; on POSIX it may be any bytes."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
@@ -49,7 +49,7 @@ def _written_out(found: re.Match[str]) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """A text of at most so many characters: its beginning and its end."""
+    """Shorten a text to its beginning and its end."""
     if len(text) <= characters:
         return text
     end = characters // 3
@@ -59,8 +59,8 @@ def shortened(text: str, characters: int) -> str:
 def concise(*sentences: str) -> tuple[str, ...]:
     """Sentences on one line each, together of at most 300 characters.
 
-    First the names in them are shortened, so that a `Phrase` can still be translated; what is too
-    long even so is cut.
+    First the names in them are shortened, so that a `Phrase` can still be translated; what is still
+    too long is truncated.
     """
     said = tuple(_with_short_arguments(one, None) for one in sentences)
     for longest in ARGUMENT_CHARACTERS:
@@ -76,7 +76,7 @@ def concise(*sentences: str) -> tuple[str, ...]:
 
 
 def _length(sentences: Sequence[str]) -> int:
-    """With a space between two of them."""
+    """Length of the joined sentences."""
     return len(" ".join(filter(None, sentences)))
 
 
@@ -85,7 +85,7 @@ def _cut(sentence: str, characters: int) -> str:
 
 
 def _with_short_arguments(said: str, longest: int | None) -> str:
-    """A sentence made anew; a plain `str` is what somebody else wrote, as a whole."""
+    """Shorten the arguments of a phrase; a plain `str` is untrusted as a whole."""
     if not isinstance(said, Phrase):
         return one_line(said)
     args = {

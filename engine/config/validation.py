@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a spec, in words."""
+"""Validation errors of pydantic as sentences."""
 
 from typing import Any
 
@@ -8,16 +8,17 @@ from engine.config.problems import BrokenRules, Problem
 from engine.errors import StudioError
 from engine.phrases import joined, phrase
 
-TAGS = {"scratch", "checkpoint", "stored", "file"}  # kinds that pydantic puts into the place
+# discriminator values that pydantic adds to the location
+TAGS = {"scratch", "checkpoint", "stored", "file"}
 
 
 def problems_in(error: ValidationError) -> list[Problem]:
-    """Everything that a validation found, with the paths of the fields that it is about."""
+    """All problems of a validation, with the paths of their fields."""
     return [problem for item in error.errors() for problem in _problems_of(item)]
 
 
 def describe_validation(error: ValidationError, where: str) -> StudioError:
-    """Everything that is wrong with what `where` names, in one error."""
+    """All problems of the object named `where`, in one error."""
     wrong = joined("; ", map(_with_field, problems_in(error)))
     return StudioError(
         phrase("{where} is not valid: {wrong}.", where=where, wrong=wrong),
@@ -26,7 +27,7 @@ def describe_validation(error: ValidationError, where: str) -> StudioError:
 
 
 def _with_field(problem: Problem) -> str:
-    """A rule over several fields names them itself."""
+    """Add the field name; a rule over several fields names them itself."""
     if len(problem.fields) != 1:
         return problem.text
     return phrase("{field}: {problem}", field=problem.fields[0], problem=problem.text)
@@ -43,7 +44,7 @@ def _problems_of(item: Any) -> list[Problem]:
 
 
 def _below(place: tuple[str, ...], problem: Problem) -> Problem:
-    """A problem of a spec as one of the whole in which the spec stands at `place`."""
+    """Prefix the fields of a problem with the path `place`."""
     return Problem(problem.text, tuple(".".join((*place, field)) for field in problem.fields))
 
 
@@ -80,5 +81,5 @@ def problem_of(item: Any) -> str:
 
 
 def _plain(bound: float) -> float:
-    """A bound without “.0” behind a whole number."""
+    """A bound without “.0” after a whole number."""
     return int(bound) if bound == int(bound) else bound

@@ -1,6 +1,6 @@
-"""What the user prefers of runs, as far as it counts without a window, too.
+"""Preferences that affect runs, also without a window.
 
-The window keeps all preferences in `settings.json`; whoever starts runs reads these there.
+The window stores all preferences in `settings.json`; the process that starts runs reads them there.
 """
 
 from pathlib import Path
@@ -10,14 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engine.files.regular_file import read_json
 
-LARGEST = 4_000_000  # bytes of a settings file that is read at all
+LARGEST = 4_000_000  # maximum bytes of a settings file
 
 
 LiveCurves = Literal["off", "tensorboard", "mlflow", "both"]
 
 
 class RunPreferences(BaseModel):
-    """How runs are started, and what happens when one ends."""
+    """Preferences for starting runs and for their end."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -38,7 +38,7 @@ class RunPreferencesFile:
         self._read = RunPreferences()
 
     def get(self) -> RunPreferences:
-        """What the file says now."""
+        """The present preferences."""
         try:
             status = self._settings.stat()
             stamp = (status.st_mtime_ns, status.st_size)
@@ -50,7 +50,7 @@ class RunPreferencesFile:
 
 
 def run_preferences(settings: Path) -> RunPreferences:
-    """What a settings file says of runs; the defaults where it is not there, or is damaged."""
+    """Read the preferences of a settings file; the defaults if it is missing or damaged."""
     try:
         whole = read_json(settings, LARGEST)
         return RunPreferences.model_validate(whole.get("preferences", {}))

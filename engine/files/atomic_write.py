@@ -1,8 +1,8 @@
-"""Writing that is whole or absent, also when the power fails.
+"""Writing that is complete or absent, even after a power failure.
 
-A folder is written under another, random name, every file and the folder itself are flushed to
-the disk, the manifest with sizes and SHA-256 is written last, and only then is it renamed.
-A link that stands where something is to be written is replaced, never followed.
+A folder is written under a temporary, random name, every file and the folder itself are flushed to
+the disk, the manifest with sizes and SHA-256 is written last, and only then is it renamed. A link
+at the target is replaced, never followed.
 """
 
 import errno
@@ -25,12 +25,12 @@ MANIFEST = "manifest.json"
 UMASK = "BERT_STUDIO_UMASK"  # octal; of the user, for the children of a private process
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 LONGEST_NAME = 255  # bytes, on the usual file systems
-OLD = ".old-"  # how the name of a folder begins that keeps what is being replaced
+OLD = ".old-"  # prefix of a folder that holds what is being replaced
 UNFINISHED = re.compile(r"\.(.+)\.tmp-[0-9a-f]{8}")  # the name while it is being written
 
 
 def _flush(path: Path) -> None:
-    """fsync a file or, where the system can, a folder."""
+    """fsync a file or, if the system supports it, a folder."""
     if path.is_dir() and os.name == "nt":
         return  # a folder cannot be opened there; NTFS journals its names
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -41,7 +41,7 @@ def _flush(path: Path) -> None:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether `error`, or what caused it, says that the disk is full or a file grew too large."""
+    """True if `error` or its text reports a full disk or a file that grew too large."""
     if isinstance(error, OSError) and error.errno in FULL:
         return True
     text = str(error)
@@ -53,14 +53,14 @@ def is_full(error: BaseException) -> bool:
 
 @contextmanager
 def disk_errors_for(path: Path) -> Iterator[None]:
-    """Turn “no space left” into a DiskFull that names the volume and what it has left.
+    """Turn “no space left” into a DiskFull that names the disk and its free space.
 
-    Any other error of the disk gets the name of what was being written, where it has none.
+    Any other disk error without a file name gets `path` as its file name.
     """
     try:
         yield
     except DiskFull:
-        raise  # which names what was in the way, maybe on another disk
+        raise  # already names the path, possibly on another disk
     except Exception as error:  # libraries report a full disk by many types
         if not is_full(error):
             if isinstance(error, OSError) and error.filename is None:
@@ -85,10 +85,9 @@ def disk_errors_for(path: Path) -> Iterator[None]:
 
 
 def unfinished(path: Path) -> Path:
-    """A new name beside `path` for what will stand there; of a long name only the start.
+    """A new temporary name next to `path`; a long name is truncated.
 
-    Raises OSError where a device stands at `path`: none is ever replaced, as /dev/null would be by
-    whoever has the right to.
+    Raises OSError if `path` is a device: none is ever replaced, not even /dev/null by root.
     """
     with suppress(FileNotFoundError, NotADirectoryError):
         kind = path.lstat().st_mode
@@ -100,7 +99,7 @@ def unfinished(path: Path) -> Path:
 def beside(path: Path, name: str) -> Path:
     """`name` in the folder of `path`.
 
-    Raises IsADirectoryError where `path` has no name: “/”, or where one stands, as “” and “.” do.
+    Raises IsADirectoryError if `path` has no name, as “/”, “” and “.”.
     """
     if not path.name:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -114,13 +113,13 @@ def _unfinished_start(path: Path) -> str:
 
 
 def final_name(path: Path) -> Path:
-    """The place of what is being written, from any place inside of its unfinished form."""
+    """The final path of a temporary path or of a file in it."""
     parts = (UNFINISHED.fullmatch(part) for part in path.parts)
     return Path(*(m[1] if m else part for m, part in zip(parts, path.parts, strict=True)))
 
 
 def check_room(path: Path, needed: int) -> None:
-    """Raise DiskFull where the disk of `path` has less than `needed` bytes left."""
+    """Raise DiskFull if the disk of `path` has less than `needed` bytes left."""
     existing = next(p for p in (path, *path.parents) if p.exists())
     free = shutil.disk_usage(existing).free
     if free < needed:
@@ -143,17 +142,17 @@ def check_room(path: Path, needed: int) -> None:
 
 
 def write_file(path: Path, content: bytes, shared: bool = False) -> None:
-    """Replace `path` by `content`, or leave it as it was; `shared` as `whole_file` has it."""
+    """Replace `path` by `content`, or leave it as it was; `shared` as in `whole_file`."""
     with whole_file(path, shared) as temporary, open(temporary, "r+b") as file:
         file.write(content)
 
 
 @contextmanager
 def whole_file(path: Path, shared: bool = False) -> Iterator[Path]:
-    """Yield an empty file to fill; afterwards it stands at `path`, complete and durable.
+    """Yield an empty file to fill; it then replaces `path`, complete and durable.
 
-    When the block raises, `path` stays as it was. Only the user may read it, unless it is `shared`:
-    an output with the rights that the user's own files get.
+    If the block raises, `path` stays as it was. Only the user may read it, unless it is `shared`:
+    an output with the user's usual permissions.
     """
     temporary = unfinished(path)
     try:
@@ -177,10 +176,10 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; afterwards it stands at `path`, complete and durable.
+    """Yield an empty folder to fill; it then replaces `path`, complete and durable.
 
-    When the block raises, nothing is at `path` that was not there before. An existing folder at
-    `path` is replaced only after the new one is complete.
+    If the block raises, `path` stays as it was. An existing folder is replaced only after the new
+    one is complete.
     """
     temporary = unfinished(path)
     try:
@@ -223,7 +222,7 @@ def _seal(folder: Path) -> None:
 
 
 def verify(folder: Path) -> None:
-    """Raise BadCheckpoint where a file differs from the manifest; a folder without one passes."""
+    """Raise BadCheckpoint if a file differs from the manifest; a folder without one passes."""
     manifest = folder / MANIFEST
     if not manifest.exists():
         return
@@ -241,7 +240,7 @@ def verify(folder: Path) -> None:
 
 
 def _listed(manifest: Path) -> dict[str, tuple[int, str]]:
-    """The size and the SHA-256 of each file that a manifest lists; all lie in its folder."""
+    """Size and SHA-256 of each file in a manifest; all are in its folder."""
     try:
         content = read_json(manifest, LARGEST_MANIFEST)["files"]
         listed = {name: (entry["bytes"], entry["sha256"]) for name, entry in content.items()}
@@ -260,7 +259,7 @@ def _is_inside(name: str) -> bool:
 
 
 def clear_leftovers(parent: Path) -> None:
-    """Remove what an interrupted write left below `parent`; bring back what it had moved aside.
+    """Remove leftovers of interrupted writes below `parent`; restore replaced folders.
 
     What cannot be removed now stays for the next time.
     """
@@ -281,17 +280,17 @@ def _clear_leftover(entry: Path) -> None:
 
 
 def remove_whole(folder: Path) -> None:
-    """Remove a folder so that it is there as a whole or not at all, whenever the process ends; what
-    is left then goes by `clear_leftovers`."""
+    """Remove a folder so that at any time it is complete or absent; `clear_leftovers` removes the
+    rest after a crash."""
     gone = unfinished(folder)
     os.rename(folder, gone)
     shutil.rmtree(gone)
 
 
 def keep_files_private() -> None:
-    """From now on only the user may read what this process and its children make.
+    """Let only the user read what this process and its children create from now on.
 
-    Call it at the start of a program. What leaves the home gets the rights that the user wants by
+    Call it at the start of a program. Files outside the home get the user's usual permissions by
     `give_usual_rights` and `write_file`.
     """
     before = os.umask(0o077)
@@ -299,7 +298,7 @@ def keep_files_private() -> None:
 
 
 def give_usual_rights(folder: Path) -> None:
-    """What leaves the home is no secret: the rights that the user's own folders and files get."""
+    """Give a folder outside the home the user's usual permissions."""
     if os.name != "posix":
         return
     closed = _umask_of_user()
@@ -308,7 +307,7 @@ def give_usual_rights(folder: Path) -> None:
 
 
 def _umask_of_user() -> int:
-    """The rights that files of the user lack, also after `keep_files_private`."""
+    """The user's umask, also after `keep_files_private`."""
     if UMASK in os.environ:
         return int(os.environ[UMASK], 8)
     now = os.umask(0o077)
@@ -321,7 +320,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def clear_leftovers_of(path: Path) -> None:
-    """Remove what an interrupted write of `path` left beside it; nobody may be writing it now."""
+    """Remove leftovers of an interrupted write of `path`; no process may be writing it now."""
     for entry in path.parent.iterdir() if path.parent.is_dir() else ():
         if entry.name.startswith(_unfinished_start(path)):
             shutil.rmtree(entry, ignore_errors=True)

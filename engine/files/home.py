@@ -1,4 +1,4 @@
-"""Where things lie below the home folder."""
+"""Paths below the home folder."""
 
 import os
 from pathlib import Path
@@ -9,14 +9,14 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.visible import is_text
 
-LONGEST_ROOT = 400  # bytes of its path; SQLite takes 512 for a file below it
+LONGEST_ROOT = 400  # bytes of its path; SQLite accepts 512 for a file below it
 
 
 class Home:
-    """The folder that holds all that a user made: record, data sets, models, runs.
+    """The folder of all that a user made: record, data sets, models, runs.
 
-    Everything in it is private to the user (on POSIX: modes 0700 and 0600). A folder that was there
-    before keeps its own mode.
+    Everything in it is private to the user (on POSIX: modes 0700 and 0600). An existing folder
+    keeps its own mode.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -24,16 +24,17 @@ class Home:
         self.root = root or (Path(chosen) if chosen else user_data_path("BERT Studio", False))
         self.root = self.root.expanduser().absolute()
         self.lock = self.root / "home.lock"
-        self.queue_lock = self.root / "queue.lock"  # of who starts runs: the window, or the runner
+        # held by the process that starts runs: the window or the runner
+        self.queue_lock = self.root / "queue.lock"
         self.runner_lock = self.root / "runner.lock"  # of the queue runner
         self.runner_log = self.root / "runner.log"
-        self.on_end_log = self.root / "on_end.log"  # what the user's own command printed
+        self.on_end_log = self.root / "on_end.log"  # output of the user's own command
         self.record = self.root / "studio.db"
         self.backups = self.root / "backups"
         self.settings = self.root / "settings.json"
         self.inputs = self.root / "inputs.json"
         self.slices = self.root / "slices.json"
-        self.exports = self.root / "exports.jsonl"  # which exports were made
+        self.exports = self.root / "exports.jsonl"  # log of exports
         self.datasets = self.root / "datasets"
         self.edits = self.root / "edits"
         self.models = self.root / "models"
@@ -45,7 +46,7 @@ class Home:
         self.log = self.root / "studio.log"
 
     def make(self) -> None:
-        """Make the folders that are missing. Raises StudioError where the path cannot be used."""
+        """Make the missing folders. Raises StudioError if the path cannot be used."""
         self._check()
         is_new = not self.root.exists()
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,10 +73,10 @@ WINDOWS_DEVICES = {"con", "prn", "aux", "nul"} | {
 
 
 def folder_name(name: str) -> str:
-    """A safe, single folder name for whatever a user typed: no separators, no device names.
+    """A safe, single folder name from any input: no separators, no device names.
 
-    Letters and digits of any script stay; all else becomes “-”; at most 80 characters and
-    120 bytes. An empty result is “unnamed”.
+    Letters and digits of any script stay; all else becomes “-”; at most 80 characters and 120
+    bytes. An empty result is “unnamed”.
     """
     kept = "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-_ ")
     while "--" in kept:
@@ -96,7 +97,7 @@ def free_folder(parent: Path, name: str) -> Path:
 
 
 def versions_in(dataset: Path) -> list[int]:
-    """The numbers of the versions in the folder of a data set, rising."""
+    """The version numbers in the folder of a data set, ascending."""
     try:
         names = [entry.name for entry in dataset.iterdir()]
     except FileNotFoundError:
@@ -105,10 +106,10 @@ def versions_in(dataset: Path) -> list[int]:
 
 
 def newest_version(dataset: Path) -> int:
-    """The number of the newest version in the folder of a data set; 0 where there is none."""
+    """The newest version number in the folder of a data set; 0 if there is none."""
     return max(versions_in(dataset), default=0)
 
 
 def next_version(dataset: Path) -> int:
-    """The number of the next version of the data set in a folder of versions, from 1."""
+    """The next version number in the folder of a data set, from 1."""
     return newest_version(dataset) + 1

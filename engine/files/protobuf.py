@@ -1,27 +1,27 @@
-"""Numbers and messages as protocol buffers write them (protobuf.dev, “Encoding”)."""
+"""The wire format of protocol buffers (protobuf.dev, “Encoding”)."""
 
 from engine.phrases import phrase
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 WIDTHS = {FIXED64: 8, FIXED32: 4}  # bytes
 LONGEST_VARINT = 10  # bytes
-LONGEST_MESSAGE = 10_000  # bytes; what is said of one tensor takes fifty
+LONGEST_MESSAGE = 10_000  # bytes; the description of a tensor takes fifty
 
 
 class Unreadable(Exception):
-    """Why a file cannot be read, as the end of a sentence; whoever knows the file says it whole."""
+    """Why a file cannot be read, as the end of a sentence that the caller completes."""
 
 
 class Damage(Unreadable):
-    """The file is not as it was written."""
+    """The file is damaged."""
 
 
 class Unknown(Unreadable):
-    """The file may be sound, and uses what BERT Studio does not read."""
+    """The file may be sound, but uses features that BERT Studio does not support."""
 
 
 def varint(content: bytes, at: int) -> tuple[int, int]:
-    """The number (0 to 2^64 - 1) that begins at a byte, and where the next thing begins."""
+    """Decode the number (0 to 2^64 - 1) at a byte; returns it and the next byte."""
     number = 0
     for place, byte in enumerate(content[at : at + LONGEST_VARINT]):
         number |= (byte & 0x7F) << 7 * place
@@ -31,7 +31,7 @@ def varint(content: bytes, at: int) -> tuple[int, int]:
 
 
 def as_varint(number: int) -> bytes:
-    """A number from 0 to 2^64 - 1 in bytes of 7 bits, the lowest first."""
+    """Encode a number from 0 to 2^64 - 1 in groups of 7 bits, the lowest first."""
     found = bytearray()
     while number >= 0x80:
         found.append(number & 0x7F | 0x80)
@@ -40,9 +40,9 @@ def as_varint(number: int) -> bytes:
 
 
 def fields(message: bytes, longest: int = LONGEST_MESSAGE) -> dict[int, list[int | bytes]]:
-    """The values of a message by the number of their field, in their order.
+    """The values of a message by field number, in order.
 
-    Raises Damage for what is no message.
+    Raises Damage if it is not a message.
     """
     if len(message) > longest:
         raise Damage(phrase("a description is too long"))
@@ -69,7 +69,7 @@ def fields(message: bytes, longest: int = LONGEST_MESSAGE) -> dict[int, list[int
 
 
 def number(found: dict[int, list[int | bytes]], field: int) -> int:
-    """The number in a field as an int64, 0 where it is absent; the last one counts."""
+    """The int64 in a field, 0 if it is absent; the last one counts."""
     value = found.get(field, [0])[-1]
     if isinstance(value, bytes):
         raise Damage(phrase("a field is not a number"))
@@ -85,12 +85,12 @@ def messages(found: dict[int, list[int | bytes]], field: int) -> list[bytes]:
 
 
 def as_field(field: int, value: int | bytes) -> bytes:
-    """A field with a number from 0 on, or a message; nothing for 0, which is what absence says."""
+    """Encode a non-negative number or a message as a field; nothing for 0, the default."""
     if isinstance(value, bytes):
         return as_varint(field << 3 | BYTES) + as_varint(len(value)) + value
     return as_varint(field << 3 | VARINT) + as_varint(value) if value else b""
 
 
 def as_fixed32(field: int, value: int) -> bytes:
-    """A field with a number from 0 to 2^32 - 1 in four bytes."""
+    """Encode a number from 0 to 2^32 - 1 as a four-byte field."""
     return as_varint(field << 3 | FIXED32) + value.to_bytes(4, "little")

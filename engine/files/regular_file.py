@@ -1,8 +1,8 @@
-"""Opening a file that somebody else may have put there: looked at first, read within a limit.
+"""Safe opening of untrusted files: checked first, read up to a limit.
 
-A name says nothing of what stands there: a pipe waits for ever, a device never ends, and a file of
-terabytes takes no space. This is the one way in which a file is read that this process did not just
-write itself; `tests/test_reading_files.py` holds it.
+A name does not show the kind of a file: a pipe blocks for ever, a device never ends, and a sparse
+file of terabytes takes no space. Every file that this process did not just write is read through
+this module; `tests/test_reading_files.py` checks that.
 """
 
 import errno
@@ -14,9 +14,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-SMALL = 16_000_000  # bytes of a job, a summary, settings: what people and programs write as JSON
+SMALL = 16_000_000  # bytes of a job, a summary, settings: JSON files of ordinary size
 LARGEST_MANIFEST = 64_000_000  # bytes of a list of files
-LONGEST_LINE = 16_000_000  # bytes of a line that is no mistake
+LONGEST_LINE = 16_000_000  # bytes of a plausible line
 NOT_A_FILE = "it is a pipe or a device, not a file"
 TOO_LARGE = "it is larger than such a file can be"
 
@@ -26,11 +26,11 @@ FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 def open_regular(
     path: Path, largest: int | None = None, follows_links: bool = True
 ) -> BufferedReader:
-    """Open a plain file for reading, and never wait for it.
+    """Open a plain file for reading, without ever blocking.
 
     Raises:
-        OSError: also where it is a folder, a pipe or a device, has more than `largest` bytes, or is
-            a link that is not to be followed.
+        OSError: also for a folder, a pipe or a device, more than `largest` bytes, or a link if
+            `follows_links` is false.
     """
     no_links = 0 if follows_links else getattr(os, "O_NOFOLLOW", 0)
     descriptor = os.open(path, FLAGS | no_links)
@@ -49,13 +49,13 @@ def open_regular(
 
 
 def regular(path: Path) -> Path:
-    """The path of a plain file, for a library that opens it itself; raises OSError otherwise."""
+    """Check that a path is a plain file, for a library that opens it itself. Raises OSError."""
     open_regular(path).close()
     return path
 
 
 def read_regular(path: Path, largest: int = SMALL) -> bytes:
-    """The content of a plain file of at most `largest` bytes; raises OSError as `open_regular`."""
+    """Read a plain file of at most `largest` bytes. Raises OSError as `open_regular`."""
     with open_regular(path, largest) as file:
         content = file.read(largest + 1)
     if len(content) > largest:  # it grew meanwhile
@@ -64,11 +64,11 @@ def read_regular(path: Path, largest: int = SMALL) -> bytes:
 
 
 def read_json(path: Path, largest: int = SMALL) -> Any:
-    """The value in a JSON file.
+    """Parse a JSON file.
 
     Raises:
         OSError: as `open_regular`.
-        ValueError: where it is no JSON, or nested too deeply.
+        ValueError: not JSON, or nested too deeply.
     """
     try:
         return json.loads(read_regular(path, largest).decode("utf-8-sig"))
@@ -77,7 +77,7 @@ def read_json(path: Path, largest: int = SMALL) -> Any:
 
 
 def lines_of(file: BufferedReader) -> Iterator[bytes]:
-    """The whole lines of an open file; those longer than `LONGEST_LINE` are left out."""
+    """The complete lines of an open file, except those longer than `LONGEST_LINE`."""
     is_inside = False
     while line := file.readline(LONGEST_LINE):
         ends = line.endswith(b"\n")

@@ -1,49 +1,47 @@
-"""What comes with the program: three models and the sample data set in `resources/`."""
+"""Included resources: three models and the sample data set in `resources/`."""
 
 import sys
 from pathlib import Path
 from typing import Any
 
-SAMPLE_TEST = 0.1  # of the rows of the sample that no training sees
+SAMPLE_TEST = 0.1  # fraction of the sample's rows held out for testing
 FIRST_TRAINING: dict[str, Any] = {"epochs": 3.0, "batch_size": 16}
-"""What the first training has instead of the recommended settings: so MiniLM learns the sample in
-about a minute on two cores."""
+"""Settings of the first training that differ from the recommended ones, so that MiniLM learns the
+sample in about a minute on two cores."""
 
 
 def resources() -> Path:
-    """The folder `resources`, in a checkout and in the packaged program."""
+    """The folder `resources`, in a checkout or in the packaged program."""
     packaged = getattr(sys, "_MEIPASS", None)
     return (Path(packaged) if packaged else Path(__file__).resolve().parents[2]) / "resources"
 
 
 def starter_model() -> Path:
-    """A small English BERT in the Hugging Face layout, pre-trained by this engine.
-
-    It predicts masked tokens, and is quick.
-    """
+    """A small, fast English BERT in the Hugging Face layout with an MLM head, pre-trained by this
+    engine."""
     return resources() / "starter"
 
 
 def minilm() -> Path:
-    """MiniLM, an English encoder in the Hugging Face layout; it has no head for masked tokens."""
+    """MiniLM, an English encoder in the Hugging Face layout without an MLM head."""
     return resources() / "minilm"
 
 
 def tiny_model() -> Path:
     """A very small English BERT, the last checkpoint of a run folder with snapshots.
 
-    Explore shows how it learned; it is good for nothing else.
+    It only serves to show learning in Explore.
     """
     return resources() / "tiny" / "checkpoints" / "step-00002000"
 
 
 def included_models() -> dict[str, Path]:
-    """The models that come with the program, by name."""
+    """The included models by name."""
     return {"Starter": starter_model(), "MiniLM": minilm(), "Tiny": tiny_model()}
 
 
 def included_name(folder: Path) -> str:
-    """The name of one of them, also where the program lay elsewhere then; “” for other models."""
+    """The name of an included model, also after the program was moved; “” for other models."""
     for name, path in included_models().items():
         inside = path.relative_to(resources().parent).parts
         if folder.parts[-len(inside) :] == inside:
@@ -52,10 +50,10 @@ def included_name(folder: Path) -> str:
 
 
 def usual_base_model(pretrains: bool) -> Path:
-    """What a training begins with where nothing else is chosen.
+    """The default base model.
 
-    Of the two, MiniLM is the better one for fine-tuning (its README has figures), and the starter
-    model the one that can be pre-trained further, since it has the head.
+    MiniLM is better for fine-tuning (its README has figures), and the starter model has the MLM
+    head needed for further pre-training.
     """
     return starter_model() if pretrains else minilm()
 

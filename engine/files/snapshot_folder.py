@@ -1,4 +1,4 @@
-"""What the snapshots of a run share: config and tokenizer stand once, in the folder above them."""
+"""Files shared by the snapshots of a run: config and tokenizer, once in the folder above."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ CONFIG = "config.json"
 
 
 def shared_folder(checkpoint: Path) -> Path:
-    """Where config and tokenizer of a checkpoint are: of a snapshot, in the folder above."""
+    """The folder with config and tokenizer of a checkpoint: for a snapshot, the folder above."""
     above = checkpoint.parent
     if above.name == SNAPSHOTS and (above / CONFIG).is_file() and not _has_own(checkpoint):
         return above
@@ -15,7 +15,7 @@ def shared_folder(checkpoint: Path) -> Path:
 
 
 def is_snapshot(checkpoint: Path) -> bool:
-    """Whether it has weights alone, and the rest is in the folder above."""
+    """True if it has weights alone, and the rest is in the folder above."""
     return shared_folder(checkpoint) != checkpoint
 
 

@@ -1,7 +1,7 @@
 """Tables as CSV and TSV that are safe to open in a spreadsheet.
 
-A spreadsheet runs a cell that begins with =, +, - or @ as a formula, whoever wrote it. An
-apostrophe before it makes it text. This is the one place where such tables are written.
+A spreadsheet runs a cell that begins with =, +, - or @ as a formula, even from an untrusted file. A
+leading apostrophe makes it text. All such tables are written here.
 """
 
 import csv
@@ -19,10 +19,9 @@ def table_text(
     delimiter: str = ",",
     raw: bool = False,
 ) -> str:
-    """A header and rows as text; numbers keep all their digits, None is an empty cell.
+    """Format a header and rows; numbers keep all their digits, None is an empty cell.
 
-    Lines end in CR LF (RFC 4180). Texts that a spreadsheet would run are escaped; with `raw` all
-    cells stay as they are.
+    Lines end in CR LF (RFC 4180). Texts that a spreadsheet would run are escaped, unless `raw`.
     """
     kept = io.StringIO(newline="")
     writer = csv.writer(kept, delimiter=delimiter)  # noqa: TID251
@@ -32,10 +31,10 @@ def table_text(
 
 
 def escaped(cell: object) -> object:
-    """A cell with an apostrophe before it where it is a text that a spreadsheet would run.
+    """Prefix a cell with an apostrophe if a spreadsheet would run it.
 
-    Spreadsheets skip white space before a formula, and some take full-width signs for the usual
-    ones. A sign that stands alone, and a number, are no formulas.
+    Spreadsheets skip white space before a formula, and some accept full-width signs. A single sign
+    and a number are not formulas.
     """
     if not isinstance(cell, str):
         return cell

@@ -1,7 +1,7 @@
-"""Rows written as a table that other programs read: CSV, TSV, JSON Lines, Parquet, Excel.
+"""Write rows as a table for other programs: CSV, TSV, JSON Lines, Parquet, Excel.
 
 Rows come as Arrow tables, a few thousand at a time, and are never all in memory. A file appears
-whole or not at all. Texts that a spreadsheet would run as formulas are made harmless.
+whole or not at all. Texts that a spreadsheet would run as formulas are escaped.
 """
 
 import csv
@@ -28,13 +28,14 @@ Tables = Iterable[pa.Table]
 
 
 def write_table(path: Path, schema: pa.Schema, tables: Tables, raw: bool = False) -> None:
-    """Write the rows of all `tables`, which have this schema, as the suffix of `path` says.
+    """Write the rows of all `tables`, which have this schema, in the format of the suffix of
+    `path`.
 
     Lists and structs are nested in JSON Lines and Parquet, and are JSON in a cell elsewhere. With
-    `raw`, cells of CSV and TSV stay as they are, also those that a spreadsheet would run.
+    `raw`, cells of CSV and TSV are not escaped.
 
-    Raises StudioError where the suffix is not known, the rows do not fit into the format, or the
-    disk refuses the file.
+    Raises StudioError if the suffix is unknown, the rows do not fit into the format, or writing
+    fails.
     """
     write = TABLE_WRITERS[known_suffix(path, TABLE_WRITERS)]
     with whole_file(path, shared=True) as file:
@@ -42,7 +43,7 @@ def write_table(path: Path, schema: pa.Schema, tables: Tables, raw: bool = False
 
 
 def known_suffix(path: Path, suffixes: Iterable[str]) -> str:
-    """The suffix of `path` in lower case. Raises StudioError where it is none of `suffixes`."""
+    """The suffix of `path` in lower case. Raises StudioError if it is none of `suffixes`."""
     if path.suffix.lower() not in (known := list(suffixes)):
         raise StudioError(
             phrase(
@@ -56,7 +57,7 @@ def known_suffix(path: Path, suffixes: Iterable[str]) -> str:
 
 
 def records(tables: Tables) -> Iterator[dict[str, Any]]:
-    """Every row by the names of its columns; numbers that are not finite become None."""
+    """Every row by column name; numbers that are not finite become None."""
     for table in tables:
         for first in range(0, table.num_rows, AT_ONCE):
             for row in table.slice(first, AT_ONCE).to_pylist():
@@ -68,7 +69,7 @@ def _finite(value: Any) -> Any:
 
 
 def cell_of(value: Any) -> Any:
-    """What holds several things as JSON, and so true and false."""
+    """Format lists, dicts and booleans as JSON."""
     is_json = isinstance(value, list | dict | bool)
     return json.dumps(value, ensure_ascii=False) if is_json else value
 
@@ -97,7 +98,7 @@ def _write_parquet(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> No
 
 
 def _write_excel(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None:
-    """One sheet, its first row frozen. A text is a text there, whatever it begins with."""
+    """One sheet, its first row frozen. Texts are never interpreted."""
     from xlsxwriter import Workbook
 
     if len(schema) > EXCEL_COLUMNS:

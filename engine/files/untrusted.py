@@ -1,7 +1,7 @@
-"""Files of a folder that somebody else made: none is trusted to be what its name says.
+"""Files of an untrusted folder, such as a downloaded checkpoint.
 
-A file is read only where it is a plain one that lies in the folder itself; a link may lead to
-another file in it, or to the store of a download cache beside it, and nowhere else.
+A file is read only if it is a plain one in the folder itself; a link may lead to another file in
+it, or to the blobs of the download cache that contains it, and nowhere else.
 """
 
 import hashlib
@@ -21,20 +21,20 @@ from engine.files.regular_file import open_regular, read_regular
 from engine.phrases import phrase
 from engine.visible import one_line, shortened
 
-LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or labels in great number
-LONGEST_SHOWN = 80  # characters of a foreign name in a sentence
+LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or very many labels
+LONGEST_SHOWN = 80  # characters of an untrusted name in a sentence
 AGAIN = phrase("Download it again completely, or choose another checkpoint.")
 LFS = b"version https://git-lfs"
 PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
 
 def shown(text: object) -> str:
-    """A foreign name as it may stand in a sentence: visible, on one line, not too long."""
+    """An untrusted name for a sentence: visible, on one line, not too long."""
     return shortened(one_line(str(text)[:1_000]), LONGEST_SHOWN)
 
 
 def check_folder(folder: Path) -> None:
-    """Raise BadCheckpoint where there is no such folder, or a file in its place."""
+    """Raise BadCheckpoint if there is no such folder, or it is a file."""
     if folder.is_file():
         raise BadCheckpoint(
             phrase(
@@ -50,10 +50,10 @@ def check_folder(folder: Path) -> None:
 
 
 def plain_file(folder: Path, name: str) -> Path | None:
-    """The file `name` of `folder`, None where there is none.
+    """The file `name` of `folder`, None if it does not exist.
 
-    Raises BadCheckpoint for a name with a way in it, for what is no plain file, and for a link
-    that leads out of the folder.
+    Raises BadCheckpoint for a name with a path in it, for what is not a plain file, and for a link
+    out of the folder.
     """
     if Path(name).name != name or "\\" in name or not name.isprintable() or len(name) > 255:
         raise BadCheckpoint(
@@ -76,7 +76,7 @@ def plain_file(folder: Path, name: str) -> Path | None:
                 ),
                 AGAIN,
             )
-    except (OSError, RuntimeError) as error:  # a link to nowhere, or to itself; no permission
+    except (OSError, RuntimeError) as error:  # a dangling or circular link; no permission
         raise BadCheckpoint(
             phrase("{name} in {folder} cannot be read.", name=name, folder=shown(folder.name)),
             AGAIN,
@@ -94,12 +94,12 @@ def plain_file(folder: Path, name: str) -> Path | None:
 
 
 def _in_cache(real: Path, home: Path) -> bool:
-    """Whether a snapshot of the hub's download cache points at the store of the same model."""
+    """True if a snapshot of the hub's download cache points at the blobs of the same model."""
     return home.parent.name == "snapshots" and real.parent == home.parent.parent / "blobs"
 
 
 def check_content(path: Path) -> None:
-    """Raise BadCheckpoint for what a broken download leaves in the place of a file."""
+    """Raise BadCheckpoint if the file is what a broken download leaves."""
     with open_regular(path) as file:
         first = file.read(512).lstrip().lower()
     if not path.stat().st_size:
@@ -123,7 +123,7 @@ def check_content(path: Path) -> None:
 
 
 def json_object(folder: Path, name: str) -> dict[str, Any] | None:
-    """The object in a JSON file of `folder`, None where there is no such file."""
+    """The object in a JSON file of `folder`, None if there is no such file."""
     content = _json(folder, name, LARGEST_JSON)
     if content is not None and not isinstance(content, dict):
         raise BadCheckpoint(phrase("{name} is not a JSON object.", name=name), AGAIN)
@@ -131,7 +131,7 @@ def json_object(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def json_list(folder: Path, name: str, largest: int = LARGEST_JSON) -> list[Any] | None:
-    """The list in a JSON file of `folder`, None where there is no such file."""
+    """The list in a JSON file of `folder`, None if there is no such file."""
     content = _json(folder, name, largest)
     if content is not None and not isinstance(content, list):
         raise BadCheckpoint(phrase("{name} is not a JSON list.", name=name), AGAIN)
@@ -172,10 +172,9 @@ def _refuse(constant: str) -> None:
 
 @contextmanager
 def unchanged_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
-    """Hold files against the studio's own manifest while the block reads them.
+    """Verify files against the studio's own manifest while the block reads them.
 
-    Raises BadCheckpoint where one is not what was saved, also in the place of what the block says
-    of it: this names the cause.
+    Raises BadCheckpoint for a changed file, which takes precedence over errors of the block.
     """
     with ThreadPoolExecutor(1) as pool:
         checking = pool.submit(_check_unchanged, folder, names)
@@ -186,12 +185,11 @@ def unchanged_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
 
 
 def _sha256(path: Path) -> str:
-    """Of the mapped file, in one call: in chunks it would wait for Python's lock after each of
-    them, which the thread that copies the weights holds most of the time.
-    """
+    """Hash the mapped file in one call: a loop over chunks would wait for the GIL after each, which
+    the thread that copies the weights holds most of the time."""
     with open_regular(path) as file:
         if not os.fstat(file.fileno()).st_size:
-            return hashlib.sha256().hexdigest()  # nothing that could be mapped
+            return hashlib.sha256().hexdigest()  # an empty file cannot be mapped
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             return hashlib.sha256(mapped).hexdigest()
 

@@ -1,8 +1,8 @@
-"""What a run should be told of itself: whether it learned, and what to try, from what it measured.
+"""Advice for a run from its measurements: whether it learned, and what to try.
 
-Pure functions over the curves, one for each advice, in one table. They are asked while a run trains
-and when it has ended; the window shows the first that has something to say, and the headless
-commands print all of them.
+Pure functions over the curves, one for each kind of advice, in one table. They are called while a
+run trains and when it has ended; the window shows the first result, and the headless commands print
+all of them.
 """
 
 import math
@@ -21,50 +21,49 @@ from engine.config.training import TrainingSpec
 from engine.messages.events import Ended, Event, Measured, Prepared
 from engine.phrases import Phrase, phrase
 
-Curve = Sequence[tuple[int, float]]  # step and value, in the order of steps
+Curve = Sequence[tuple[int, float]]  # step and value, by step
 
-ENOUGH = 1 / 3  # of the steps, before a run is told that it has not learned
+ENOUGH = 1 / 3  # of the steps, before a run can be said not to have learned
 FEW_EVALUATIONS = 2
-NO_BETTER = 0.01  # of accuracy, above that of the commonest label
+NO_BETTER = 0.01  # of accuracy, above that of the majority label
 NOTHING = 0.1  # of F1 or a correlation, below which hardly anything was learned
-MOVED = 0.03  # share of the training loss
-ROSE = 0.15  # share of the lowest validation loss, or of the lowest training loss
+MOVED = 0.03  # fraction of the training loss
+ROSE = 0.15  # fraction of the lowest validation loss, or of the lowest training loss
 WORSE = 0.02  # of the score, since the best
 PARTS = 5  # of the training loss, whose means are compared
-STEADY = 50  # losses, before these means say anything
-CUT = 0.5  # share of the inputs
-OTHER_RATE = 1.5  # times the recommended rate, or a part of it
-FACTOR = 3  # to the next rate to be tried, where none is recommended
+STEADY = 50  # losses, before these means are reliable
+CUT = 0.5  # fraction of the inputs
+OTHER_RATE = 1.5  # times the recommended rate, or a fraction of it
+FACTOR = 3  # to the next rate to try, if none is recommended
 LABELS_NAMED = 5  # labels
 MEASURE_ALL = ("absent_labels", "move")  # a check and its fix
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One sentence on what is measured, one on what to try, and the run that tries it: other
-    settings, or a version of the data set that is fixed.
-    """
+    """One sentence about the measurement, one about what to try, and the run that tries it: other
+    settings, or a fixed version of the data set."""
 
     name: str
     problem: str
     advice: str
     change: Mapping[str, Any] = field(default_factory=dict)  # fields of TrainingSpec
-    fix: tuple[str, str] | None = None  # a check of the data and its fix, by their names
+    fix: tuple[str, str] | None = None  # names of a data check and its fix
 
     def applied(self, job: JobSpec) -> JobSpec:
-        """The job with that change made."""
+        """Return the job with the change."""
         training = job.training.model_dump() | dict(self.change)
         return job.model_copy(update={"training": TrainingSpec.model_validate(training)})
 
 
 def curves_read(prepared: Prepared) -> tuple[str, ...]:
-    """The curves that advice is given from; all others may be as long as they like."""
+    """The curves that advice is based on; no others are kept."""
     return ("loss", "validation_loss", prepared.best_metric)
 
 
 @dataclass(frozen=True)
 class Measurements:
-    """What a run has measured so far; values that were not finite are left out."""
+    """The measurements of a run so far; values that were not finite are left out."""
 
     job: JobSpec
     prepared: Prepared
@@ -81,7 +80,7 @@ class Measurements:
 
     @property
     def scores(self) -> Curve:
-        """Of the metric by which checkpoints are compared."""
+        """Scores of the metric that ranks checkpoints."""
         return self.curves.get(self.prepared.best_metric, ())
 
     @property
@@ -91,25 +90,25 @@ class Measurements:
 
     @cached_property
     def best(self) -> tuple[int, float]:
-        """Step and value of the best score; of equals the first."""
+        """Step and value of the best score; the first of equal ones."""
         sign = 1 if self.prepared.higher_is_better else -1
         return max(self.scores, key=lambda point: (sign * point[1], -point[0]))
 
     @property
     def is_telling(self) -> bool:
-        """Whether it has trained for long enough to be judged by what it has learned."""
+        """True after enough training to judge what was learned."""
         if self.is_over:
             return bool(self.loss)
         reached = self.loss[-1][0] if self.loss else 0
         return reached >= ENOUGH * self.prepared.steps and len(self.scores) >= FEW_EVALUATIONS
 
     def epoch(self, step: int) -> int:
-        """The epoch, from 1, in which a step lies."""
+        """The epoch of a step, from 1."""
         per_epoch = math.ceil(self.prepared.examples / self.job.training.batch_size)
         return max(1, math.ceil(step / max(1, per_epoch)))
 
     def mean_loss(self, first: float, last: float) -> float:
-        """The mean training loss between two shares of the points so far."""
+        """The mean training loss between two fractions of the points so far."""
         count = len(self.loss)
         part = self.loss[int(first * count) : max(int(first * count) + 1, int(last * count))]
         return fmean(value for _, value in part)
@@ -138,7 +137,7 @@ def rate_too_high(m: Measurements) -> Advice | None:
 
 
 def no_better_than_majority(m: Measurements) -> Advice | None:
-    """The score is what one gets by always giving the commonest label, or next to nothing."""
+    """The score is that of the majority label, or close to zero."""
     if not m.is_telling or not m.scores or not _no_better(m):
         return None
     score, metric = m.best[1], m.metric
@@ -158,7 +157,7 @@ def no_better_than_majority(m: Measurements) -> Advice | None:
 
 
 def hardly_learned(m: Measurements) -> Advice | None:
-    """The training loss is about where it began."""
+    """The training loss is about the same as at the start."""
     if not m.is_telling or not m.loss or not _has_hardly_moved(m):
         return None
     problem = phrase(
@@ -170,7 +169,7 @@ def hardly_learned(m: Measurements) -> Advice | None:
 
 
 def over_fits(m: Measurements) -> Advice | None:
-    """The validation loss has risen for long, and the score has fallen."""
+    """The validation loss has long risen, and the score has fallen."""
     losses = m.validation_loss
     if len(losses) < FEW_EVALUATIONS + 1 or not m.scores:
         return None
@@ -196,7 +195,7 @@ def over_fits(m: Measurements) -> Advice | None:
 
 
 def labels_are_absent(m: Measurements) -> Advice | None:
-    """Some labels are in the training set alone."""
+    """Some labels occur only in the training set."""
     absent = m.prepared.absent
     if not absent:
         return None
@@ -212,7 +211,7 @@ def labels_are_absent(m: Measurements) -> Advice | None:
 
 
 def most_are_cut(m: Measurements) -> Advice | None:
-    """More than half of the inputs are as long as inputs may be."""
+    """More than half of the inputs reach the maximum length."""
     if m.prepared.cut <= CUT:
         return None
     length = m.job.training.max_length
@@ -241,7 +240,7 @@ LEARNED_NOTHING = {"rate too high", "no better than always the same", "has hardl
 
 
 def advices(measurements: Measurements) -> list[Advice]:
-    """All that is to be said of a run, the most important first; at most one of each kind."""
+    """All advice for a run, the most important first; at most one of each kind."""
     asked = [advice for ask in ADVICES if (advice := ask(measurements)) is not None]
     found = [_within_limits(advice, measurements.job) for advice in asked]
     nothing = [advice for advice in found if advice.name in LEARNED_NOTHING]
@@ -249,7 +248,7 @@ def advices(measurements: Measurements) -> list[Advice]:
 
 
 def _within_limits(advice: Advice, job: JobSpec) -> Advice:
-    """The advice without its change where a setting would leave its range."""
+    """Drop the change if a setting would leave its range."""
     try:
         advice.applied(job)
     except ValidationError:
@@ -258,7 +257,7 @@ def _within_limits(advice: Advice, job: JobSpec) -> Advice:
 
 
 class Advisor:
-    """Hears the events of a run, one after another, and gives the advice that is due."""
+    """Collects the events of a run, and gives advice when it is due."""
 
     def __init__(self, job: JobSpec) -> None:
         self._job = job
@@ -268,7 +267,7 @@ class Advisor:
         self._was_evaluated = False
 
     def on_event(self, event: Event) -> list[Advice]:
-        """What is new after an evaluation, and all that holds when the run has finished."""
+        """New advice after an evaluation, and all advice when the run has finished."""
         match event:
             case Prepared():
                 self._prepared = event
@@ -295,7 +294,7 @@ class Advisor:
 
 
 def _baseline(m: Measurements) -> float:
-    """What the majority baseline scores; 0 where that is not known."""
+    """Score of the majority baseline; 0 if unknown."""
     name = m.prepared.best_metric
     return m.prepared.majority_score if name == "validation_accuracy" else 0.0
 
@@ -312,7 +311,7 @@ def _has_hardly_moved(m: Measurements) -> bool:
 
 
 def _usual_rate(m: Measurements) -> float | None:
-    """The recommended rate for the network of the run; None where it is not known."""
+    """The recommended rate for the network of the run; None if unknown."""
     if not m.prepared.layer_weights or m.job.features.trains_probe:
         return None
     fresh = isinstance(m.job.base_model, FromScratch)
@@ -321,7 +320,7 @@ def _usual_rate(m: Measurements) -> float | None:
 
 
 def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:
-    """What to try where too little is learned: the usual rate, or more epochs."""
+    """Suggest how to learn more: the usual rate, or more epochs."""
     rate, usual = m.job.training.learning_rate, _usual_rate(m)
     if usual is not None and rate * OTHER_RATE < usual:
         return _try_rate(usual)

@@ -1,9 +1,7 @@
-"""What went wrong on the curves of a run, and at which step.
+"""Anomalies on the curves of a run: loss spikes, exploding gradients, no improvement for long.
 
-Spikes of the loss, exploding gradients, and no better evaluation for long.
-
-A spike is told against the values just before it, by their median and the median of the distances
-from it, which a spike itself does not move (Rousseeuw and Croux 1993).
+A spike is measured against the preceding values, by their median and the median absolute deviation,
+which a spike itself does not move (Rousseeuw and Croux 1993).
 """
 
 from dataclasses import dataclass
@@ -18,22 +16,22 @@ Kind = Literal["spike", "explosion", "no improvement"]
 Steps = NDArray[np.float64]
 Values = NDArray[np.float64]
 
-BEFORE = 50  # values that a value is compared with
-LEAST = 20  # of them, before anything is said
+BEFORE = 50  # preceding values that a value is compared with
+LEAST = 20  # of them needed for a comparison
 FAR = 8.0  # robust standard deviations
 LARGER = 1.5  # times the median
 EXPLODED = 10.0  # times the median of the gradient norms
-TO_SD = 1.4826  # of a normal distribution, from the median of the distances
+TO_SD = 1.4826  # from the median absolute deviation of a normal distribution
 APART = 10  # values between two alerts of one kind
 IN_VAIN = 5  # evaluations without a better one
-PART = 1 / 3  # of all evaluations that these must be
+PART = 1 / 3  # minimum fraction of all evaluations
 MOST_ALERTS = 20  # of one kind
-AT_ONCE = 2_000  # values that are compared with those before at once
+AT_ONCE = 2_000  # values compared in one NumPy call
 
 
 @dataclass(frozen=True)
 class Alert:
-    """What was seen at a step, in one sentence without a full stop."""
+    """An anomaly at a step, described without a full stop."""
 
     kind: Kind
     step: int
@@ -41,7 +39,7 @@ class Alert:
 
 
 def spikes(steps: Steps, losses: Values) -> list[Alert]:
-    """Losses far above those just before; float64 [N] each, NaN where one was not finite."""
+    """Find losses far above the preceding ones; float64 [N] each, NaN if not finite."""
     return [
         Alert(
             "spike",
@@ -57,7 +55,7 @@ def spikes(steps: Steps, losses: Values) -> list[Alert]:
 
 
 def explosions(steps: Steps, norms: Values) -> list[Alert]:
-    """Gradient norms many times those just before."""
+    """Find gradient norms many times the preceding ones."""
     return [
         Alert(
             "explosion",
@@ -73,7 +71,7 @@ def explosions(steps: Steps, norms: Values) -> list[Alert]:
 
 
 def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list[Alert]:
-    """Where the best evaluation lies long back; at most one."""
+    """Report if the best evaluation was long ago; at most one alert."""
     known = np.isfinite(scores)
     at, values = steps[known], scores[known] * (1 if higher_is_better else -1)
     if not len(values):
@@ -88,14 +86,14 @@ def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list
 
 
 def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, float]]:
-    """The places of values far above those before, and how many times their median they are."""
+    """Indices of values far above the preceding ones, and their multiples of the median."""
     known = np.flatnonzero(np.isfinite(values))
     finite = values[known]
     if len(finite) <= LEAST:
         return []
     padded = np.concatenate([np.full(BEFORE, np.inf), finite])
     windows = np.lib.stride_tricks.sliding_window_view(padded, BEFORE)[:-1]  # [N, BEFORE]
-    # only what is far above the lowest is looked into: medians of every window take long
+    # only values far above the minimum are checked: medians of all windows are slow
     likely = [
         place
         for first in range(LEAST, len(finite), AT_ONCE)
@@ -117,6 +115,6 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
 
 
 def _above(finite: Values, windows: Values, some: slice, times: float) -> list[int]:
-    """The places in `some` of values of more than `times` the lowest of their windows."""
+    """Indices in `some` of values above `times` the minimum of their windows."""
     above = finite[some] > times * windows[some].min(axis=1)
     return [some.start + place for place in np.flatnonzero(above).tolist()]

@@ -1,4 +1,4 @@
-"""A new run that starts from a checkpoint of another: same weights, optimiser and progress."""
+"""Start a new run from a checkpoint of another: same weights, optimiser and progress."""
 
 import os
 import shutil
@@ -17,10 +17,10 @@ from engine.runs.folder import RunFolder, step_of
 def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     """Make the run folder `into` from the checkpoint of `source` at `step`, whole or not at all.
 
-    Where `job` is that of `source`, the branch ends with the same weights, bit for bit.
+    If `job` is that of `source`, the branch ends with the same weights, bit for bit.
 
-    Raises StudioError where there is no such checkpoint, it is damaged, or `job` asks for what a
-    checkpoint in the middle of a run cannot be used for.
+    Raises StudioError if there is no such checkpoint, it is damaged, or `job` has settings that
+    cannot change in the middle of a run.
     """
     before = source.job()
     made = changes(before, job)
@@ -36,7 +36,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     temporary = unfinished(into)
     try:
         with disk_errors_for(into):
-            alone = job.model_copy(update={"group": None})  # not one more of the seeds of a job
+            alone = job.model_copy(update={"group": None})  # it is not another seed of the job
             run = RunFolder.create(temporary, alone)
             if source.dataset.is_dir():
                 _refuse_links(source.dataset)
@@ -68,9 +68,9 @@ def _check(made: list[Change]) -> None:
 
 
 def nothing_left(before: JobSpec, job: JobSpec, step: int, steps: int) -> StudioError | None:
-    """Why a branch from `step` would end as it begins; None where it has steps to train.
+    """Return an error if a branch from `step` would have no steps to train.
 
-    `steps` are those of the run with the job `before`, 0 where that is not known.
+    `steps` are those of the run with the job `before`, 0 if unknown.
     """
     planned = _planned(before, job, steps)
     if not 0 < planned <= step:
@@ -86,7 +86,7 @@ def nothing_left(before: JobSpec, job: JobSpec, step: int, steps: int) -> Studio
 
 
 def _planned(before: JobSpec, job: JobSpec, steps: int) -> int:
-    """How many steps a branch has in all, 0 where that is not known."""
+    """Total steps of a branch, 0 if unknown."""
     old, new = before.training, job.training
     if new.steps or old.steps:
         return new.steps
@@ -95,7 +95,7 @@ def _planned(before: JobSpec, job: JobSpec, steps: int) -> int:
 
 
 def _steps(source: RunFolder) -> int:
-    """How many steps a run has in all, as it said itself."""
+    """Total steps of a run, from its events."""
     told = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
     return told[-1] if told else 0
 
@@ -126,7 +126,7 @@ def _progress_file(checkpoint: Path) -> Path:
 
 
 def _best(source: RunFolder, checkpoint: Path) -> Path | None:
-    """The best checkpoint up to then, where it is another one and still stands."""
+    """The best checkpoint so far, if it is another one and still exists."""
     progress = read_json(_progress_file(checkpoint))
     best = source.checkpoint(int(progress["best_step"]))
     if best == checkpoint or best not in source.checkpoint_folders():
@@ -142,7 +142,7 @@ def _copy(folder: Path, into: Path) -> None:
 
 
 def _refuse_links(folder: Path) -> None:
-    """Raise StudioError for a link: what it points to is not a part of the run."""
+    """Raise StudioError for a link: its target is not part of the run."""
     link = next((f for f in (folder, *folder.rglob("*")) if f.is_symlink()), None)
     if link is not None:
         raise StudioError(
@@ -156,7 +156,7 @@ def _refuse_links(folder: Path) -> None:
 
 
 def _tell(source: RunFolder, run: RunFolder, saved: list[Path], made: list[Change]) -> None:
-    """Begin the events of the branch with where it comes from, and with the curves up to there."""
+    """Begin the events of the branch with its origin and the curves so far."""
     step = step_of(saved[-1])
     branched = Branched(
         run=source.job().name,
@@ -164,7 +164,7 @@ def _tell(source: RunFolder, run: RunFolder, saved: list[Path], made: list[Chang
         step=step,
         changes=tuple(change.sentence() for change in made),
     )
-    now = branched.at  # the time that the other run took is not that of this one
+    now = branched.at  # the time that the other run took does not count
     lines = [branched.line()]
     byte, before = 0, -1
     while byte != before:

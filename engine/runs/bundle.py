@@ -1,9 +1,8 @@
-"""Runs as one file: a zip with their folders, which another BERT Studio opens.
+"""Runs as one file: a zip of their folders, to open in another BERT Studio.
 
-In it stand `bundle.json`, which says what each run is called, what the user said of it, and the
-SHA-256 of every file, and the folders of the runs below `runs/`. Nothing of a run is pickled, and a
-file from elsewhere is taken apart with care: names that lead out of the folder, links, encrypted
-members and more bytes than were declared are refused.
+It contains `bundle.json`, with the name, annotations and file checksums (SHA-256) of each run, and
+the run folders below `runs/`. Nothing is pickled, and bundles are not trusted: names that lead out
+of the folder, links, encrypted members and more bytes than declared are refused.
 """
 
 import hashlib
@@ -28,8 +27,8 @@ from engine.runs.folder import RunFolder
 Checkpoints = Literal["best", "all", "none"]
 SUFFIX = ".zip"
 FACTS, RUNS = "bundle.json", "runs"
-FORM = 1  # of the bundle, as it is written, and the newest that is read
-CHUNK = 4 << 20  # bytes, after which it is asked whether it is still wanted
+FORM = 1  # version of the format, as written, and the newest that can be read
+CHUNK = 4 << 20  # bytes between checks for cancellation
 MOST_FILES, MOST_RUNS = 100_000, 1_000
 LARGEST_FACTS = 50_000_000  # bytes
 WHEN = (1980, 1, 1, 0, 0, 0)  # of every member, so that equal runs make equal files
@@ -46,13 +45,13 @@ def pack(
     """Write the runs to `path`, whole or not at all.
 
     Args:
-        checkpoints: which of them are kept; the best one is the last where none is called best.
-            Snapshots are kept with all of them.
-        said: what the record alone knows of each run by the name of its folder, as JSON.
+        checkpoints: which ones to include; the best is the last if none is marked as best.
+            Snapshots are included with “all”.
+        annotations: of each run by the name of its folder, as JSON.
 
     Raises:
         StudioError: a run is training, or cannot be read.
-        CopyCancelled: soon after `cancelled` says so.
+        Cancelled: soon after `cancelled()` is true.
     """
     files = {run.path.name: _wanted(run, checkpoints) for run in runs}
     total = sum(file.stat().st_size for listed in files.values() for file in listed)
@@ -91,10 +90,9 @@ def unpack(
     report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[Path, dict[str, Any]]:
-    """Write the runs of a bundle into the empty folder `into`; the folder of each, and what was
-    said of it.
+    """Extract the runs of a bundle into the empty folder `into`; returns the annotations by folder.
 
-    Raises StudioError where it is no bundle, a newer one, damaged or hostile; CopyCancelled.
+    Raises StudioError if it is not a bundle, a newer one, damaged or hostile; Cancelled.
     """
     with _damage(path), zipfile.ZipFile(path) as packed:
         members = packed.infolist()
@@ -125,7 +123,7 @@ def unpack(
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether a file is a zip with runs in it."""
+    """True if a file is a zip with runs in it."""
     try:
         with zipfile.ZipFile(path) as packed:
             return FACTS in packed.namelist()[-1:] or FACTS in packed.namelist()
@@ -134,13 +132,13 @@ def is_bundle(path: Path) -> bool:
 
 
 def _wanted(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
-    """The files of a run, of its checkpoints only those that are wanted."""
+    """The files of a run, with only the selected checkpoints."""
     if run.has_worker():
         raise StudioError(
             phrase("“{run}” is still being trained.", run=run.job().name),
             phrase("Stop it first, then export it."),
         )
-    run.job()  # a run that cannot be read is told so here
+    run.job()  # raises if the run cannot be read
     keeps: set[Path] = set()
     saved = run.checkpoint_folders()
     if checkpoints == "all":
@@ -167,7 +165,7 @@ def _facts(
 
 
 def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
-    """Weights hardly get smaller; all else is compressed."""
+    """Weights are stored, since they hardly shrink; all else is compressed."""
     member = zipfile.ZipInfo(name, WHEN)
     stored = file is not None and file.suffix in (".safetensors", ".parquet", ".npy")
     member.compress_type = zipfile.ZIP_STORED if stored else zipfile.ZIP_DEFLATED
@@ -176,7 +174,7 @@ def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
 
 
 def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
-    """What the bundle says of itself, with every name checked."""
+    """Read the index of the bundle and check every name."""
     try:
         member = packed.getinfo(FACTS)
     except KeyError:
@@ -212,7 +210,7 @@ def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a name stays below its folder on every system."""
+    """True if a name stays below its folder on every system."""
     parts = PurePosixPath(name).parts
     odd = set('\\:*?"<>|\0') & set(name) or any(ord(letter) < 32 for letter in name)
     inside = parts and not name.startswith("/") and not {".", ".."} & set(parts)
@@ -235,7 +233,7 @@ def _check(member: zipfile.ZipInfo, listed: Mapping[str, str], path: Path) -> No
 def _write(
     packed: zipfile.ZipFile, member: zipfile.ZipInfo, into: Path, digest: str, path: Path
 ) -> Iterator[int]:
-    """Write exactly the bytes that were declared; yields how many since the last time."""
+    """Write exactly the declared bytes; yields their number after each chunk."""
     target = into / member.filename
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     found, left = hashlib.sha256(), member.file_size
@@ -254,7 +252,7 @@ def _write(
 
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
-    """What a damaged zip leads to, in a sentence."""
+    """Turn errors from a damaged zip into a sentence."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:

@@ -16,13 +16,13 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
 
-NOT_COPIED = {"run.lock", "stop", "changed-data", "cache", "reserve"}  # a copy makes its own
-COPY_CHUNK = 4 << 20  # bytes, after which it is asked whether the copy is still wanted
+NOT_COPIED = {"run.lock", "stop", "changed-data", "cache", "reserve"}  # not part of a copy
+COPY_CHUNK = 4 << 20  # bytes between checks for cancellation
 NEWER_ERRORS = {
     "extra_forbidden",
     "union_tag_invalid",
     "literal_error",
-}  # what a newer job looks like
+}  # errors caused by a newer job
 
 
 class CopyCancelled(Exception):
@@ -37,11 +37,11 @@ def copy_run(
 ) -> RunFolder:
     """Copy the run folder `source` into `runs`, whole or not at all; links in it are left out.
 
-    Nothing is written over: a run of the same name gets a number.
+    Nothing is overwritten: a run of the same name gets a number.
 
     Raises:
-        StudioError: it is no run, one of a newer version, in training, or here already.
-        CopyCancelled: soon after `cancelled` says so.
+        StudioError: not a run, of a newer version, in training, or already here.
+        Cancelled: soon after `cancelled()` is true.
     """
     folder = RunFolder(source)
     _check(folder, runs)
@@ -72,7 +72,7 @@ def copy_run(
 
 
 def _check(folder: RunFolder, runs: Path) -> None:
-    """Whether it is a run that can be taken over; raises StudioError."""
+    """Raise StudioError if the folder is not a run that can be imported."""
     name = folder.path.name
     try:
         folder.job()
@@ -116,16 +116,16 @@ def _newer(name: str, why: str) -> StudioError:
 
 
 def _is_same(one: RunFolder, other: RunFolder) -> bool:
-    """Whether both had the same job and all the same happened."""
+    """True if both have the same job and the same events."""
     pairs = ((one.spec_file, other.spec_file), (one.events_file, other.events_file))
     try:
         return all(a.is_file() and b.is_file() and filecmp.cmp(a, b, False) for a, b in pairs)
     except OSError:
-        return False  # what cannot be read says nothing
+        return False  # unreadable events prove nothing
 
 
 def copied_files(folder: Path) -> Iterator[Path]:
-    """What a copy has: no links, pipes and devices, and not the files of a living worker."""
+    """Files to copy: no links, pipes or devices, and not the files of a living worker."""
     for entry in sorted(folder.iterdir()):
         of_worker = entry.name in NOT_COPIED and (folder / "spec.json").exists()
         if entry.is_symlink() or of_worker:
@@ -137,7 +137,7 @@ def copied_files(folder: Path) -> Iterator[Path]:
 
 
 def _copy(file: Path, into: Path) -> Iterator[int]:
-    """Copy a file with its times; yields how many bytes were copied since the last time."""
+    """Copy a file with its times; yields the number of bytes after each chunk."""
     into.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open_regular(file, follows_links=False) as source, open(into, "wb") as target:
         while piece := source.read(COPY_CHUNK):

@@ -1,9 +1,9 @@
-"""The curves of a run as files of other programs: written once, or added to while it trains.
+"""The curves of a run as files for other programs: written once, or extended while it trains.
 
-What a resumed worker measured again stands there once: a point counts where no worker that started
-later began at a step before it. Where the events say that a worker has started anew, all is
-written again; else points are appended. The position says how far that is, and how long each file
-was then, so that what a killed program left half appended is cut off first.
+A point measured again after a resume appears once: a point counts unless a later worker started at
+an earlier step. If a worker has started since, all is rewritten; otherwise points are appended. The
+position stores the progress and the length of each file, so that what a killed program appended
+partly is cut off first.
 """
 
 import json
@@ -24,19 +24,19 @@ from engine.runs.folder import RunFolder
 POSITION = "bert-studio-position.json"
 LARGEST_POSITION = 1_000_000  # bytes
 TOLD_EVERY = 2_000  # events between two reports of progress
-POINT_BYTES = 110  # about, of a point in the events of a run
+POINT_BYTES = 110  # approximate size of a point in the events
 
 
 @dataclass
 class Position:
-    """How far the events of a run are written: their byte, and the bytes of each file."""
+    """Progress of the files: the byte in the events of the run, and the size of each file."""
 
     byte: int = 0
     sizes: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, file: Path) -> Self:
-        """Nothing is written yet where the file is missing or damaged."""
+        """Read a position; an empty one if the file is missing or damaged."""
         try:
             found = read_json(file, LARGEST_POSITION)
             sizes = {str(name): int(size) for name, size in found["sizes"].items()}
@@ -46,15 +46,15 @@ class Position:
 
 
 class CurveFiles(ABC):
-    """The curves of one run in one form, in the folder `folder`.
+    """The curves of one run in one format, in the folder `folder`.
 
-    Raises StudioError where the disk refuses it.
+    Raises StudioError if writing fails.
     """
 
-    form: ClassVar[str]  # as TensorBoard or MLflow call themselves
+    form: ClassVar[str]  # name of the program
 
     def __init__(self, run: RunFolder, into: Path) -> None:
-        """`into` is for many runs; each has a folder of its own below it."""
+        """`into` holds many runs, each in a folder of its own."""
         self.run, self.into = run, into
         self.folder = self._place()
 
@@ -63,14 +63,14 @@ class CurveFiles(ABC):
         report: ProgressCallback = lambda done, total: None,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Write everything; what was written before goes. Raises CopyCancelled."""
+        """Write everything, replacing earlier files. Raises Cancelled."""
         with disk_errors_for(self.into):
             self._write_all(report, cancelled)
 
     def catch_up(self, is_over: bool = False) -> bool:
-        """Add what the run said since the last time; whether there was anything.
+        """Append what is new in the run; returns True if there was anything.
 
-        `is_over`: nobody trains it any more, also where its last worker did not say so.
+        `is_over`: no worker trains it any more, even if the last one did not report its end.
         """
         with disk_errors_for(self.into):
             return self._catch_up(is_over)
@@ -79,7 +79,7 @@ class CurveFiles(ABC):
         place = self.folder / POSITION
         position = Position.read(place)
         events, byte = self.run.events_after(position.byte)
-        is_other = byte < position.byte  # another file stands there now
+        is_other = byte < position.byte  # the file was replaced
         there = all((self.folder / name).is_file() for name in position.sizes)
         is_known = position.byte > 0 and there and not is_other
         if is_known and not events:
@@ -100,7 +100,7 @@ class CurveFiles(ABC):
         return True
 
     def _write_all(self, report: ProgressCallback, cancelled: Callable[[], bool]) -> int:
-        """The byte of the events up to which all was written."""
+        """Returns the byte of the events up to which all was written."""
         (self.folder / POSITION).unlink(missing_ok=True)
         for file in list(self._growing()):
             file.unlink()
@@ -130,7 +130,7 @@ class CurveFiles(ABC):
         return byte
 
     def _cut(self, position: Position) -> None:
-        """Take away what was appended after the position was kept."""
+        """Truncate files to the position."""
         for file in list(self._growing()):
             size = position.sizes.get(file.relative_to(self.folder).as_posix())
             if size is None:
@@ -145,11 +145,11 @@ class CurveFiles(ABC):
 
     @abstractmethod
     def _growing(self) -> Iterator[Path]:
-        """The files to which points are appended, as far as they are there."""
+        """The existing files to which points are appended."""
 
     @abstractmethod
     def _begin(self, first: AnyEvent | None) -> None:
-        """Make what stands before the points; `first` is the first event of the run."""
+        """Write what precedes the points; `first` is the first event of the run."""
 
     @abstractmethod
     def _append(self, points: Iterator[Measured]) -> None:
@@ -157,18 +157,18 @@ class CurveFiles(ABC):
 
     @abstractmethod
     def _tell(self, end: Ended | None) -> None:
-        """Say how the run ended; None: it has not, as far as is known."""
+        """Write the end of the run; None if it has not ended, as far as is known."""
 
 
 def number_of(point: Measured) -> float:
-    """The value of a point; NaN and infinities as what they were."""
+    """The value of a point, with NaN and infinities restored."""
     if point.value is not None:
         return point.value
     return math.nan if point.status == "finite" else float(point.status)
 
 
 def last_end(events: list[AnyEvent]) -> Ended | None:
-    """The end of the last worker; None where another one has started since."""
+    """The end of the last worker; None if another one has started since."""
     for event in reversed(events):
         if isinstance(event, Ended | Started):
             return event if isinstance(event, Ended) else None
@@ -176,9 +176,9 @@ def last_end(events: list[AnyEvent]) -> Ended | None:
 
 
 def _limits(run: RunFolder) -> list[int]:
-    """Up to which step the points of each worker count: those before all that started later.
+    """For each worker, the first step at which a later worker started; its points count below that.
 
-    The first is for points before any worker, as a branch has them.
+    The first limit is for points before any worker, as in a branch.
     """
     starts = [event.step for event in run.milestones() if isinstance(event, Started)]
     limits, least = [1 << 63], 1 << 63

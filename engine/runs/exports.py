@@ -1,7 +1,7 @@
-"""Which exports were made: a line for each in `exports.jsonl` of the home.
+"""The log of exports: a line for each in `exports.jsonl` of the home.
 
-An export stands where its user wants it and knows nothing of the home, so nothing else says what
-became of a checkpoint.
+An export folder may be anywhere and does not know the home, so this is the only link from a
+checkpoint to its exports.
 """
 
 from pathlib import Path
@@ -12,11 +12,11 @@ from engine.files.home import Home
 from engine.files.regular_file import LONGEST_LINE, lines_of, open_regular
 from engine.messages import Message, Moment
 
-LARGEST = 64 << 20  # bytes, of some 200,000 exports
+LARGEST = 64 << 20  # bytes, about 200,000 exports
 
 
 class ExportNote(Message):
-    """One export, as it was verified and put in its place."""
+    """One verified export, and its folder."""
 
     at: Moment
     checkpoint: Path
@@ -26,14 +26,14 @@ class ExportNote(Message):
 
 
 def note_export(home: Home, note: ExportNote) -> None:
-    """Add a line. Where there is no home, as on a machine that only exports, nothing is kept."""
+    """Add a line; does nothing without a home, as on a machine that only exports."""
     if home.root.is_dir():
         with disk_errors_for(home.exports), open(home.exports, "ab") as file:
             file.write(note.line())
 
 
 def noted_exports(home: Home) -> list[ExportNote]:
-    """All exports in the order in which they were made; a damaged line is passed over."""
+    """All exports in chronological order; damaged lines are skipped."""
     try:
         with open_regular(home.exports, LARGEST) as file:
             lines = [line for line in lines_of(file) if len(line) < LONGEST_LINE]

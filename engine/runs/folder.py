@@ -1,7 +1,7 @@
-"""A run is a folder: the only code that knows the file names in it.
+"""A run as a folder: the only code that knows the file names in it.
 
-The window makes it and asks the run to stop; one worker at a time holds its lock and appends to
-its events. Nothing is ever written through a link.
+The window makes it and asks the run to stop; one worker at a time holds its lock and appends to its
+events. Nothing is ever written through a link.
 """
 
 import os
@@ -29,8 +29,8 @@ from engine.phrases import phrase
 from engine.runs.lock import hold, is_held, open_here
 
 CHUNK = 4 << 20  # bytes of events read at once
-TAIL = 64 << 10  # bytes in which the last events are looked for
-LARGEST_EVENTS = 4 << 30  # bytes, of some 40 million events
+TAIL = 64 << 10  # bytes searched for the last events
+LARGEST_EVENTS = 4 << 30  # bytes, about 40 million events
 CHANGES_OF_STATE = (Started, Saved, Ended)
 KINDS = {
     *("started", "prepared", "progressed", "measured", "saved", "removed", "noted", "waiting"),
@@ -43,15 +43,15 @@ STEP = re.compile(r"step-(\d{8,18})")  # the record holds no larger numbers
 
 
 class RunFolder:
-    """The files of one run, and what may be done with them."""
+    """The files of one run, and operations on them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.spec_file = path / "spec.json"
         self.events_file = path / "events.jsonl"
         self.stop_file = path / "stop"
-        self.changed_data_file = path / "changed-data"  # once: the data may be other than before
-        self.after_file = path / "after"  # the run that must have finished before this one starts
+        self.changed_data_file = path / "changed-data"  # allows changed data once
+        self.after_file = path / "after"  # id of the run that must finish first
         self.lock_file = path / "run.lock"
         self.log = path / "worker.log"
         self.machine_file = path / "machine.jsonl"  # see engine/desktop/machine_history.py
@@ -64,7 +64,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, job: JobSpec) -> Self:
-        """Make the folder of a new run; an empty folder may stand there already."""
+        """Make the folder of a new run; an existing folder must be empty."""
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise StudioError(
                 phrase("{path} already exists.", path=path),
@@ -78,7 +78,7 @@ class RunFolder:
         return folder
 
     def job(self) -> JobSpec:
-        """What was asked for."""
+        """Read the job. Raises StudioError."""
         try:
             return JobSpec.model_validate_json(read_regular(self.spec_file))
         except FileNotFoundError as error:
@@ -109,7 +109,7 @@ class RunFolder:
     # ── what happened ────────────────────────────────────────────────────────────────────────
 
     def append(self, event: Event) -> None:
-        """Add a line for good; one that changes the state of the run survives a power cut."""
+        """Append an event; one that changes the state of the run is flushed to the disk."""
         with disk_errors_for(self.events_file):
             descriptor = open_here(self.events_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
@@ -120,11 +120,11 @@ class RunFolder:
                 os.close(descriptor)
 
     def events_after(self, byte: int, piece_size: int = CHUNK) -> tuple[list[AnyEvent], int]:
-        """The events from `byte` on, and the byte up to which they reach.
+        """Read events from `byte` on; returns them and the byte after the last one.
 
-        Long files come in pieces of about `piece_size` bytes: call again until the byte stays the
-        same. A last line that is still being written waits. What cannot be understood is skipped,
-        and a `Noted` says so. A file that became shorter than `byte` is another one and is read
+        Long files are read in pieces of about `piece_size` bytes: call again until the byte stays
+        the same. A last line that is still being written waits. Lines that cannot be parsed are
+        skipped, with a `Noted`. A file that is now shorter than `byte` was replaced and is read
         from its start.
         """
         try:
@@ -139,7 +139,7 @@ class RunFolder:
             return [], 0
         whole = piece[: piece.rfind(b"\n") + 1]
         if not whole and len(piece) >= LONGEST_LINE:
-            whole = piece  # of a line without an end, which is none of ours
+            whole = piece  # a line without an end is not ours
         return _events(whole, byte), byte + len(whole)
 
     def every_event(self) -> Iterator[AnyEvent]:
@@ -151,7 +151,7 @@ class RunFolder:
             yield from events
 
     def milestones(self) -> list[AnyEvent]:
-        """All events but the points of curves and the progress of stages, which are many."""
+        """All events but points of curves and progress, which are many."""
         try:
             with self._open_events() as file:
                 lines = [x for x in lines_of(file) if not FREQUENT.search(x)]
@@ -160,7 +160,7 @@ class RunFolder:
         return _events(b"".join(lines), 0)
 
     def newer_lines(self) -> int:
-        """How many events are of a kind that only a newer version knows."""
+        """Number of events of a kind that only a newer version knows."""
         try:
             with self._open_events() as file:
                 kinds = (KIND.search(line) for line in lines_of(file))
@@ -169,19 +169,19 @@ class RunFolder:
             return 0
 
     def events_size(self) -> int:
-        """How many bytes of events there are."""
+        """Size of the events in bytes."""
         try:
             return self.events_file.stat().st_size
         except FileNotFoundError:
             return 0
 
     def last_words(self) -> list[AnyEvent]:
-        """The events at the very end, found quickly in a file of any length."""
+        """The last events, found quickly in a file of any length."""
         events, _ = self.events_after(self._line_start(max(0, self.events_size() - TAIL)))
         return events
 
     def last_started(self) -> Started | None:
-        """The start of the present or the last worker."""
+        """The Started event of the present or last worker."""
         started, byte, before = None, 0, -1
         while byte != before:
             before = byte
@@ -190,7 +190,7 @@ class RunFolder:
         return started
 
     def log_end(self, characters: int = 4000) -> str:
-        """The end of what the worker printed, without control characters."""
+        """The end of the worker's output, without control characters."""
         try:
             with open_regular(self.log) as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - 4 * characters))
@@ -201,7 +201,7 @@ class RunFolder:
         return kept[-characters:].strip()
 
     def created(self) -> datetime:
-        """When the job was asked for."""
+        """Creation time of the job."""
         return changed(self.spec_file)
 
     def _line_start(self, byte: int) -> int:
@@ -214,16 +214,16 @@ class RunFolder:
             return file.tell()
 
     def _open_events(self) -> BufferedReader:
-        """Raises OSError, as where it is no plain file, or larger than the events of any run."""
+        """Raises OSError, also if it is not a plain file, or too large."""
         return open_regular(self.events_file, LARGEST_EVENTS)
 
     # ── who works here ───────────────────────────────────────────────────────────────────────
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the worker of this run for the block; raises StudioError where another one is.
+        """Be the worker of this run for the block; raises StudioError if there is another one.
 
-        What an interrupted worker left half done is cleared away first.
+        Leftovers of an interrupted worker are removed first.
         """
         held = StudioError(
             phrase("{run} is already training.", run=self.path.name),
@@ -256,11 +256,11 @@ class RunFolder:
             yield
 
     def has_worker(self) -> bool:
-        """Whether a living worker holds the lock."""
+        """True if a living worker holds the lock."""
         return is_held(self.lock_file)
 
     def ask_stop(self, reason: str = "") -> None:
-        """Ask the worker to save and end; it looks once per step, and repeats the reason."""
+        """Ask the worker to save and end; it checks once per step, and repeats the reason."""
         self.clear_stop()
         if reason:
             write_file(self.stop_file, _REASON.dump_json(reason))
@@ -271,7 +271,7 @@ class RunFolder:
         return self.stop_file.exists()
 
     def stop_reason(self) -> str:
-        """Why the worker is asked to stop; empty where the user wants it."""
+        """Reason for the stop; empty if the user wants it."""
         try:
             return _REASON.validate_json(read_regular(self.stop_file))
         except (OSError, ValueError):
@@ -281,25 +281,25 @@ class RunFolder:
         self.stop_file.unlink(missing_ok=True)
 
     def wait_for(self, run_id: str) -> None:
-        """Start only when this run has finished; “”: at any time."""
+        """Start only after this run has finished; “”: at any time."""
         self.after_file.unlink(missing_ok=True)
         if run_id:
             write_file(self.after_file, run_id.encode("utf-8"))
 
     def waits_for(self) -> str:
-        """The id of the run that must have finished before; empty: none."""
+        """The id of the run that must finish first; empty: none."""
         try:
             return read_regular(self.after_file).decode("utf-8").strip()
         except (OSError, ValueError):
             return ""
 
     def allow_changed_data(self) -> None:
-        """Let the next worker go on with data that have changed since the last checkpoint."""
+        """Let the next worker continue with data that have changed since the last checkpoint."""
         self.changed_data_file.unlink(missing_ok=True)
         os.close(open_here(self.changed_data_file, os.O_WRONLY | os.O_CREAT))
 
     def mend_last_line(self) -> None:
-        """End the line that a killed worker left open, or drop it where it is only a piece."""
+        """Complete the line that a killed worker left open, or drop it if it is only a part."""
         if not self.events_file.exists():
             return
         descriptor = open_here(self.events_file, os.O_RDWR)
@@ -319,24 +319,24 @@ class RunFolder:
     # ── what was saved ───────────────────────────────────────────────────────────────────────
 
     def checkpoint(self, step: int) -> Path:
-        """Where the checkpoint of a step stands or will stand."""
+        """Path of the checkpoint of a step."""
         return self.checkpoints / f"step-{step:08d}"
 
     def checkpoint_folders(self) -> list[Path]:
-        """All whole checkpoints, by step."""
+        """All complete checkpoints, by step."""
         if not self.checkpoints.is_dir():
             return []
         found = (f for f in self.checkpoints.iterdir() if STEP.fullmatch(f.name))
         return sorted((f for f in found if (f / MANIFEST).is_file()), key=step_of)
 
     def best_step(self) -> int | None:
-        """The step of the checkpoint that was the best when it was saved; None without one."""
+        """Step of the best checkpoint at the time it was saved; None without one."""
         saved = (e for e in reversed(self.milestones()) if isinstance(e, Saved))
         return next((event.step for event in saved if event.best), None)
 
 
 def changed(path: Path) -> datetime:
-    """When a file or folder was changed last; the first day that counts where nobody can know."""
+    """Modification time; the first valid day if unknown."""
     beginning, end = CALENDAR
     try:
         at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
@@ -352,7 +352,7 @@ def step_of(checkpoint: Path) -> int:
 
 
 def _write_whole(descriptor: int, line: bytes) -> None:
-    """Append all of `line`, or nothing of it where the disk is full."""
+    """Append all of `line`, or nothing of it if the disk is full."""
     before = os.fstat(descriptor).st_size
     written = 0
     try:
@@ -365,9 +365,9 @@ def _write_whole(descriptor: int, line: bytes) -> None:
 
 
 def _events(lines: bytes, byte: int) -> list[AnyEvent]:
-    """The events of whole lines that begin at `byte`."""
+    """Parse whole lines that begin at `byte`."""
     split = lines.splitlines(keepends=True)
-    try:  # all at once, which takes two thirds of the time
+    try:  # all at once, which saves a third of the time
         events = EVENTS.validate_json(b"[%b]" % b",".join(split))
         if len(events) == len(split):
             return events

@@ -1,7 +1,7 @@
-"""What a worker does while the disk is full: it says so, waits, and tries again.
+"""Handling of a full disk by a worker: report it, wait, and try again.
 
 Nothing is lost: the step stays in memory until its checkpoint is written. A reserve of a few
-kilobytes, given back in that moment, leaves room for the lines that say so.
+kilobytes, freed at that moment, leaves room for the events.
 """
 
 import os
@@ -19,7 +19,8 @@ from engine.runs.lock import open_here
 
 RESERVE_SIZE = 64 << 10  # bytes
 FREE_SPACE_POLL = 0.5  # s between two checks of the free space
-RETRY_AFTER = 30.0  # s after which a write is tried anyway: quotas do not show in what is free
+# s after which a write is tried anyway, since quotas do not show in the free space
+RETRY_AFTER = 30.0
 
 Written = TypeVar("Written")
 
@@ -27,9 +28,9 @@ Written = TypeVar("Written")
 def retry_when_full(
     write: Callable[[], Written], emit: Callable[[Event], None], stop_wanted: Callable[[], bool]
 ) -> Written:
-    """Do `write`, and again once there is space; raises DiskFull only where a stop is wanted.
+    """Call `write` until there is space; raises DiskFull only if a stop is wanted.
 
-    `write` leaves nothing behind where it fails. `emit` gets a `Waiting` once, and a note after it.
+    A failed `write` leaves nothing behind. `emit` gets a `Waiting` once, and a note after it.
     """
     waiting_since = None
     while True:
@@ -58,11 +59,12 @@ def retry_when_full(
 
 @contextmanager
 def reserve(run: RunFolder) -> Iterator[None]:
-    """Keep a little room on the disk of a run for the block."""
+    """Reserve a little space on the disk of a run for the block."""
     try:
         descriptor = open_here(run.reserve_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
-            os.write(descriptor, os.urandom(RESERVE_SIZE))  # noise: no disk can make it smaller
+            # random, so that no file system compresses it
+            os.write(descriptor, os.urandom(RESERVE_SIZE))
         finally:
             os.close(descriptor)
         yield
@@ -71,12 +73,12 @@ def reserve(run: RunFolder) -> Iterator[None]:
 
 
 def free_bytes(full: DiskFull) -> int:
-    """What is free where something could not be written."""
+    """Free space at the path that could not be written."""
     return shutil.disk_usage(full.place).free if full.place is not None else 0
 
 
 def _wait(full: DiskFull, stop_wanted: Callable[[], bool]) -> None:
-    """Until there is more room than there was, or as much as is needed; or until RETRY_AFTER."""
+    """Wait until there is more space than before, or as much as needed; or until RETRY_AFTER."""
     wanted = full.needed or free_bytes(full) + 1
     end = time.monotonic() + RETRY_AFTER
     while time.monotonic() < end and not stop_wanted() and free_bytes(full) < wanted:

@@ -1,5 +1,7 @@
-"""One job that asks for several runs: one for each seed, each row of a layer sweep or each
-combination of several values; and what came of each."""
+"""Jobs with several runs, one for each seed, row of a layer sweep or combination of values.
+
+Expands such a job into runs, and aggregates their results.
+"""
 
 import statistics
 import uuid
@@ -22,9 +24,9 @@ SUMMARY = "summary.json"  # in the folder of a group that was trained without a 
 
 
 def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
-    """The jobs of the runs that `job` asks for, by row of the layer sweep and then by seed.
+    """The jobs of the runs of `job`, by row of the layer sweep and then by seed.
 
-    A job for one run stays as it is, but for the rate and the epochs of a probe. The runs of a
+    A job for one run is unchanged, except for the rate and the epochs of a probe. The runs of a
     layer sweep share their features in a folder below `features`, named after their group. A job
     with several values gives the runs of the combinations that are known at its start.
     """
@@ -66,9 +68,9 @@ def group_of_search(job: JobSpec) -> RunGroup:
 def runs_of_setting(
     job: JobSpec, group: RunGroup, number: int, values: Setting
 ) -> tuple[JobSpec, ...]:
-    """The jobs of one combination of a search, a run for each seed.
+    """The jobs of one combination of a search, one for each seed.
 
-    `job` is the one that was asked for, or that of any of its runs.
+    `job` is the requested one, or that of any of its runs.
     """
     assert group.search is not None
     one = with_values(job.model_copy(update={"group": None}), values)
@@ -98,13 +100,13 @@ def _said(job: JobSpec, path: str, value: JsonValue) -> str:
 
 
 def label_of(value: dict[str, JsonValue]) -> str:
-    """The name of a base model or a data set that is one of several values."""
+    """Name of a base model or data set that is one of several values."""
     place = Path(str(value.get("path") or value.get("folder") or ""))
     return f"{place.parent.name} {place.name}" if place.name.isdecimal() else place.name
 
 
 def _member(job: JobSpec, group: RunGroup, row: Vectors, seed: int, cache: Path | None) -> JobSpec:
-    """The job of one run of a group, with a name that says which."""
+    """The job of one run of a group, with a distinctive name."""
     suffix = f" · {row}" if group.vectors else ""
     if job.training.seeds > 1:
         suffix += f" · {phrase('seed {seed}', seed=seed)}"
@@ -120,7 +122,7 @@ def _member(job: JobSpec, group: RunGroup, row: Vectors, seed: int, cache: Path 
 
 
 def _with_probe_settings(job: JobSpec) -> JobSpec:
-    """The job with the rate and the epochs of its probe, where one is trained."""
+    """Apply the rate and the epochs of a probe, if one is trained."""
     if not job.features.trains_probe:
         return job
     own = {"learning_rate": job.features.learning_rate, "epochs": job.features.epochs}
@@ -129,7 +131,7 @@ def _with_probe_settings(job: JobSpec) -> JobSpec:
 
 
 def folder_of(job: JobSpec, seeds: int) -> str:
-    """The name of a run's folder below that of its group, which asked for so many seeds."""
+    """Name of a run's folder below that of its group with so many seeds."""
     if job.group is not None and job.group.search is not None:
         seed = f"-seed-{job.training.seed}" if len(job.group.seeds) > 1 else ""
         return f"combination-{job.group.setting + 1}{seed}"
@@ -139,7 +141,7 @@ def folder_of(job: JobSpec, seeds: int) -> str:
 
 
 def but_the_seed(job: JobSpec) -> JobSpec:
-    """What the jobs of runs have in common that differ in nothing but the seed."""
+    """The common part of jobs that differ only in the seed."""
     return job.model_copy(
         update={
             "name": "",
@@ -151,7 +153,7 @@ def but_the_seed(job: JobSpec) -> JobSpec:
 
 
 def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
-    """The step of the best checkpoint and what was measured on the validation rows there.
+    """Step of the best checkpoint and its validation metrics.
 
     Without validation rows: the last step, and the last training loss.
     """
@@ -173,14 +175,14 @@ def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
 
 
 def outcome_of(run: RunFolder) -> str:
-    """How the run ended last; empty where it has not."""
+    """Last outcome of the run; empty if it has not ended."""
     words = run.last_words()
     return words[-1].outcome if words and isinstance(words[-1], Ended) else ""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A metric over several runs: mean, standard deviation (n - 1) where there are two, and n."""
+    """A metric over several runs: mean, standard deviation (n - 1) if there are two, and n."""
 
     mean: float
     deviation: float | None
@@ -188,7 +190,7 @@ class Aggregate:
 
 
 def aggregate(values: Sequence[float]) -> Aggregate | None:
-    """None where there is no value."""
+    """Aggregate the values; None if there are none."""
     if not values:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else None

@@ -1,4 +1,4 @@
-"""A job in a file of its own, as the wizard saves it and `bert-studio train` reads it."""
+"""A job in a file, saved by the wizard and read by `bert-studio train`."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from engine.phrases import phrase
 
 
 def given_job(file: Path) -> JobSpec:
-    """The job in a file, its relative paths taken from where the file lies."""
+    """Read a job; relative paths start from the folder of the file."""
     try:
         job = JobSpec.model_validate_json(read_regular(file))
     except OSError as error:
@@ -30,8 +30,6 @@ def given_job(file: Path) -> JobSpec:
 
 
 def _from(job: JobSpec, base: Path) -> JobSpec:
-    """The job with its relative paths taken from where the job file lies."""
-
     def absolute(value: Any) -> Any:
         if isinstance(value, Path):
             return base / value

@@ -1,4 +1,4 @@
-"""From a run folder to a detached worker process, and to its end."""
+"""Start, detach and kill worker processes."""
 
 import os
 import platform
@@ -15,9 +15,9 @@ from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
-CODE = Path(__file__).resolve().parents[2]  # the checkout, or where the packages are installed
+CODE = Path(__file__).resolve().parents[2]  # the checkout, or the site-packages folder
 NOTHING: Mapping[str, str] = {}
-OOM_SCORE_RAISE = 500  # added to the worker's oom_score_adj, so that the window survives it
+OOM_SCORE_RAISE = 500  # added to the worker's oom_score_adj, so that the window survives
 
 
 def command(folder: Path) -> list[str]:
@@ -26,19 +26,19 @@ def command(folder: Path) -> list[str]:
 
 
 def worker(*arguments: str) -> list[str]:
-    """The command line of a worker, from source and in the packaged program."""
+    """The command line of a worker, from source or in the packaged program."""
     start = ["--engine-worker"] if getattr(sys, "frozen", False) else ["-m", "engine.worker"]
     return [sys.executable, *start, *arguments]
 
 
 def queue_runner() -> list[str]:
-    """The command line of the queue runner, from source and in the packaged program."""
+    """The command line of the queue runner, from source or in the packaged program."""
     frozen = getattr(sys, "frozen", False)
     return [sys.executable, *(["--queue-runner"] if frozen else ["-m", "engine.record.runner"])]
 
 
 def environment() -> dict[str, str]:
-    """What the worker finds in its environment: our own code first, and nothing of its folder."""
+    """The environment of a worker: our own code comes first, and nothing from its folder."""
     found = dict(os.environ)
     path = [str(CODE), *filter(None, found.get("PYTHONPATH", "").split(os.pathsep))]
     settings = {"PYTHONUTF8": "1", "PYTHONSAFEPATH": "1", "PYTHONFAULTHANDLER": "1"}
@@ -48,7 +48,7 @@ def environment() -> dict[str, str]:
 def start(folder: Path) -> subprocess.Popen[bytes]:
     """Start the worker of `folder`, detached: it outlives this process and its terminal.
 
-    The caller keeps the result and polls it, so that an ended worker does not stay a zombie.
+    The caller must keep and poll the result, so that an ended worker does not stay a zombie.
     """
     out = open_log(folder)
     try:
@@ -58,7 +58,7 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def open_log(folder: Path) -> int:
-    """A descriptor of the log of a run, to append to."""
+    """Open the log of a run for appending; returns the descriptor."""
     log = RunFolder(folder).log
     if log.is_symlink():
         log.unlink()
@@ -71,7 +71,7 @@ def spawn(
     """Start a detached process that prints to `out`; `into` is its input, and `more` is added to
     its environment.
 
-    Raises StudioError where the system does not let it.
+    Raises StudioError if the system refuses.
     """
     try:
         worker = _spawn(arguments, out, into, {**environment(), **more})
@@ -119,13 +119,13 @@ else:
 
 
 def leave(worker: subprocess.Popen[bytes]) -> None:
-    """Let go of a worker that lives on after this process, without a warning of Python."""
+    """Detach a worker that outlives this process, without a warning from Python."""
     if worker.poll() is None:
         worker.returncode = 0
 
 
 def _give_up_first(pid: int) -> None:
-    """Where memory runs out, Linux should end the worker and not the window."""
+    """Let Linux kill the worker before the window when memory runs out."""
     score = Path(f"/proc/{pid}/oom_score_adj")
     try:
         score.write_text(str(min(1000, int(score.read_text()) + OOM_SCORE_RAISE)))
@@ -134,9 +134,9 @@ def _give_up_first(pid: int) -> None:
 
 
 def stop_now(folder: Path) -> bool:
-    """Kill the worker of `folder` with all that it started; False where there is none here.
+    """Kill the worker of `folder` with its children; False if there is none here.
 
-    Only while the lock is held can its process id belong to nobody else.
+    Only while the lock is held, its process id cannot have been reused.
     """
     run = RunFolder(folder)
     started = run.last_started()

@@ -1,7 +1,7 @@
-"""What was made from what: data versions, base models, runs, branches and exports as one graph.
+"""The graph of data versions, base models, runs, branches and exports.
 
-All of it is derived from what is recorded anyway: the job of each run, the first event of a branch,
-`spec.json` of each version of a data set, and `exports.jsonl`. No second list is kept.
+All of it is derived from existing files: the job of each run, the first event of a branch,
+`spec.json` of each version of a data set, and `exports.jsonl`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -31,25 +31,25 @@ DATASET_SPEC = "spec.json"
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What is known of a run before its folder is read; `job` is its job as JSON."""
+    """Facts about a run before its folder is read; `job` is JSON."""
 
     id: str
     name: str
-    state: str  # empty: not known
+    state: str  # empty: unknown
     folder: Path
     job: str | bytes
 
 
 @dataclass(frozen=True)
 class Node:
-    """One thing; `place` is its file or folder, and of a run also what it is opened by."""
+    """One item; `place` is its file or folder."""
 
     key: str
     kind: Kind
     title: str
     detail: str
     place: Path
-    run: str = ""  # the id of a run
+    run: str = ""  # id of a run
     is_there: bool = True
 
 
@@ -63,7 +63,7 @@ class Edge:
 
 
 class Lineage:
-    """All things of a home and what they were made from; see `read_lineage`."""
+    """All items of a home and their origins; see `read_lineage`."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
@@ -71,35 +71,35 @@ class Lineage:
         self._from: dict[str, dict[str, Edge]] = {}
 
     def add(self, node: Node) -> str:
-        """Add a thing; what was said of it first stays."""
+        """Add an item unless it is known; returns its key."""
         self.nodes.setdefault(node.key, node)
         return node.key
 
     def join(self, source: str, target: str, how: str = "") -> None:
-        """Say that `target` was made from `source`; a thing is not made from itself."""
+        """Record that `target` was made from `source`; self-references are ignored."""
         if source != target:
             edge = Edge(source, target, how)
             self._into.setdefault(target, {})[source] = edge
             self._from.setdefault(source, {})[target] = edge
 
     def sources(self, key: str) -> list[Edge]:
-        """What a thing was made from itself."""
+        """The direct sources of an item."""
         return list(self._into.get(key, {}).values())
 
     def targets(self, key: str) -> list[Edge]:
-        """What was made from it itself."""
+        """The direct results of an item."""
         return list(self._from.get(key, {}).values())
 
     def ancestors(self, key: str) -> list[str]:
-        """All it was made from, the nearest first."""
+        """All sources, the nearest first."""
         return list(self._walk(key, self._into))
 
     def descendants(self, key: str) -> list[str]:
-        """All that was made from it, the nearest first."""
+        """All results, the nearest first."""
         return list(self._walk(key, self._from))
 
     def _walk(self, key: str, edges: dict[str, dict[str, Edge]]) -> Iterator[str]:
-        """Breadth first, each once, also where somebody made a circle."""
+        """Breadth first, each once, even in a cycle."""
         seen, row = {key}, [key]
         while row:
             row = [other for one in row for other in edges.get(one, {}) if other not in seen]
@@ -108,14 +108,14 @@ class Lineage:
             yield from row
 
     def edges_among(self, keys: Iterable[str]) -> list[Edge]:
-        """The edges between these things."""
+        """The edges between these items."""
         kept = set(keys)
         return [
             edge for key in kept for edge in self._into.get(key, {}).values() if edge.source in kept
         ]
 
     def layers(self, keys: Iterable[str]) -> dict[str, int]:
-        """For each of these things the length of the longest way to it, from 0."""
+        """For each of these items the length of the longest path to it, from 0."""
         kept = list(keys)
         within = set(kept)
         found: dict[str, int] = {}
@@ -124,7 +124,7 @@ class Lineage:
         return found
 
     def _layer(self, start: str, within: set[str], found: dict[str, int]) -> None:
-        """Depth first without recursion; what closes a circle does not count."""
+        """Depth first without recursion; edges that close a cycle do not count."""
         open_: list[str] = [start]
         entered: set[str] = set()
         while open_:
@@ -151,17 +151,15 @@ def model_key(folder: Path) -> str:
 
 
 def run_key(run_id: str) -> str:
-    """The key of a run."""
     return f"run:{run_id}"
 
 
 def export_key(folder: Path) -> str:
-    """The key of an export."""
     return f"export:{folder}"
 
 
 def runs_of(home: Home) -> Iterator[RunFacts]:
-    """The runs of a home as their folders say them, without the record."""
+    """The runs of a home from their folders, without the record."""
     if not home.runs.is_dir():
         return
     for folder in sorted(home.runs.iterdir()):
@@ -169,12 +167,12 @@ def runs_of(home: Home) -> Iterator[RunFacts]:
             job = read_regular(folder / RunFolder(folder).spec_file.name)
             name = str(from_json(job)["name"])
         except (OSError, ValueError, LookupError, TypeError):
-            continue  # no run, or one that nobody can read: `rebuild` and the window list it
+            continue  # not a run, or unreadable: `rebuild` and the window list it
         yield RunFacts(folder.name, name, "", folder, job)
 
 
 def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
-    """The graph of all that a home has. Reads a line of each run; not for the window's thread."""
+    """Read the graph of a home, a line of each run. Not for the GUI thread."""
     lineage = Lineage()
     listed = list(runs)
     for folder in _versions(home):
@@ -188,7 +186,7 @@ def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
                 lineage.add(_model(folder, folder.name))
     for run in listed:
         lineage.add(_run(run))
-    exports = {note.folder: note for note in noted_exports(home)}  # the newest of each place
+    exports = {note.folder: note for note in noted_exports(home)}  # the newest for each folder
     for note in exports.values():
         lineage.add(_export(note))
     for run in listed:
@@ -208,7 +206,7 @@ def _versions(home: Home) -> Iterator[Path]:
 
 
 def read_dataset(folder: Path) -> DatasetSpec | None:
-    """What a version says of itself; None where it is gone or cannot be read."""
+    """Read the spec of a version; None if it is missing or unreadable."""
     try:
         return DatasetSpec.model_validate_json(read_regular(folder / DATASET_SPEC))
     except (OSError, ValueError):
@@ -216,7 +214,7 @@ def read_dataset(folder: Path) -> DatasetSpec | None:
 
 
 def _add_data(lineage: Lineage, folder: Path) -> str:
-    """A version, and the versions that it was made from."""
+    """Add a version and the versions that it was made from."""
     wanted: Path | None = folder
     while wanted is not None and (key := data_key(wanted)) not in lineage.nodes:
         spec = read_dataset(wanted)
@@ -249,7 +247,7 @@ def _export(note: ExportNote) -> Node:
 
 
 def _join_run(lineage: Lineage, run: RunFacts) -> None:
-    """Data, base model and, of a branch, the run that it began as."""
+    """Add data, base model and, for a branch, the original run."""
     key = run_key(run.id)
     asked = _asked(run.job)
     if (data := _data(to_json(asked.get("data")))) is not None:
@@ -305,7 +303,7 @@ def _source(lineage: Lineage, data: StoredData | FileData) -> str:
 
 
 def _checkpoint(lineage: Lineage, folder: Path) -> tuple[str, str]:
-    """The thing to which a checkpoint folder belongs, and which part of it: a step."""
+    """The item to which a checkpoint folder belongs, and its step."""
     for place in (folder, *folder.parents):
         if place.name == "checkpoints" and run_key(place.parent.name) in lineage.nodes:
             how = phrase("checkpoint of step {step}", step=step_of(folder))

@@ -1,4 +1,4 @@
-"""A lock on a file that the system drops however its holder dies."""
+"""File locks that the system releases however the holder dies."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-LOCK_TIMEOUT = 1.0  # s; longer than any test of the lock, so that a test never keeps a holder out
+LOCK_TIMEOUT = 1.0  # s; longer than any test of the lock, so that a test never blocks a holder
 
 if sys.platform == "win32":
     import msvcrt
@@ -34,9 +34,9 @@ else:
 
 
 def open_here(path: Path, flags: int) -> int:
-    """A descriptor of the plain file `path` itself, never of what a link at `path` points to.
+    """Open the plain file `path` itself, never the target of a link; returns the descriptor.
 
-    Raises StudioError for a link, a pipe and a device, of which none is waited for.
+    Raises StudioError for a link, a pipe or a device, without waiting for it.
     """
     if path.is_symlink():
         raise StudioError(
@@ -52,7 +52,7 @@ def open_here(path: Path, flags: int) -> int:
     try:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a pipe that nobody reads, or a socket
+        if error.errno == errno.ENXIO:  # a pipe without a reader, or a socket
             raise _no_file(path) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -73,13 +73,13 @@ def _no_file(path: Path) -> StudioError:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a living process holds the lock at `path`; asking takes it from nobody."""
+    """True if a living process holds the lock at `path`; the test does not disturb it."""
     if path.is_symlink():
-        return False  # no holder goes through a link
+        return False  # a holder never uses a link
     try:
         descriptor = open_here(path, os.O_RDONLY)
     except (FileNotFoundError, StudioError):
-        return False  # what is no plain file is held by nobody
+        return False  # only a plain file can be held
     try:
         _test(descriptor)
     except OSError:
@@ -91,10 +91,10 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def hold(path: Path, held: StudioError, timeout: float = LOCK_TIMEOUT) -> Iterator[None]:
-    """Hold the lock at `path` for the block; raise `held` where another process has it for longer
-    than `timeout` seconds.
+    """Hold the lock at `path` for the block; raise `held` if another process has it for longer than
+    `timeout` seconds.
 
-    A forked child does not inherit it: what a worker leaves behind cannot keep the lock alive.
+    A forked child does not inherit it, so leftover children cannot keep it alive.
     """
     descriptor = open_here(path, os.O_RDWR | os.O_CREAT)
     owner = os.getpid()

@@ -1,10 +1,10 @@
-"""The curves and settings of a run as a run of MLflow, in a folder that MLflow reads as a store.
+"""The curves and settings of a run in a folder that MLflow reads as a store.
 
-The form is that of MLflow's file store (mlflow/store/tracking/file_store.py, version 3.17): below
-the folder one of an experiment with its `meta.yaml`, in it one of each run with `meta.yaml`, and
-`params`, `tags` and `metrics` with a file for each name. A metric has a line for each point: time
-in milliseconds since 1970, value, step. MLflow 3.17 wants MLFLOW_ALLOW_FILE_STORE=true for such a
-folder, or `mlflow migrate-filestore`, which makes a database of it.
+The format is MLflow's file store (mlflow/store/tracking/file_store.py, version 3.17): a folder for
+the experiment with its `meta.yaml`, in it one for each run with `meta.yaml`, and `params`, `tags`
+and `metrics` with a file for each name. A metric has a line for each point: time in milliseconds
+since 1970, value, step. MLflow 3.17 needs MLFLOW_ALLOW_FILE_STORE=true for such a folder, or
+`mlflow migrate-filestore`, which converts it to a database.
 """
 
 import json
@@ -24,7 +24,7 @@ from engine.runs.tensorboard import tag
 from engine.visible import one_line
 
 EXPERIMENT, EXPERIMENT_NAME = "1810048050", "BERT Studio"
-NAMESPACE = uuid.UUID("1bd1a3c5-31f4-4e41-9e1f-5b7e0c7b1a16")  # of the ids that follow from names
+NAMESPACE = uuid.UUID("1bd1a3c5-31f4-4e41-9e1f-5b7e0c7b1a16")  # for ids derived from names
 RUNNING, FINISHED, FAILED, KILLED = 1, 3, 4, 5  # mlflow.entities.RunStatus
 OUTCOMES = {"finished": FINISHED, "failed": FAILED, "stopped": KILLED}
 LOCAL = 4  # mlflow.entities.SourceType
@@ -33,7 +33,7 @@ UNSAFE = re.compile(r"[^\w.\- ]")
 
 
 class MLflowFiles(CurveFiles):
-    """A run of MLflow; its id follows from the name of the folder of the run."""
+    """A run of MLflow; its id is derived from the name of the run folder."""
 
     form = "MLflow"
 
@@ -86,7 +86,7 @@ class MLflowFiles(CurveFiles):
         first = next(iter(self.run.events_after(0, piece_size=1)[0]), None)
         status = RUNNING if end is None else OUTCOMES[end.outcome]
         if end is None and not self.run.has_worker():
-            status = FAILED  # its worker died without a word
+            status = FAILED  # its worker died without an Ended event
         facts: dict[str, Any] = {
             "artifact_uri": (self.folder / "artifacts").absolute().as_uri(),
             "end_time": None if end is None else _milliseconds(end.at),
@@ -112,9 +112,9 @@ def write_mlflow(
     report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """Write a run into the store `into`, where others may be; the folder that it has there.
+    """Write a run into the store `into`, which may have others; returns its folder.
 
-    Raises StudioError where the disk refuses it, CopyCancelled soon after `cancelled` says so.
+    Raises StudioError if writing fails, Cancelled soon after `cancelled()` is true.
     """
     files = MLflowFiles(run, into)
     files.write_all(report, cancelled)
@@ -131,7 +131,7 @@ def settings_of(job: dict[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def file_of(name: str) -> Path:
-    """The file of a metric below `metrics`; a name from elsewhere cannot lead out of it."""
+    """The file of a metric below `metrics`; untrusted names cannot lead out of it."""
     group, _, rest = tag(name).partition("/")
     return Path(group) / _safe(rest)[:LONGEST_NAME]
 
@@ -145,6 +145,6 @@ def _milliseconds(at: datetime) -> int:
 
 
 def _yaml(facts: dict[str, Any]) -> bytes:
-    """YAML whose values are JSON, of which it is a superset."""
+    """YAML whose values are JSON, a subset of YAML."""
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items()]
     return ("\n".join(lines) + "\n").encode("utf-8")

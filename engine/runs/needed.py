@@ -1,6 +1,4 @@
-"""What would be needed to make a thing again: files, fingerprints, versions; and whether it is
-still there.
-"""
+"""Requirements to reproduce an item: files, checksums, versions; and if they still exist."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from engine.runs.reproducibility import WEIGHTS, reproducibility_of
 
 @dataclass(frozen=True)
 class Needed:
-    """One thing with what identifies it; `problem` says why it cannot be used as it was, or “”."""
+    """One requirement and its identifiers; `problem` says why it cannot be used, or is empty."""
 
     title: str
     lines: tuple[str, ...]
@@ -31,10 +29,9 @@ class Needed:
 def needed_for(
     lineage: Lineage, key: str, cancelled: Callable[[], bool] = lambda: False
 ) -> list[Needed]:
-    """All that a thing was made from, what came first first, and the thing itself.
+    """The requirements of an item in the order of creation, and the item itself.
 
-    Reads the events of runs and the weights of models without a manifest: not for the window's
-    thread.
+    Reads the events of runs and the weights of models without a manifest: not for the GUI thread.
     """
     keys = [key, *lineage.ancestors(key)]
     layers = lineage.layers(keys)
@@ -47,7 +44,7 @@ def needed_for(
 
 
 def as_text(needed: list[Needed]) -> list[str]:
-    """The same line by line, as it is printed and copied."""
+    """The requirements as lines of text."""
     lines = list[str]()
     for one in needed:
         lines.append(one.title)
@@ -124,7 +121,7 @@ def _model(node: Node) -> Needed:
 
 
 def weights_of(folder: Path) -> str | None:
-    """The SHA-256 of the weights, from the manifest or else from the file; None: there is none."""
+    """SHA-256 of the weights, from the manifest or else from the file; None without weights."""
     try:
         if (folder / MANIFEST).is_file():
             files = read_json(folder / MANIFEST, LARGEST_MANIFEST)["files"]
@@ -161,7 +158,7 @@ def _run(node: Node) -> Needed:
 
 
 def _how_it_came(run: RunFolder) -> Iterator[str]:
-    """The environment, and the weights that should come out again."""
+    """The environment, and the expected checksums of the weights."""
     known = reproducibility_of(run)
     if known.environment:
         told = ", ".join(f"{name} {value}" for name, value in known.environment.items())

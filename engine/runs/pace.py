@@ -1,4 +1,4 @@
-"""How long a run took to get to each of its steps, and how many tokens it had seen there."""
+"""Training time and number of tokens up to each step of a run."""
 
 from dataclasses import dataclass
 
@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from engine.messages.events import Measured, Started
 from engine.runs.folder import RunFolder
 
-MAX_GAP = 3600.0  # s between two measurements; in more of it the machine slept
+MAX_GAP = 3600.0  # s between two measurements; the machine slept during a longer gap
 SPEED, TOKENS = "tokens_per_second", "tokens"
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The seconds of training up to N steps, and the tokens up to M steps; all of them rise.
+    """Cumulative seconds of training at N steps, and tokens at M steps.
 
     `steps` is int64 [N], `seconds` float64 [N], `token_steps` int64 [M], `tokens` float64 [M].
     """
@@ -26,9 +26,9 @@ class Pace:
 
 
 def pace_of(run: RunFolder) -> Pace:
-    """Read the events of a run. Time in which no worker lived does not count.
+    """Read the events of a run. Time without a worker does not count.
 
-    What was trained again after a resume replaces what was there.
+    Steps repeated after a resume replace the earlier ones.
     """
     seconds: dict[int, float] = {}
     tokens: dict[int, float] = {}
@@ -52,7 +52,7 @@ def pace_of(run: RunFolder) -> Pace:
 
 
 def _forget(values: dict[int, float], step: int) -> None:
-    """Drop what was said of this step and of later ones."""
+    """Drop values at this step and later ones."""
     while values and next(reversed(values)) >= step:
         values.popitem()
 

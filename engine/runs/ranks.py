@@ -1,4 +1,4 @@
-"""Which of several processes of a run this one is, as torchrun and the worker say it."""
+"""The rank of a process in a distributed run, set by torchrun or the worker."""
 
 import os
 from dataclasses import dataclass
@@ -7,14 +7,12 @@ from pathlib import Path
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-RANKS_FOLDER = (
-    "BERT_STUDIO_RANKS"  # names the folder in which the ranks of one worker find one another
-)
+RANKS_FOLDER = "BERT_STUDIO_RANKS"  # the folder in which the ranks of one worker find one another
 RANK_LOST = 75  # exit code of a rank that ended because another one had
 
 
 class RankLost(StudioError):
-    """Another rank has ended, so that this one cannot go on."""
+    """Another rank has ended, so this one cannot continue."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -27,33 +25,33 @@ class RankLost(StudioError):
 class Rank:
     """One of the processes that train a run together.
 
-    `store` is None where torchrun started it: then torchrun says how the ranks find one another.
+    `store` is None if torchrun started it and connects the ranks itself.
     """
 
     number: int = 0
-    world: int = 1  # how many there are
-    local: int = 0  # its number on its machine
-    beside: int = 1  # how many there are on its machine
+    world: int = 1  # processes in all
+    local: int = 0  # its index on its machine
+    local_world: int = 1  # processes on its machine
     store: Path | None = None
 
     @property
     def has_worker(self) -> bool:
-        """Whether a worker of ours started it, which holds the lock and watches over it."""
+        """True if one of our workers started it, which holds the lock and watches it."""
         return self.store is not None
 
     def environment(self) -> dict[str, str]:
-        """What tells a new process that it is this rank of a worker."""
+        """Environment of a new process with this rank."""
         return {
             "RANK": str(self.number),
             "WORLD_SIZE": str(self.world),
             "LOCAL_RANK": str(self.local),
-            "LOCAL_WORLD_SIZE": str(self.beside),
+            "LOCAL_WORLD_SIZE": str(self.local_world),
             RANKS_FOLDER: str(self.store),
         }
 
 
 def this_rank() -> Rank | None:
-    """Which rank this process is; None where it was started as a program of its own."""
+    """Rank of this process; None if it was started as a program of its own."""
     found = os.environ
     if (
         RANKS_FOLDER not in found
@@ -64,6 +62,6 @@ def this_rank() -> Rank | None:
         number=int(found["RANK"]),
         world=int(found["WORLD_SIZE"]),
         local=int(found["LOCAL_RANK"]),
-        beside=int(found["LOCAL_WORLD_SIZE"]),
+        local_world=int(found["LOCAL_WORLD_SIZE"]),
         store=Path(found[RANKS_FOLDER]) if RANKS_FOLDER in found else None,
     )

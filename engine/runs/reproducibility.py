@@ -1,6 +1,6 @@
-"""Reproducibility of a run: what its weights depend on, and whether they can be had again.
+"""Reproducibility of a run: the origin of its weights, and whether they can be reproduced.
 
-All of it comes from the events of the run folder; nothing is stored twice.
+All of it is derived from the events of the run folder.
 """
 
 from dataclasses import dataclass
@@ -25,33 +25,34 @@ class RunSession:
     host: str
     first: int
     last: int
-    differences: tuple[str, ...]  # from the environment of the checkpoint that it resumed from
+    # between its environment and that of the checkpoint it resumed from
+    differences: tuple[str, ...]
 
     @property
     def counts(self) -> bool:
-        """Whether any of it is in the weights; nothing is where a worker died before it saved."""
+        """True if the weights depend on it; False if a worker died before it saved."""
         return self.last > self.first
 
 
 @dataclass(frozen=True)
 class Reproducibility:
-    """How the weights of the last checkpoint of a run came about."""
+    """The origin of the weights of the last checkpoint of a run."""
 
-    environment: dict[str, str]  # of the last worker, by name; empty where nothing was trained yet
+    environment: dict[str, str]  # of the last worker, by name; empty before any training
     sessions: tuple[RunSession, ...]
-    remarks: tuple[str, ...]  # what happened that another machine need not repeat
+    remarks: tuple[str, ...]  # events that another machine need not repeat
     branched: Branched | None
     step: int
     steps: int
     is_finished: bool
-    weights: str  # SHA-256 of the files; empty where nothing was saved
+    weights: str  # SHA-256 of the files; empty if nothing was saved
     optimiser: str
-    memory: int = 0  # most bytes that a worker of it held; 0: nobody knows
+    memory: int = 0  # maximum bytes of a worker; 0 if unknown
     device_memory: int = 0  # … of a GPU
 
     @property
     def obstacles(self) -> tuple[str, ...]:
-        """Why the same job in the same environment may give other weights; empty: it does not."""
+        """Reasons why the same job in the same environment may give other weights."""
         found = [
             phrase(
                 "From step {first}: {differences}.",
@@ -71,7 +72,7 @@ class Reproducibility:
 
 
 def reproducibility_of(run: RunFolder) -> Reproducibility:
-    """Read the events of a run folder; may take a second where there are millions."""
+    """Read the events of a run folder; may take a second for millions."""
     events = run.milestones()
     saved = [event for event in events if isinstance(event, Saved)]
     prepared = [event for event in events if isinstance(event, Prepared)]
@@ -94,18 +95,18 @@ def reproducibility_of(run: RunFolder) -> Reproducibility:
 
 @dataclass(frozen=True)
 class Repetition:
-    """Another run of the same job, held against a run."""
+    """Comparison with another run of the same job."""
 
     name: str
     step: int  # the last one whose weights both have saved
-    is_same: bool  # those weights, bit for bit
-    differences: tuple[str, ...]  # the parts of the environment that are not the same
+    is_same: bool  # whether these weights are equal bit for bit
+    differences: tuple[str, ...]  # differing parts of the environment
 
 
 def held_against(run: RunFolder, other: RunFolder, name: str) -> Repetition | None:
-    """Whether `other`, a run of the same job called `name`, came out the same.
+    """Compare with `other`, a run of the same job called `name`.
 
-    None: there is no step of which both have saved the weights.
+    Returns None if there is no step of which both have saved the weights.
     """
     here, there = (_saved_weights(one) for one in (run, other))
     both = here.keys() & there.keys()
@@ -123,14 +124,14 @@ def held_against(run: RunFolder, other: RunFolder, name: str) -> Repetition | No
 
 
 def _saved_weights(run: RunFolder) -> dict[int, str]:
-    """The checksums of the weights by their steps; of a step that was saved again the last one."""
+    """Checksums of the weights by step; the last ones of a step that was saved again."""
     return {e.step: e.weights for e in run.milestones() if isinstance(e, Saved) and e.weights}
 
 
 def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress) -> list[str]:
-    """A sentence for each checkpoint that is not what was saved; reads every byte of them.
+    """A sentence for each damaged checkpoint; reads every byte of them.
 
-    Each is compared with its manifest, and with the checksums that were recorded when it was saved.
+    Each is compared with its manifest, and with the checksums recorded when it was saved.
     """
     told = {e.step: e for e in run.milestones() if isinstance(e, Saved) and e.weights}
     folders = run.checkpoint_folders()
@@ -158,7 +159,7 @@ def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress
 
 
 def _sessions(events: list[AnyEvent], last: int) -> tuple[RunSession, ...]:
-    """What each worker added that got as far as training."""
+    """The steps added by each worker that started training."""
     begun = list[tuple[Started, Prepared]]()
     started: Started | None = None
     for event in events:

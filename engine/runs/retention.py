@@ -1,4 +1,4 @@
-"""Which checkpoints of a run are kept, why, and what they take on the disk."""
+"""Retention of checkpoints: which are kept, why, and their size."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from engine.runs.folder import RunFolder, step_of
 
 @dataclass(frozen=True)
 class KeptCheckpoint:
-    """One checkpoint; no reason is left where a setting or a deletion overtook it."""
+    """One checkpoint; without a reason if a setting or a deletion has changed."""
 
     step: int
     folder: Path
@@ -24,7 +24,7 @@ class KeptCheckpoint:
 def reasons_to_keep(
     steps: Iterable[int], best_step: int, plan: TrainingSpec
 ) -> dict[int, tuple[str, ...]]:
-    """Of the steps that were saved, those whose checkpoints stay, each with its reasons."""
+    """The steps whose checkpoints are kept, each with its reasons."""
     in_order = sorted(steps)
     found: dict[int, tuple[str, ...]] = {}
     for step in in_order:
@@ -43,19 +43,19 @@ def reasons_to_keep(
 
 
 def is_milestone(step: int, plan: TrainingSpec) -> bool:
-    """Whether the checkpoint of a step stays for good."""
+    """True if the checkpoint of a step is kept for good."""
     return plan.keep_every > 0 and step % plan.keep_every == 0
 
 
 def max_checkpoints(steps: int, save_every: int, plan: TrainingSpec) -> int:
-    """How many checkpoints a run has at the most, while one more is being written."""
+    """Maximum number of checkpoints of a run, while one more is being written."""
     saved = range(save_every, steps + 1, save_every)
     milestones = sum(is_milestone(step, plan) for step in saved[: -plan.keep])
     return min(len(saved) + 1, plan.keep + milestones + 1) + 1
 
 
 def retained_checkpoints(run: RunFolder) -> list[KeptCheckpoint]:
-    """The checkpoints that stand in a run folder, by step."""
+    """The checkpoints in a run folder, by step."""
     plan, folders = run.job().training, run.checkpoint_folders()
     best = run.best_step()
     reasons = reasons_to_keep(map(step_of, folders), -1 if best is None else best, plan)
@@ -63,7 +63,7 @@ def retained_checkpoints(run: RunFolder) -> list[KeptCheckpoint]:
 
 
 def size(folder: Path) -> int:
-    """Bytes of all files below a folder; what vanishes meanwhile counts nothing."""
+    """Bytes of all files below a folder; files that vanish meanwhile count as 0."""
     total = 0
     for file in folder.rglob("*"):
         try:
@@ -74,9 +74,9 @@ def size(folder: Path) -> int:
 
 
 def check_removal(run: RunFolder, step: int) -> str:
-    """What is lost with the checkpoint of a step, as a sentence; empty where nothing depends on it.
+    """Describe what is lost with the checkpoint of a step; empty if nothing depends on it.
 
-    Raises StudioError where there is none, or a worker needs it.
+    Raises StudioError if there is none, or a worker needs it.
     """
     steps = [step_of(folder) for folder in run.checkpoint_folders()]
     if step not in steps:

@@ -1,4 +1,4 @@
-"""The runs of a search as their folders tell them, without the record."""
+"""The runs of a search, read from their folders without the record."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,11 +12,11 @@ from engine.runs.searching import (
     why_pruned,
 )
 
-MAX_GAP = 3600.0  # s between two events; in more of it the machine slept
+MAX_GAP = 3600.0  # s between two events; the machine slept during a longer gap
 
 
 def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
-    """A run of a search, and whether a higher score is better; True where that is not known."""
+    """Read a run of a search, and whether a higher score is better; True if unknown."""
     metric, higher, state, problem = "", True, "", ""
     values: dict[int, float] = {}
     seconds, before = 0.0, None
@@ -47,14 +47,14 @@ def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
 
 
 def pruning(run: RunFolder, others: Sequence[SearchRun]) -> Callable[[Event], None]:
-    """What hears the events of a run and asks it to stop where its search prunes it."""
+    """Event handler that asks a run to stop when its search prunes it."""
     ended = [other.evaluations for other in others if other.has_ended and other.evaluations]
     metric, higher = "", True
     own: list[float] = []
 
     def on_event(event: Event) -> None:
         nonlocal metric, higher
-        if isinstance(event, Prepared):  # with what was measured before a resume
+        if isinstance(event, Prepared):  # includes the evaluations before a resume
             metric, higher = event.best_metric, event.higher_is_better
             own[:] = search_run(run)[0].evaluations
         if not isinstance(event, Measured) or event.name != metric or event.value is None:

@@ -1,7 +1,7 @@
-"""A search over several values: its combinations, what came of each, and when it is over.
+"""A search over several values: its combinations, their results, and its end.
 
-The runs are its only memory. Each keeps the search in its group, so that whoever finds the runs can
-go on with it: a window, the queue runner, or a command in a folder.
+The runs are its only storage. Each has the search in its group, so the search can be continued from
+the runs: by a window, the queue runner, or a command in a folder.
 """
 
 import math
@@ -25,14 +25,14 @@ from engine.phrases import Phrase, phrase
 
 Setting = dict[str, JsonValue]
 
-PRUNED = "Pruned at step "  # how the reason begins why a run was stopped by its search
+PRUNED = "Pruned at step "  # beginning of the reason why a search stopped a run
 STARTUP_RUNS = 5  # that must have ended before another is pruned, as in Optuna
-MAX_FAILURES = 3  # combinations in a row after which nothing more is tried
-DRAWS = 50  # for a combination that is possible and new
+MAX_FAILURES = 3  # combinations in a row after which the search ends
+DRAWS = 50  # attempts to find a possible, new combination
 
 
 def is_by_search(problem: str) -> bool:
-    """Whether a run was stopped by its search: its problem says so."""
+    """True if a run was stopped by its search, according to its problem."""
     return problem.startswith(PRUNED)
 
 
@@ -51,9 +51,9 @@ def seeds_of(job: JobSpec) -> tuple[int, ...]:
 
 
 def first_settings(job: JobSpec) -> list[Setting]:
-    """The combinations that are known at the start; those that break a rule are left out.
+    """The combinations known at the start; those that break a rule are left out.
 
-    Of a search by TPE that is the first one alone; each other follows from the scores before it.
+    A search by TPE has only one; each other follows from the scores before it.
     """
     search = job.search
     assert search is not None
@@ -78,7 +78,7 @@ def _grid(search: SearchSpec) -> Iterable[Setting]:
 def _drawn(
     job: JobSpec, search: SearchSpec, rng: random.Random, before: list[Setting]
 ) -> Setting | None:
-    """A combination that is possible and new; None where none is found."""
+    """Draw a possible, new combination; None if none is found."""
     if not any(field.is_range for field in search.varied):
         left = [v for v in _grid(search) if v not in before and is_possible(job, v)]
         return rng.choice(left) if left else None
@@ -102,7 +102,7 @@ def _value(field: SearchField, rng: random.Random) -> JsonValue:
 
 
 def is_possible(job: JobSpec, values: Setting) -> bool:
-    """Whether a job can have these values together."""
+    """True if a job can have these values together."""
     try:
         with_values(job, values)
     except ValidationError:
@@ -111,20 +111,20 @@ def is_possible(job: JobSpec, values: Setting) -> bool:
 
 
 def values_of(job: JobSpec, search: SearchSpec) -> Setting:
-    """The values that a run of a search has for its fields, as they stand in JSON."""
+    """The values of a run of a search for its fields, as in JSON."""
     raw = job.model_dump(mode="json")
     return {field.path: _at(raw, field.path, field) for field in search.varied}
 
 
 def _at(raw: JsonValue, path: str, field: SearchField) -> JsonValue:
-    """What stands at a path; of a whole part of the job, the value that it was made from."""
+    """The value at a path; of a whole part of the job, the value that it was made from."""
     for part in path.split("."):
         raw = raw.get(part) if isinstance(raw, dict) else None
     return next((value for value in field.values if _is_same(raw, value)), raw)
 
 
 def _is_same(there: JsonValue, value: JsonValue) -> bool:
-    """Whether `there` is `value`, perhaps with further fields that have their defaults."""
+    """True if `there` is `value`, possibly with further fields at their defaults."""
     if isinstance(there, dict) and isinstance(value, dict):
         return all(_is_same(there.get(name), inner) for name, inner in value.items())
     return there == value and isinstance(there, bool) == isinstance(value, bool)
@@ -135,7 +135,7 @@ def _is_same(there: JsonValue, value: JsonValue) -> bool:
 
 @dataclass(frozen=True)
 class SearchRun:
-    """A run of a search, as far as it has come. `state` is that of the record.
+    """A run of a search and its progress. `state` is that of the record.
 
     `evaluations` are its scores on the validation rows, one after another.
     """
@@ -149,12 +149,12 @@ class SearchRun:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more comes of it; one that the user has stopped may be resumed."""
+        """True if it will not continue; a run stopped by the user may be resumed."""
         return self.state in ("finished", "failed", "crashed", "unreadable") or self.is_pruned
 
     @property
     def is_pruned(self) -> bool:
-        """Whether the search has stopped it."""
+        """True if the search has stopped it."""
         return self.state == "stopped" and self.by_search
 
 
@@ -184,7 +184,7 @@ def _trial(runs: list[SearchRun]) -> Trial:
 
 
 def best_trial(trials: Sequence[Trial], higher_is_better: bool) -> Trial | None:
-    """The finished one with the best mean score."""
+    """The finished trial with the best mean score."""
     ended = [trial for trial in trials if trial.state == "finished" and trial.score is not None]
     sign = 1 if higher_is_better else -1
     return max(ended, key=lambda trial: sign * (trial.score or 0.0), default=None)
@@ -194,7 +194,7 @@ def best_trial(trials: Sequence[Trial], higher_is_better: bool) -> Trial | None:
 
 
 def end_of(runs: Sequence[SearchRun], higher_is_better: bool) -> Phrase | None:
-    """Why a search starts nothing more, whatever is left; None where it goes on."""
+    """Why a search starts nothing more; None if it goes on."""
     trials, search = trials_of(runs), _search(runs)
     if search.hours and sum(run.seconds for run in runs) >= 3600 * search.hours:
         return phrase("the {hours:g} hours of training are used up", hours=search.hours)
@@ -209,9 +209,9 @@ def end_of(runs: Sequence[SearchRun], higher_is_better: bool) -> Phrase | None:
 
 
 def next_question(runs: Sequence[SearchRun], higher_is_better: bool) -> Suggest | None:
-    """What is asked for the next combination, where one is wanted now.
+    """The question for the next combination, if one is needed now.
 
-    None while a run is waiting, at work, or stopped by the user, and where the search is over.
+    None while a run is waiting, working, or stopped by the user, and if the search is over.
     """
     search = _search(runs)
     if search.method != "tpe" or not all(run.has_ended for run in runs):
@@ -244,7 +244,7 @@ def _search(runs: Sequence[SearchRun]) -> SearchSpec:
 
 
 def best_so_far(values: Sequence[float], higher_is_better: bool) -> list[float]:
-    """The best value up to each place."""
+    """The best value up to each index."""
     best: list[float] = []
     for value in values:
         better = not best or (value > best[-1]) == higher_is_better
@@ -255,10 +255,10 @@ def best_so_far(values: Sequence[float], higher_is_better: bool) -> list[float]:
 def is_below_median(
     own: Sequence[float], others: Sequence[Sequence[float]], higher_is_better: bool
 ) -> float | None:
-    """The median of the other runs where a run is worse at its last evaluation; None else.
+    """The median of the other runs if a run is worse at its last evaluation, else None.
 
-    As Optuna's MedianPruner: the best value so far, against the median of what the others, of which
-    at least five have ended, had measured at the same evaluation.
+    As in Optuna's MedianPruner: the best value so far, against the median of the others' values at
+    the same evaluation; at least five of them must have ended.
     """
     place = len(own) - 1
     at_place = [other[place] for other in others if len(other) > place]
@@ -269,7 +269,7 @@ def is_below_median(
 
 
 def why_pruned(step: int, score: float, median: float) -> Phrase:
-    """Why the search stops a run, at the step of its last evaluation."""
+    """Reason for pruning a run, with the step of its last evaluation."""
     return phrase(
         "Pruned at step {step:,}: its best score of {score:.4g} is worse than {median:.4g}, the"
         " median of the other runs at this evaluation.",

@@ -1,8 +1,8 @@
-"""Snapshots of a run: its weights alone, in fp16, at steps that lie close together at first.
+"""Snapshots of a run: its weights alone, in fp16, at exponentially spaced steps at first.
 
 Steps 0, 1, 2, 4, … 512 and then every n-th (as the intermediate checkpoints of Biderman et al.
-2023, “Pythia”, §2.1), and the last one. Config and tokenizer are the same for all of them and
-stand once, beside them.
+2023, “Pythia”, §2.1), and the last one. Config and tokenizer are shared and stored once, in the
+folder above.
 """
 
 from itertools import takewhile
@@ -16,9 +16,9 @@ DOUBLING_UP_TO = 512
 
 
 def is_snapshot_step(step: int, every: int) -> bool:
-    """Whether a snapshot follows `step`, where the job wants one `every` so many steps (0: none).
+    """True if a snapshot follows `step`, with one `every` so many steps (0: none).
 
-    That of the last step is not among them, since early stopping decides which one that is.
+    The last step is not included, since early stopping decides which one that is.
     """
     if every == 0:
         return False
@@ -28,7 +28,7 @@ def is_snapshot_step(step: int, every: int) -> bool:
 
 
 def count_snapshots(steps: int, every: int) -> int:
-    """How many a run of `steps` makes, its last one among them; 0 where none is wanted."""
+    """Number of snapshots of a run of `steps`, including its last one; 0 if none is wanted."""
     if every == 0:
         return 0
     doubling = takewhile(lambda step: step <= steps, (0, *(1 << n for n in range(10))))
@@ -37,12 +37,12 @@ def count_snapshots(steps: int, every: int) -> int:
 
 
 def snapshot(run: RunFolder, step: int) -> Path:
-    """Where the snapshot of a step stands or will stand."""
+    """Path of the snapshot of a step."""
     return run.snapshots / f"step-{step:08d}"
 
 
 def snapshot_folders(run: RunFolder) -> list[Path]:
-    """All whole snapshots, by step."""
+    """All complete snapshots, by step."""
     if not run.snapshots.is_dir() or run.snapshots.is_symlink():
         return []
     found = (f for f in run.snapshots.iterdir() if STEP.fullmatch(f.name))
@@ -50,7 +50,7 @@ def snapshot_folders(run: RunFolder) -> list[Path]:
 
 
 def run_of(checkpoint: Path) -> RunFolder | None:
-    """The run that a checkpoint or a snapshot was made by; None for any other model."""
+    """The run of a checkpoint or a snapshot; None for any other model."""
     run = RunFolder(checkpoint.parent.parent)
     if checkpoint.parent not in (run.checkpoints, run.snapshots) or not run.spec_file.is_file():
         return None
@@ -65,5 +65,5 @@ def discard_after(run: RunFolder, step: int) -> None:
 
 
 def snapshots_size(run: RunFolder) -> int:
-    """Bytes of all snapshots of a run, with what they share."""
+    """Bytes of all snapshots of a run, with their shared files."""
     return size(run.snapshots) if run.snapshots.is_dir() else 0

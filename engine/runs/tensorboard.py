@@ -39,7 +39,7 @@ class TensorBoardFiles(CurveFiles):
     def _begin(self, first: AnyEvent | None) -> None:
         began = first.at.timestamp() if first is not None else 0.0
         self.folder.mkdir(parents=True, exist_ok=True)
-        size = self.run.events_size()  # so that what is written anew has another name
+        size = self.run.events_size()  # a rewritten file gets another name
         name = f"events.out.tfevents.{int(began)}.{socket.gethostname()}.{size}"
         with open(self.folder / name, "xb") as file:
             _record(file, _double(1, began) + as_field(3, VERSION))
@@ -54,7 +54,7 @@ class TensorBoardFiles(CurveFiles):
                 )
 
     def _tell(self, end: Ended | None) -> None:
-        """TensorBoard does not say how a run ended."""
+        """TensorBoard stores no end of a run."""
 
 
 def write_tensorboard(
@@ -63,9 +63,9 @@ def write_tensorboard(
     report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Path:
-    """Write all curves of a run into a folder of its name below `into`; the file that was written.
+    """Write all curves of a run into a folder of its name below `into`; returns the file.
 
-    Raises StudioError where the disk refuses it, CopyCancelled soon after `cancelled` says so.
+    Raises StudioError if writing fails, Cancelled soon after `cancelled()` is true.
     """
     files = TensorBoardFiles(run, into)
     files.write_all(report, cancelled)
@@ -73,14 +73,14 @@ def write_tensorboard(
 
 
 def tag(name: str) -> str:
-    """A metric as TensorBoard groups it: “validation/f1”, “training/loss”."""
+    """Name of a metric in TensorBoard's groups: “validation/f1”, “training/loss”."""
     if name.startswith("validation_"):
         return f"validation/{name.removeprefix('validation_')}"
     return f"training/{name}"
 
 
 def scalar(seconds: float, step: int, name: str, value: float) -> bytes:
-    """One point of one curve as a message Event; `seconds` since 1970."""
+    """One point of one curve as an Event message; `seconds` since 1970."""
     point = as_field(1, name.encode("utf-8")) + as_varint(2 << 3 | FIXED32)
     point += struct.pack("<f", value)
     return _double(1, seconds) + as_field(2, step) + as_field(5, as_field(1, point))
@@ -91,7 +91,8 @@ def _double(field: int, value: float) -> bytes:
 
 
 def _record(file: IO[bytes], content: bytes) -> None:
-    from engine.checkpoints.tf1.checksum import crc32c, masked  # NumPy: the window opens without
+    # imports NumPy, which the window starts without
+    from engine.checkpoints.tf1.checksum import crc32c, masked
 
     length = struct.pack("<Q", len(content))
     file.write(length + struct.pack("<I", masked(crc32c(length))))

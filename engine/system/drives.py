@@ -1,8 +1,7 @@
-"""What a folder lies on that is not this machine's alone: a network drive, a synchronised folder.
+"""Detect folders on network drives and in synchronised folders.
 
-Both are told by what the system and the programs say themselves: the type of the file system, and
-the names of folders and marks that synchronising programs make. Nothing on the drive is waited for
-but the folders above.
+Network drives are recognised by the type of the file system, synchronised folders by the names of
+folders and marker files of the synchronising programs. Only the parent folders are accessed.
 """
 
 import os
@@ -12,13 +11,13 @@ from typing import Literal, NamedTuple
 
 import psutil
 
-NETWORK = (  # types of file systems, as Linux, macOS and FreeBSD name them
+NETWORK = (  # types of file systems on Linux, macOS and FreeBSD
     *("nfs*", "cifs", "smb*", "afpfs", "ncpfs", "9p", "afs", "coda", "webdav", "davfs*"),
     *("ceph*", "glusterfs", "lustre", "gpfs", "beegfs", "ocfs2", "gfs2", "pvfs2"),
     *("fuse.sshfs", "fuse.rclone", "fuse.gluster*", "fuse.ceph*", "fuse.s3fs", "fuse.gcsfuse"),
     *("fuse.davfs*", "fuse.smb*", "fuse.gvfsd-fuse", "fuse.vmhgfs-fuse", "vboxsf"),
 )
-SYNCED = {  # by the name of a folder, or of what lies in it
+SYNCED = {  # by the name of a folder, or of a file in it
     "Dropbox": ("Dropbox", "Dropbox (*)", ".dropbox", ".dropbox.cache"),
     "OneDrive": ("OneDrive", "OneDrive - *"),
     "Google Drive": ("Google Drive", "GoogleDrive-*", "My Drive"),
@@ -29,14 +28,14 @@ SYNCED = {  # by the name of a folder, or of what lies in it
 
 
 class Drive(NamedTuple):
-    """What a folder lies on."""
+    """The kind of drive of a folder."""
 
     kind: Literal["local", "network", "synced"]
     name: str  # the file system or the program; empty for “local”
 
 
 def drive_of(folder: Path) -> Drive:
-    """What `folder`, which need not exist yet, lies on."""
+    """The drive of `folder`, which need not exist yet."""
     place = Path(os.path.realpath(folder))
     if system := _network_file_system(place):
         return Drive("network", system)
@@ -47,9 +46,9 @@ def drive_of(folder: Path) -> Drive:
 
 
 def _network_file_system(place: Path) -> str:
-    """The type of the file system that is mounted deepest above `place`, if it is of the network.
+    """The type of the file system mounted deepest above `place`, if it is a network file system.
 
-    Windows tells no such type, and says “remote” in the options.
+    Windows gives no such type, and says “remote” in the options.
     """
     if os.name == "nt" and place.drive.startswith("\\\\"):
         return "SMB"
@@ -74,7 +73,7 @@ def _is_synced(place: Path, patterns: tuple[str, ...]) -> bool:
 
 
 def conflict_copies(record: Path) -> list[Path]:
-    """The files beside the record that a synchronising program made of it when two had written."""
+    """Conflict copies of the record, made by a synchronising program after concurrent writes."""
     return sorted(
         file for file in record.parent.glob(f"{record.stem}*") if "conflict" in file.name.lower()
     )

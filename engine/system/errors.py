@@ -1,8 +1,7 @@
-"""What the system refuses, in sentences: a missing folder, a missing right, a disk that fails.
+"""Errors of the operating system as sentences: a missing folder, no permission, a failing disk.
 
-These are turns of the user's world and no mistakes of the program. They are told apart at its
-edges (the commands, the workers, the window's background work and exception hook), so that no
-function between has to think of each of them.
+They are not bugs, and are translated at the edges of the program (the commands, the workers, the
+window's background work and exception hook), so that no function between has to handle them.
 """
 
 import errno
@@ -14,16 +13,16 @@ from engine.errors import DiskFull, StudioError
 from engine.files.atomic_write import FULL, final_name
 from engine.phrases import phrase
 
-LONGEST_TEXT = 10_000  # characters of a message in which a code is looked for
-CODE_IN_TEXT = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")  # as Rust and Arrow say it
+LONGEST_TEXT = 10_000  # characters of a message that are searched for a code
+CODE_IN_TEXT = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")  # as Rust and Arrow write it
 PATH_IN_TEXT = re.compile(r"'([^'\n]+)'")
 
 
 def explained(error: BaseException) -> StudioError | None:
-    """What the user can understand of `error`; None: it is a mistake of the program.
+    """Explain an error to the user; None if it is a bug.
 
-    A StudioError is its own explanation. An error of the system has one where it names a file, or
-    where its code says enough by itself.
+    A StudioError explains itself. A system error can be explained if it names a file, or if its
+    code says enough.
     """
     if isinstance(error, StudioError):
         return error
@@ -40,7 +39,7 @@ def _said(code: int, path: Path | None) -> StudioError | None:
 
 
 def may_be_there(path: Path) -> bool:
-    """Whether there is something at `path`, or nobody can know: reading it then says why."""
+    """True if `path` exists, or if that cannot be determined: reading it then says why."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -51,7 +50,7 @@ def may_be_there(path: Path) -> bool:
 
 
 def _code(error: BaseException) -> int:
-    """The errno of an error, 0 where it has none."""
+    """The errno of an error, or 0."""
     if isinstance(error, OSError) and error.errno:
         return error.errno
     found = CODE_IN_TEXT.search(str(error)[:LONGEST_TEXT])
@@ -70,7 +69,7 @@ def _path(error: BaseException) -> Path | None:
 
 
 def _of_a_place(code: int, path: Path) -> StudioError | None:
-    """What is wrong about where a file lies or what it is."""
+    """Errors about the path or kind of a file."""
     match code:
         case errno.ENOENT:
             missing = path
@@ -125,7 +124,7 @@ def _of_a_place(code: int, path: Path) -> StudioError | None:
 
 
 def _of_the_disk(code: int, what: str) -> StudioError | None:
-    """What is wrong about the disk, or about the system as a whole."""
+    """Errors about the disk or the whole system."""
     match code:
         case errno.EROFS:
             return StudioError(
@@ -161,7 +160,7 @@ def _other(code: int, path: Path) -> StudioError:
 
 
 def _file_in(path: Path) -> Path | None:
-    """The part of `path` that is a file where a folder should be."""
+    """The part of `path` that is a file but should be a folder."""
     return next((p for p in (*reversed(path.parents), path) if _is_file(p)), None)
 
 

@@ -1,4 +1,4 @@
-"""What the program prints: the one place, so that no foreign text steers a terminal.
+r"""Printing, in one module, so that no untrusted text controls a terminal.
 
 Lines for people show control characters as \\x1b, JSON as \\u001b.
 """
@@ -11,12 +11,12 @@ from engine.visible import UNSEEN, one_line
 
 
 def say(*lines: object) -> None:
-    """Print what was asked for; a line end within a line is written out, as a name may have one."""
+    """Print a result; line ends within a line are escaped, as a name may have one."""
     _print("\n".join(one_line(str(line)) for line in lines), sys.stdout)
 
 
 def remark(*lines: object) -> None:
-    """Print beside it, on stderr, what is noticed or wrong, line by line as `say`."""
+    """Print notices and problems on stderr, line by line like `say`."""
     _print("\n".join(one_line(str(line)) for line in lines), sys.stderr)
 
 
@@ -26,7 +26,7 @@ def say_json(value: Any) -> None:
 
 
 def say_json_text(text: str) -> None:
-    """Print what is JSON already."""
+    """Print a string that is JSON already."""
     _print(UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text), sys.stdout)
 
 

@@ -46,7 +46,7 @@ def train(
         stop_wanted: asked before each step, and often while the run is prepared.
     """
     context, rank = RunContext(job, folder, emit, stop_wanted), here()
-    machine = choose(job.hardware, rank.local, rank.beside)
+    machine = choose(job.hardware, rank.local, rank.local_world)
     with joined(rank, machine.device, job.hardware.sharded) as ranks:
         resume = latest_checkpoint(context)
         try:
