@@ -7,19 +7,20 @@
     python3 dev.py test ARGS   only pytest, with ARGS: test tests/engine -k mask
     python3 dev.py test --long only the tests that repeat a fault hundreds of times
     python3 dev.py doctor      what this machine has: Python, torch, GPU, Qt, system packages
-    python3 dev.py pictures    make the pictures of docs/pictures anew
-    python3 dev.py texts       count the texts of the program; texts de makes or renews the file
-                               of a language, resources/translations/de.ts
-    python3 dev.py setup       only make or renew the environment; --fresh makes it anew,
-                               --torch BACKEND takes another build of the pinned torch, for example
-                               auto, cpu or cu130. Without it pip decides: CUDA on Linux, CPU on
+    python3 dev.py docs        generate the tables of docs/; --check only compares
+    python3 dev.py pictures    draw pictures of every page into build/pictures
+    python3 dev.py texts       count the texts of the program; `texts de` creates or updates the
+                               translation file resources/translations/de.ts
+    python3 dev.py setup       create or update the environment; --fresh starts from scratch,
+                               --torch BACKEND installs another build of the pinned torch, such as
+                               auto, cpu or cu130. By default pip decides: CUDA on Linux, CPU on
                                Windows, Metal on a Mac
-    python3 dev.py clean       remove the environment and what tools left behind
+    python3 dev.py clean       remove the environment and the caches of tools
 
-The first call makes an environment in .venv and installs BERT Studio into it with its pinned
-libraries; where nothing has changed since, a later one goes straight to the command. On Debian and
-Ubuntu missing system packages are installed for root, and named in one command for anybody else.
-BERT_STUDIO_VENV may name another place for the environment.
+The first call creates an environment in .venv and installs BERT Studio with its pinned libraries;
+later calls go straight to the command if nothing has changed. On Debian and Ubuntu, missing system
+packages are installed for root; other users get the command that installs them. BERT_STUDIO_VENV
+names another folder for the environment.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ VENV = Path(os.environ.get("BERT_STUDIO_VENV") or ROOT / ".venv").absolute()
 SCRIPTS = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
 STAMP = VENV / ".dev-stamp"
-FIRST, LAST = (3, 11), (3, 14)  # supported versions of Python
+OLDEST, NEWEST = (3, 11), (3, 14)  # supported versions of Python
 SYSTEM = "packaging/install-system-libs.sh"
 LINUX = sys.platform.startswith("linux")
-LEFT_BEHIND = (
+CACHES = (
     *(".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache", ".hypothesis"),
     *("build", "dist", "bert_studio.egg-info", "test-artifacts"),
 )
@@ -66,12 +67,12 @@ GUI_TOOLS = ("Xvfb", "xvfb-run", "xauth", "openbox", "xdotool")
 
 NO_DISPLAY = """\
 There is no display here (DISPLAY and WAYLAND_DISPLAY are empty), so the window cannot open.
-BERT Studio takes the same road without it: it fine-tunes MiniLM on the sample,
-predicts, fills a mask and draws what it saw. That takes about two minutes."""
+BERT Studio runs the headless tour instead: it fine-tunes MiniLM on the sample data, predicts,
+fills a mask and draws the attention. That takes about two minutes."""
 
 NO_GPU = """\
-This machine has no NVIDIA driver. Where several GB of CUDA libraries are too much, break off
-(Ctrl+C) and call first:  python3 dev.py setup --torch cpu"""
+This machine has no NVIDIA driver. To avoid several GB of CUDA libraries, press Ctrl+C and run
+first:  python3 dev.py setup --torch cpu"""
 
 HEADLESS = """\
 Commands that need no window: tour, job, train, resume, predict, evaluate, fill, attention, check.
@@ -79,8 +80,8 @@ For example:  python3 dev.py run fill "The capital of France is [MASK]."
 All of them:  {program} --help"""
 
 
-class Trouble(Exception):
-    """Something that whoever called this can mend; the text says how."""
+class SetupError(Exception):
+    """A problem that the user can solve; the text says how."""
 
 
 def say(*words: object) -> None:
@@ -88,13 +89,13 @@ def say(*words: object) -> None:
         print("[dev]", line, file=sys.stderr, flush=True)
 
 
-# ── what the system lacks ────────────────────────────────────────────────────────────────────
+# ── system packages ────────────────────────────────────────────────────────────────────
 
 
 def missing_libraries(
     names: Sequence[str], load: Callable[[str], object] = ctypes.CDLL
 ) -> list[str]:
-    """Those of the shared libraries `names` that the system's loader does not find."""
+    """Shared libraries among `names` that the loader does not find."""
     missing = []
     for name in names:
         try:
@@ -109,12 +110,12 @@ def missing_tools(find: Callable[[str], str | None] = shutil.which) -> list[str]
 
 
 def can_install() -> bool:
-    """Whether packages can be installed without asking anybody."""
+    """Return True for root on a system with apt."""
     return hasattr(os, "geteuid") and os.geteuid() == 0 and bool(shutil.which("apt-get"))
 
 
 def advice(missing: Sequence[str], options: Sequence[str]) -> str:
-    """One exact command where there is one, for somebody who may become root."""
+    """Message with the command that installs the missing packages, if known."""
     named = f"This system lacks {', '.join(missing)}."
     if shutil.which("apt-get"):
         command = shlex.join(["sudo", "sh", str(ROOT / SYSTEM), *options])
@@ -127,9 +128,9 @@ def advice(missing: Sequence[str], options: Sequence[str]) -> str:
 
 
 def need(missing: Sequence[str], *options: str) -> None:
-    """Install what is missing, or raise Trouble with the one command that does.
+    """Install missing packages, or raise SetupError with the command that does.
 
-    What Python lacks for an environment belongs to it, so that nobody is asked twice.
+    Includes the package that Python needs to create environments, so that one command is enough.
     """
     package = None if PYTHON.exists() else venv_package()
     if package:
@@ -138,14 +139,14 @@ def need(missing: Sequence[str], *options: str) -> None:
     if not missing:
         return
     if not can_install():
-        raise Trouble(advice(missing, options))
+        raise SetupError(advice(missing, options))
     say("missing on this system, to be installed:", ", ".join(missing))
     if subprocess.run(["sh", str(ROOT / SYSTEM), *options], stdin=subprocess.DEVNULL).returncode:
-        raise Trouble(advice(missing, options))
+        raise SetupError(advice(missing, options))
 
 
 def has_display(environment: Mapping[str, str], system: str = sys.platform) -> bool:
-    """Whether a window can be shown; only on Linux may there be no display at all."""
+    """Return True if a window can be shown."""
     display = environment.get("DISPLAY") or environment.get("WAYLAND_DISPLAY")
     return bool(display) or not system.startswith("linux")
 
@@ -154,16 +155,16 @@ def has_display(environment: Mapping[str, str], system: str = sys.platform) -> b
 
 
 def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> None:
-    """Go on with a supported Python, where this one is not and another is there."""
-    if FIRST <= version[:2] <= LAST:
+    """Continue with a supported Python if this one is not and another is installed."""
+    if OLDEST <= version[:2] <= NEWEST:
         return
-    for minor in range(LAST[1], FIRST[1] - 1, -1):
+    for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
         other = shutil.which(f"python3.{minor}")
         if other and os.name != "nt":
-            say(f"this is Python {version[0]}.{version[1]}; going on with {other}")
+            say(f"this is Python {version[0]}.{version[1]}; continuing with {other}")
             os.execv(other, [other, str(Path(__file__).resolve()), *sys.argv[1:]])
-    raise Trouble(
-        f"BERT Studio needs Python {FIRST[0]}.{FIRST[1]} to {LAST[0]}.{LAST[1]}; "
+    raise SetupError(
+        f"BERT Studio needs Python {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}; "
         f"this is {'.'.join(map(str, version))}."
     )
 
@@ -172,28 +173,28 @@ def venv_package(
     find: Callable[[str], object] = importlib.util.find_spec,
     version: tuple[int, ...] = sys.version_info[:2],
 ) -> str | None:
-    """The Debian package without which this Python can make no environment, if it is missing."""
+    """Debian package that this Python needs to create environments, if it is missing."""
     if LINUX and not (find("venv") and find("ensurepip")):
         return f"python{version[0]}.{version[1]}-venv"
     return None
 
 
 def fingerprint(extra: str) -> str:
-    """What an environment was made from: this Python, this place, and pyproject.toml."""
-    made_from = hashlib.sha256(repr((sys.version_info[:2], str(ROOT))).encode())
-    made_from.update((ROOT / "pyproject.toml").read_bytes())
-    return f"{made_from.hexdigest()} {extra}".strip()
+    """Hash of the Python version, this folder and pyproject.toml, with the extra."""
+    digest = hashlib.sha256(repr((sys.version_info[:2], str(ROOT))).encode())
+    digest.update((ROOT / "pyproject.toml").read_bytes())
+    return f"{digest.hexdigest()} {extra}".strip()
 
 
 def is_ready(extra: str, stamp: Path = STAMP) -> bool:
-    """Whether nothing has changed; an environment for tests is also one to run in."""
+    """Return True if nothing has changed; an environment for tests also runs the program."""
     if not PYTHON.exists() or not stamp.exists():
         return False
     return stamp.read_text(encoding="utf-8").strip() in {fingerprint(extra), fingerprint("test")}
 
 
 def is_ours() -> bool:
-    """Whether the environment works and is of this version of Python."""
+    """Return True if the environment works and has this version of Python."""
     settings = VENV / "pyvenv.cfg"
     if not (settings.exists() and PYTHON.exists()):
         return False
@@ -205,15 +206,14 @@ def is_ours() -> bool:
 
 def make_venv() -> None:
     if VENV.exists() and any(VENV.iterdir()) and not (VENV / "pyvenv.cfg").exists():
-        raise Trouble(f"{VENV} holds something else; set BERT_STUDIO_VENV to another place.")
-    say("making", VENV)
-    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)])
-    if made.returncode:
-        raise Trouble(f"{sys.executable} could not make an environment in {VENV}.")
+        raise SetupError(f"{VENV} is not an environment; set BERT_STUDIO_VENV to another folder.")
+    say("creating", VENV)
+    if subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)]).returncode:
+        raise SetupError(f"{sys.executable} could not create an environment in {VENV}.")
 
 
 def install(extra: str, torch: str | None) -> None:
-    """pip installs the project in editable form; uv chooses another build of torch."""
+    """Install the project in editable form by pip; uv installs another build of torch."""
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", *quiet]
     steps = [[*pip, "-e", f"{ROOT}[{extra}]" if extra else str(ROOT)]]
@@ -223,19 +223,19 @@ def install(extra: str, torch: str | None) -> None:
         uv = [str(PYTHON), "-m", "uv", "pip", "install", "--python", str(PYTHON)]
         steps.insert(0, [*uv, f"--torch-backend={torch}", "--reinstall-package=torch", pinned[1]])
         steps.insert(0, [*pip, "uv"])
-    elif LINUX and not shutil.which("nvidia-smi") and not (VENV / ".torch-told").exists():
+    elif LINUX and not shutil.which("nvidia-smi") and not (VENV / ".torch-hint-shown").exists():
         say(NO_GPU)
-        (VENV / ".torch-told").touch()
+        (VENV / ".torch-hint-shown").touch()
     for step in steps:
         if subprocess.run(step, cwd=ROOT).returncode:
-            raise Trouble(
+            raise SetupError(
                 "The libraries could not be installed; the lines above say why. "
                 "With a connection to the package registry, run this again."
             )
 
 
 def set_up(extra: str = "", torch: str | None = None, fresh: bool = False) -> None:
-    """Make or renew the environment where it is not as it should be."""
+    """Create or update the environment if it is out of date."""
     if is_ready(extra) and torch is None and not fresh:
         return
     start = time.monotonic()
@@ -253,13 +253,13 @@ def set_up(extra: str = "", torch: str | None = None, fresh: bool = False) -> No
 
 
 def call(command: Sequence[str | Path], **environment: str) -> int:
-    """Run a program of the environment in the repository."""
+    """Run a program of the environment in the repository; return its exit code."""
     settings = dict(os.environ, PYTHONUTF8="1", **environment)
     return subprocess.run([str(part) for part in command], cwd=ROOT, env=settings).returncode
 
 
 def run(arguments: list[str]) -> int:
-    """Open the window, or take its road without one."""
+    """Open the window, or run the headless tour without a display."""
     program = SCRIPTS / ("bert-studio.exe" if os.name == "nt" else "bert-studio")
     windowless = not arguments and not has_display(os.environ)
     if LINUX and not arguments and not windowless:
@@ -277,7 +277,7 @@ def run(arguments: list[str]) -> int:
 
 VIRTUAL = "-screen 0 1920x1200x24"
 MANAGED = 'openbox & manager=$!; sleep 1; "$@"; ended=$?; kill $manager; exit $ended'
-NO_TESTS = 5  # pytest's exit code where nothing was chosen
+NO_TESTS = 5  # exit code of pytest if no test was selected
 CHECKS: dict[str, list[str | Path]] = {
     "style": [PYTHON, "-m", "ruff", "check"],
     "format": [PYTHON, "-m", "ruff", "format", "--check"],
@@ -290,28 +290,28 @@ WINDOWS = "tests in real windows"
 
 
 def test(arguments: list[str]) -> int:
-    """All checks and tests; or only pytest, where it is given arguments.
+    """Run all checks and tests, or only pytest if it gets arguments.
 
-    The checks and the real windows go one after another beside the tests: these wait more than they
-    compute, and each of those keeps one core busy at most.
+    Checks and real windows run one after another in parallel to the tests, which wait a fifth of
+    their time.
     """
-    lacking, tools = (missing_libraries(QT), missing_tools()) if LINUX else ([], [])
+    missing, tools = (missing_libraries(QT), missing_tools()) if LINUX else ([], [])
     if LINUX and can_install():
         need([*missing_libraries(QT + SCREEN), *tools], "--gui-tests")
         tools = []
     else:
-        need(lacking)
+        need(missing)
     set_up("test")
     if arguments:
         return call([PYTHON, "-m", "pytest", *arguments])
-    beside = dict(CHECKS)
+    checks = dict(CHECKS)
     if LINUX and not tools:
-        beside[WINDOWS] = [*IN_WINDOWS, "gui", "-n", "2", *marked("gui")]  # each has its own screen
+        checks[WINDOWS] = [*IN_WINDOWS, "gui", "-n", "2", *marked("gui")]  # each has its own screen
     else:
         say(f"{WINDOWS} are left out: they need {', '.join(tools) or 'Xvfb'}")
     processes = str(max(3, min(8, (os.cpu_count() or 2) // 2)))  # each waits a fifth of its time
     tests = [*PYTEST, "not gui", "-n", processes, "--dist", "worksteal"]
-    failed = [name for name, code in together(tests, beside).items() if code not in (0, NO_TESTS)]
+    failed = [name for name, code in run_all(tests, checks).items() if code not in (0, NO_TESTS)]
     if failed:
         say("did not pass:", ", ".join(failed))
     return 1 if failed else 0
@@ -325,28 +325,28 @@ IN_WINDOWS = [
 
 
 def marked(marker: str) -> list[Path]:
-    """The files with tests of this marker: to load all others only to leave them out takes long."""
+    """Files with tests of this marker; importing all others would take long."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     return [file for file in files if f"mark.{marker}" in file.read_text("utf-8")]
 
 
-def together(
-    tests: Sequence[str | Path], beside: Mapping[str, Sequence[str | Path]]
+def run_all(
+    tests: Sequence[str | Path], checks: Mapping[str, Sequence[str | Path]]
 ) -> dict[str, int]:
-    """The exit code of each part, by name; what stands beside the tests goes one after another."""
-    with ThreadPoolExecutor(1) as others:
-        codes = {name: others.submit(call_quietly, name, part) for name, part in beside.items()}
-        say("tests; beside them:", ", ".join(beside))
+    """Exit codes by name; the checks run one after another in parallel to the tests."""
+    with ThreadPoolExecutor(1) as pool:
+        codes = {name: pool.submit(call_quietly, name, check) for name, check in checks.items()}
+        say("tests, in parallel to:", ", ".join(checks))
         try:
             code = call(tests)
         except KeyboardInterrupt:
-            others.shutdown(cancel_futures=True)
+            pool.shutdown(cancel_futures=True)
             raise
-    return {name: part.result() for name, part in codes.items()} | {"tests": code}
+    return {name: result.result() for name, result in codes.items()} | {"tests": code}
 
 
 def call_quietly(name: str, command: Sequence[str | Path]) -> int:
-    """Like `call`; what is printed comes in one piece when the program has ended."""
+    """Like `call`, but print the output at once after the program has ended."""
     ended = subprocess.run(
         [str(part) for part in command],
         cwd=ROOT,
@@ -375,17 +375,17 @@ print("Home folder", Home().root)
 
 
 def doctor() -> int:
-    """Print what there is; 1 where something is missing."""
-    lacking = missing_libraries(QT + SCREEN) if LINUX else []
+    """Print what this machine has; return 1 if something is missing."""
+    missing = missing_libraries(QT + SCREEN) if LINUX else []
     ready = is_ready("")
-    print("Environment", VENV, "is ready" if ready else "is not made yet, or out of date")
+    print("Environment", VENV, "is ready" if ready else "is missing or out of date")
     print("Display    ", "yes" if has_display(os.environ) else "none: the headless commands work")
-    print("For Qt     ", f"missing: {', '.join(lacking)}" if lacking else "all libraries there")
+    print("For Qt     ", f"missing: {', '.join(missing)}" if missing else "all libraries there")
     if LINUX:
         tools = missing_tools()
         print("For tests  ", f"missing: {', '.join(tools)}" if tools else "all tools there")
     sys.stdout.flush()
-    return 1 if lacking or not ready else call([PYTHON, "-c", REPORT])
+    return 1 if missing or not ready else call([PYTHON, "-c", REPORT])
 
 
 def pictures(arguments: list[str]) -> int:
@@ -393,6 +393,11 @@ def pictures(arguments: list[str]) -> int:
         need(missing_libraries(QT))
     set_up()
     return call([PYTHON, "-m", "tools.pictures", *arguments], QT_QPA_PLATFORM="offscreen")
+
+
+def docs(arguments: list[str]) -> int:
+    set_up("test")
+    return call([PYTHON, "-m", "tools.docs", *arguments])
 
 
 def texts(arguments: list[str]) -> int:
@@ -403,17 +408,17 @@ def texts(arguments: list[str]) -> int:
 def setup(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="dev.py setup")
     parser.add_argument("--torch", metavar="BACKEND", help="auto, cpu, cu130, …")
-    parser.add_argument("--fresh", action="store_true", help="make the environment anew")
+    parser.add_argument("--fresh", action="store_true", help="create the environment again")
     asked = parser.parse_args(arguments)
     set_up("", asked.torch, asked.fresh)
     return 0
 
 
 def clean() -> int:
-    """Remove the environment, if it is one, and what tools left behind."""
+    """Remove the environment and the caches of tools."""
     if (VENV / "pyvenv.cfg").exists():
         shutil.rmtree(VENV)
-    for name in LEFT_BEHIND:
+    for name in CACHES:
         shutil.rmtree(ROOT / name, ignore_errors=True)
     return 0
 
@@ -424,6 +429,7 @@ def main(arguments: Sequence[str]) -> int:
         "run": lambda: run(rest),
         "test": lambda: test(rest),
         "doctor": doctor,
+        "docs": lambda: docs(rest),
         "pictures": lambda: pictures(rest),
         "texts": lambda: texts(rest),
         "setup": lambda: setup(rest),
@@ -433,13 +439,13 @@ def main(arguments: Sequence[str]) -> int:
         print(__doc__, end="")
         return 0 if arguments else 2
     if command not in commands:
-        say(f"“{command}” is none of: {', '.join(commands)}")
+        say(f"unknown command “{command}”; known: {', '.join(commands)}")
         return 2
     try:
         check_python()
         return commands[command]()
-    except Trouble as trouble:
-        say(trouble)
+    except SetupError as error:
+        say(error)
         return 1
     except KeyboardInterrupt:
         return 130

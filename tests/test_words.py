@@ -12,17 +12,6 @@ from tools import texts
 
 ROOT = Path(__file__).resolve().parent.parent
 GLOSSARY = ROOT / "resources" / "help" / "glossary.md"
-DOCUMENTS = (
-    *(
-        "README.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "resources/starter/README.md",
-        "resources/minilm/README.md",
-        "resources/sample/README.md",
-    ),
-    *("benchmarks/fidelity/README.md", *(f"docs/{file.name}" for file in ROOT.glob("docs/*.md"))),
-)
 TITLE = re.compile(r"\*[^*\n]+\*")  # of a paper
 NAMES = (  # of code, that the field calls otherwise
     *("Ragged", "ragged", "PlacedWords", "forgetting", "chance_targets", "judge", "judged_by"),
@@ -54,14 +43,11 @@ def refused() -> re.Pattern[str]:
 
 
 def said() -> Iterator[tuple[str, str]]:
-    """Where a text stands, and the text: window, engine, fields, commands, help, documents."""
+    """Where a text stands, and the text: window, engine, fields, commands, help."""
     for text in texts.collected():
         place = ":".join(map(str, text.places[0]))
         if "glossary.md" not in place:
             yield place, text.source
-    for name in DOCUMENTS:
-        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
-            yield f"{name}:{number}", line
 
 
 def test_every_text_uses_the_words_of_the_glossary() -> None:

@@ -1,4 +1,4 @@
-"""Make the pictures of every page, light and dark, sharp at 1x and 2x, for docs/pictures/.
+"""Make the pictures of every page, light and dark, sharp at 1x and 2x, in build/pictures.
 
     python3 dev.py pictures [--only NAME …] [--out FOLDER] [--home FOLDER] [--scale 1 --scale 2]
                                [--size 1280x800]
@@ -588,7 +588,7 @@ def inner(home: Home, work: str, scale: str, *arguments: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make the pictures of every page.")
     parser.add_argument("--only", action="append", choices=SCENES, help="only this scene")
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "pictures")
+    parser.add_argument("--out", type=Path, default=REPOSITORY / "build" / "pictures")
     parser.add_argument("--home", type=Path, help="a home folder that is kept")
     parser.add_argument("--scale", action="append", help="1 and 2 if none is given")
     parser.add_argument("--size", default=SIZE, help="of the window, as 1280x800")
