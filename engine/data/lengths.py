@@ -1,4 +1,4 @@
-"""How long the inputs of a data set are in tokens, seen on a sample of its rows."""
+"""Token lengths of a data set, measured on a sample of its rows."""
 
 from collections.abc import Mapping as Cells
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read
 from engine.tokenizers.tokenizer import Tokenizer
 
-MEASURED_ROWS = 64  # in each of so many places of the data set:
+MEASURED_ROWS = 64  # rows in each of:
 MEASURED_PLACES = 8
-MAX_TOKENS = 2048  # tokens, beyond which nothing is counted
+MAX_TOKENS = 2048  # tokens; longer inputs count as this
 
-Texts = tuple[str, str | None]  # of one row: the first, and the second where there is one
+Texts = tuple[str, str | None]  # of one row: the text, and the second one if there is one
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """Tokens of each input of the sample, with [CLS] and [SEP]."""
+    """Tokens of each sampled input, with [CLS] and [SEP]."""
 
     sample: tuple[int, ...]  # sorted
 
@@ -31,41 +31,38 @@ class Lengths:
         """The 99th percentile."""
         return self.sample[min(len(self.sample) - 1, int(0.99 * len(self.sample)))]
 
-    def share_above(self, longest: int) -> float:
-        """The share of inputs that are longer than `longest`."""
-        return sum(length > longest for length in self.sample) / len(self.sample)
+    def fraction_above(self, length: int) -> float:
+        """Fraction of inputs longer than `length`."""
+        return sum(one > length for one in self.sample) / len(self.sample)
 
 
 def lengths_in_dataset(dataset: Dataset, tokenizer: Tokenizer) -> Lengths | None:
-    """Of rows from all over the training set; None where it is empty."""
+    """Sample rows from all over the training set; None if it is empty."""
     total, mapping = dataset.spec.rows.get("train", 0), dataset.spec.mapping
     step = max(MEASURED_ROWS, total // MEASURED_PLACES)
     pages = (dataset.page(first, MEASURED_ROWS, "train") for first in range(0, total, step))
-    return _lengths([texts_of(cells, mapping) for page in pages for cells in page], tokenizer)
+    return _lengths([row_texts(cells, mapping) for page in pages for cells in page], tokenizer)
 
 
 def lengths_in_file(
     path: Path, reading: Reading, mapping: Mapping, tokenizer: Tokenizer
 ) -> Lengths | None:
-    """Of the first rows of a file; None where it has none.
-
-    Raises BadFile where they cannot be read.
-    """
+    """Sample the first rows of a file; None if it has none. Raises BadFile."""
     table = read(path, reading, glance=True)
     rows = islice(table, MEASURED_ROWS * MEASURED_PLACES)
     cells = (dict(zip(table.columns, row.cells, strict=False)) for row in rows)
-    return _lengths([texts_of(one, mapping) for one in cells], tokenizer)
+    return _lengths([row_texts(one, mapping) for one in cells], tokenizer)
 
 
-def texts_of(cells: Cells[str, Any], mapping: Mapping) -> Texts:
-    """The texts of a row; where there are choices, the second is the longest of them."""
+def row_texts(cells: Cells[str, Any], mapping: Mapping) -> Texts:
+    """The texts of a row; of several choices, the longest."""
     text = str(cells[mapping.text])
     if not mapping.endings:
         return text, None if mapping.pair is None else str(cells[mapping.pair])
-    given = [str(cells[name]) for name in mapping.endings]
-    choices = given if len(given) > 1 else list_in(given[0]) or given
-    begun = "" if mapping.beginning is None else str(cells[mapping.beginning])
-    return text, f"{begun} {max(choices, key=len)}".strip()
+    endings = [str(cells[name]) for name in mapping.endings]
+    choices = endings if len(endings) > 1 else list_in(endings[0]) or endings
+    beginning = "" if mapping.beginning is None else str(cells[mapping.beginning])
+    return text, f"{beginning} {max(choices, key=len)}".strip()
 
 
 def _lengths(rows: Sequence[Texts], tokenizer: Tokenizer) -> Lengths | None:

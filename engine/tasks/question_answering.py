@@ -23,7 +23,7 @@ from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.columns.answers import Answer, Unfit, answers_of
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import TokenizedDataset, TokenizedWriter, open_cached
-from engine.data.tokenized.windows import Window, answer_places, windows
+from engine.data.tokenized.windows import Window, answer_positions, windows
 from engine.errors import StudioError
 from engine.evaluation.answers import Choice, choose
 from engine.evaluation.question_answering import QuestionReport, report, row_scores
@@ -368,7 +368,7 @@ def _write(
         given = answers(rows, number)
         if given:
             start = given[0].start
-            places.append(answer_places(found, offsets, start, start + len(given[0].text)))
+            places.append(answer_positions(found, offsets, start, start + len(given[0].text)))
         else:
             places.append(np.zeros((len(found), 2), dtype=np.int64))
         if (number + 1) % AT_ONCE == 0 or number + 1 == len(rows):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.data.tokenized.windows import answer_places, windows
+from engine.data.tokenized.windows import answer_positions, windows
 from engine.evaluation.question_answering import report
 from engine.files.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
@@ -87,7 +87,7 @@ def test_both_sides_see_the_same_windows_and_answers(script, tmp_path):
             assert best == {place for place, owner in owners.items() if owner == number}
         places = np.zeros((len(found), 2))
         for text, start in answers:
-            places = answer_places(found, offsets, start, start + len(text))
+            places = answer_positions(found, offsets, start, start + len(text))
         for window, (first, last) in zip(found, places, strict=True):
             one = next(theirs)
             assert one["input_ids"] == window.ids and one["token_type_ids"] == window.segments

@@ -13,7 +13,7 @@ from engine.config.task import TaskSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.columns.label_sets import joined, yes_or_no
 from engine.data.datasets.store import Dataset, open_dataset
-from engine.data.lengths import Lengths, lengths_in_dataset, texts_of
+from engine.data.lengths import Lengths, lengths_in_dataset, row_texts
 from engine.data.tokenized.sentences import sentences
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
@@ -71,7 +71,7 @@ class _Row:
 def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
     mapping = dataset.spec.mapping
     return [
-        _Row(*texts_of(cells, mapping), _label(mapping, cells))
+        _Row(*row_texts(cells, mapping), _label(mapping, cells))
         for cells in dataset.page(first, count, "train")
     ]
 

@@ -237,7 +237,7 @@ class SettingsStep(QWidget):
         found = self._state.preview.found
         if found is None or found.lengths is None:
             return self.tr("Inputs longer than {0} tokens are truncated.").format(longest)
-        cut = found.lengths.share_above(longest)
+        cut = found.lengths.fraction_above(longest)
         if cut == 0:
             template = self.tr("Max. length is {0} tokens; no input in the sample is longer.")
             return template.format(longest)

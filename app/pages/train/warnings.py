@@ -49,7 +49,7 @@ def _of_data(choices: Choices) -> list[str]:
 
 
 def _of_lengths(choices: Choices, lengths: Lengths | None) -> list[str]:
-    cut = lengths.share_above(choices.training.max_length) if lengths else 0
+    cut = lengths.fraction_above(choices.training.max_length) if lengths else 0
     if cut <= 0.01 or not choices.task.info.cuts_long_texts:
         return []
     template = translate(

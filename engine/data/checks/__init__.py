@@ -1,4 +1,5 @@
-"""Checks of the rows of a data set before they mislead, a file each; CHECKS names them."""
+"""Checks of the rows of a data set, one file each. CHECKS lists them in the order of their
+findings."""
 
 from engine.data.checks import (
     absent_labels,

@@ -1,4 +1,4 @@
-"""Encodings that were broken before (“Ã©” for “é”), and what else is left of other programs."""
+"""Text decoded with a wrong encoding (“Ã©” for “é”), control characters, and leftover HTML."""
 
 import html
 import re
@@ -14,28 +14,24 @@ from engine.data.checks.groups import distinct
 from engine.data.columns.words import words_of
 from engine.phrases import phrase
 
-LATER_BYTES = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"  # 80 to BF in cp1252, and as they are
+LATER_BYTES = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"  # bytes 80 to BF, as cp1252 and as Latin-1
 MOJIBAKE = f"[Â-ô][{LATER_BYTES}]"
-"""The first byte of a character in UTF-8 and the next one, each read as a character."""
+"""The first two bytes of a UTF-8 character, each decoded as a character."""
 RUN = re.compile(f"(?:[Â-ô][{LATER_BYTES}]{{1,3}})+")
 UNREADABLE = "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffd]"
 HTML = r"&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]{2,5}|#x[0-9a-fA-F]{2,4});|<br ?/?>"
-
-
-Mend = Callable[[str], str]
 
 
 def find(data: CheckInput) -> list[Finding]:
     return [*_mojibake(data), *_unreadable(data), *_html(data)]
 
 
-def repaired(text: str) -> str:
-    """The text with what UTF-8 read as Western European gives back."""
+def fix_encoding(text: str) -> str:
+    """Decode again the UTF-8 that was decoded as Western European."""
     return RUN.sub(lambda run: _decoded(run[0]), text)
 
 
 def _decoded(run: str) -> str:
-    """The characters whose bytes in UTF-8 were read as characters; the same where they are none."""
     raw = bytearray()
     for character in run:
         try:
@@ -43,20 +39,20 @@ def _decoded(run: str) -> str:
         except UnicodeEncodeError:
             if ord(character) > 0xFF:
                 return run
-            raw.append(ord(character))  # what cp1252 leaves out is kept as it is
+            raw.append(ord(character))  # bytes that cp1252 does not define
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
         return run
 
 
-def without_html(text: str) -> str:
-    """The text with characters in place of HTML entities, and blanks in place of line breaks."""
+def replace_html(text: str) -> str:
+    """Replace HTML entities with their characters and line breaks with spaces."""
     return html.unescape(re.sub(r"<br ?/?>", " ", text))
 
 
-def _with(data: CheckInput, pattern: str) -> dict[str, NDArray[np.int64]]:
-    """By column of texts, the rows in which a pattern is found."""
+def _matching_rows(data: CheckInput, pattern: str) -> dict[str, NDArray[np.int64]]:
+    """The rows that match a pattern, by text column."""
     return {
         name: np.flatnonzero(
             data.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
@@ -65,26 +61,28 @@ def _with(data: CheckInput, pattern: str) -> dict[str, NDArray[np.int64]]:
     }
 
 
-def _mended(data: CheckInput, pattern: str, mend: Mend) -> dict[int, dict[str, str]]:
-    """By row and column, the texts that are others once they are mended."""
-    found: dict[int, dict[str, str]] = {}
-    for name, rows in _with(data, pattern).items():
+def _repair(
+    data: CheckInput, pattern: str, repair: Callable[[str], str]
+) -> dict[int, dict[str, str]]:
+    """The cells that the repair changes, by row and column."""
+    repaired: dict[int, dict[str, str]] = {}
+    for name, rows in _matching_rows(data, pattern).items():
         for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
-            better = mend(cell)
+            better = repair(cell)
             if better != cell and _keeps_words(data, cell, better):
-                found.setdefault(row, {})[name] = better
-    return dict(sorted(found.items()))
+                repaired.setdefault(row, {})[name] = better
+    return dict(sorted(repaired.items()))
 
 
 def _keeps_words(data: CheckInput, cell: str, better: str) -> bool:
-    """Whether there is still a text, and where words have tags, as many words."""
+    """True if the cell still has text, and, if its words have tags, the same number of words."""
     if data.mapping.tags is not None:
         return len(words_of(cell)) == len(words_of(better))
     return bool(better.strip())
 
 
 def _mojibake(data: CheckInput) -> list[Finding]:
-    cells = _mended(data, MOJIBAKE, repaired)
+    cells = _repair(data, MOJIBAKE, fix_encoding)
     sentence = phrase(
         "{n:,} row(s) read in a wrong encoding (such as “Ã©” for “é”): the tokenizer does"
         " not know these words.",
@@ -96,7 +94,7 @@ def _mojibake(data: CheckInput) -> list[Finding]:
 
 
 def _html(data: CheckInput) -> list[Finding]:
-    cells = _mended(data, HTML, without_html)
+    cells = _repair(data, HTML, replace_html)
     sentence = phrase(
         "{n:,} row(s) with HTML such as “&amp;” or “<br>”: the model reads it as words.",
         n=len(cells),
@@ -107,7 +105,7 @@ def _html(data: CheckInput) -> list[Finding]:
 
 
 def _finding(data: CheckInput, severity: Severity, sentence: str, fix: Fix) -> list[Finding]:
-    """The rows of a fix; where answers are places in a text, no text is changed."""
+    """No fix if answers are offsets into the text."""
     rows = np.array(list(fix.cells), dtype=np.int64)
     if not len(rows):
         return []
@@ -116,7 +114,7 @@ def _finding(data: CheckInput, severity: Severity, sentence: str, fix: Fix) -> l
 
 
 def _unreadable(data: CheckInput) -> list[Finding]:
-    found = _with(data, UNREADABLE).values()
+    found = _matching_rows(data, UNREADABLE).values()
     rows = distinct(np.concatenate([np.zeros(0, dtype=np.int64), *found]))
     if not len(rows):
         return []

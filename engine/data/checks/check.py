@@ -1,6 +1,6 @@
 """Types of the checks: a check gives findings, each with its rows and the fixes on offer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from engine.data.checks.check_input import CheckInput
 from engine.data.checks.groups import RowIndices
+from engine.phrases import joined, phrase
 
 Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
@@ -16,6 +17,8 @@ SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
 
 AUTOMATIC_ROWS = 200_000
 """Maximum number of rows that are checked without being asked for."""
+
+SHOWN_LABELS = 6
 
 
 def no_rows() -> RowIndices:
@@ -52,6 +55,13 @@ class Finding:
     rows: RowIndices = field(default_factory=no_rows)
     """In reading order: copies are next to each other."""
     fixes: tuple[Fix, ...] = ()
+
+
+def quote_labels(names: Sequence[str]) -> str:
+    """The first labels for a sentence, and the number of the others."""
+    shown = joined(", ", [f"“{name[:40]}”" for name in names[:SHOWN_LABELS]])
+    more = len(names) - SHOWN_LABELS
+    return phrase("{names} and {more:,} more", names=shown, more=more) if more > 0 else shown
 
 
 class Check(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the checks look at: the columns in use, equal texts and labels as numbers, and words.
+"""Input of the checks: rows with their splits, words, and groups of equal texts and labels.
 
 Shapes: N rows, W words of all texts of one column.
 """
@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -28,20 +27,20 @@ BATCH_ROWS = 50_000
 
 
 class Labels(NamedTuple):
-    """The cells of the label column, or of another that a task predicts."""
+    """A column of labels, encoded as indices."""
 
-    indices: NDArray[np.int32]  # [N], an index into `names`; -1 where the cell is empty
+    indices: NDArray[np.int32]  # [N], into `names`; -1 if the cell is empty
     names: list[str]
 
     def counts(self, rows: NDArray[np.bool_] | None = None) -> dict[str, int]:
-        """How many of all rows, or of these, have each label."""
+        """Number of rows with each label, of all rows or of a bool [N] selection."""
         indices = self.indices if rows is None else self.indices[rows]
-        found = np.bincount(indices[indices >= 0], minlength=len(self.names))
-        return dict(zip(self.names, found.tolist(), strict=True))
+        counts = np.bincount(indices[indices >= 0], minlength=len(self.names))
+        return dict(zip(self.names, counts.tolist(), strict=True))
 
 
 class CheckInput:
-    """The rows of a version, or of files that are to be imported."""
+    """The rows of a version, or of files before their import."""
 
     def __init__(
         self,
@@ -55,13 +54,11 @@ class CheckInput:
         """Read the columns in use.
 
         Args:
-            path: a Parquet file with all rows.
-            splits: that of each row, an index into SPLITS, int8 [N].
-            split: how rows were split.
-            drawn: the splits whose rows were drawn at random, not given.
-
-        Raises:
-            Cancelled: soon after `progress` says so.
+            path: Parquet file with all rows.
+            splits: index into SPLITS of each row, int8 [N].
+            split: how the rows were split.
+            drawn: the splits that were drawn at random.
+            progress: raises Cancelled, from here or from a check.
         """
         self.mapping, self.splits, self.split, self.drawn = mapping, splits, split, drawn
         self.progress = progress
@@ -73,7 +70,6 @@ class CheckInput:
         self._read()
 
     def _read(self) -> None:
-        """Keys of equal texts, and the words of each column of texts."""
         wanted = {texts_of(self.mapping), texts_that_group(self.mapping)}
         keys: dict[tuple[str, ...], list[NDArray[np.int64]]] = {names: [] for names in wanted}
         words: dict[str, list[Words]] = {name: [] for name in self.text_columns}
@@ -83,39 +79,40 @@ class CheckInput:
                 name: [plain_text(cell or "") for cell in table.column(name).to_pylist()]
                 for name in self.text_columns
             }
-            for names, found in keys.items():
+            for names, hashes_of in keys.items():
                 hashes = map(hash, zip(*(plain[name] for name in names), strict=True))
-                found.append(np.fromiter(hashes, np.int64, len(table)))
+                hashes_of.append(np.fromiter(hashes, np.int64, len(table)))
             for name in self.text_columns:
                 words[name].append(words_in(plain[name], known))
             self.progress.advance(len(table))
         self.vocabulary = list(known)
-        self._words = {name: Words.joined(parts) for name, parts in words.items()}
+        self._words = {name: Words.concatenate(parts) for name, parts in words.items()}
         none = np.zeros(0, dtype=np.int64)
-        self._keys = {names: np.concatenate([none, *found]) for names, found in keys.items()}
+        self._keys = {names: np.concatenate([none, *parts]) for names, parts in keys.items()}
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """All rows with these columns, some at a time; an empty cell is an empty text."""
+        """These columns of all rows, in batches; an empty cell is an empty text."""
         with pq.ParquetFile(regular(self._path)) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(columns))):
                 self.progress.advance()
-                columns_of = [column.fill_null("") for column in batch.columns]
-                yield pa.table(columns_of, names=batch.schema.names)
+                filled = [column.fill_null("") for column in batch.columns]
+                yield pa.table(filled, names=batch.schema.names)
 
     def matching(self, column: str, match: Callable[[Any], Any]) -> NDArray[np.bool_]:
-        """For which rows `match` is true of the cells of a column, bool [N]."""
+        """Apply `match` to the cells of a column, bool [N]."""
         cells = (table.column(column) for table in self.batches([column]))
-        return np.concatenate([np.zeros(0, dtype=bool), *(_bools(match(some)) for some in cells)])
+        matched = (np.asarray(match(some)) for some in cells)
+        return np.concatenate([np.zeros(0, dtype=bool), *matched])
 
     def cells(self, column: str, rows: NDArray[np.int64]) -> list[str]:
-        """The cells of some rows, which are in rising order."""
-        found: list[Any] = []
+        """Cells of a column in some rows, which must ascend."""
+        selected: list[Any] = []
         first = 0
         for table in self.batches([column]):
             inside = rows[(rows >= first) & (rows < first + len(table))] - first
-            found += table.column(column).take(inside).to_pylist()
+            selected += table.column(column).take(inside).to_pylist()
             first += len(table)
-        return found
+        return selected
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -129,25 +126,25 @@ class CheckInput:
 
     @cached_property
     def has_text(self) -> NDArray[np.bool_]:
-        """Whether any of the texts of a row has a word, bool [N]."""
+        """True for rows with at least one word, bool [N]."""
         counts = [self.words(name).counts for name in self.text_columns]
-        found: NDArray[np.bool_] = np.sum(counts, axis=0) > 0
-        return found
+        has_text: NDArray[np.bool_] = np.sum(counts, axis=0) > 0
+        return has_text
 
     @cached_property
     def equal(self) -> NDArray[np.int64]:
-        """Equal numbers where all texts of two rows are equal, int64 [N], in the order of the rows.
+        """Group number of rows with the same texts, int64 [N], by first appearance.
 
-        A row without a text is equal to none.
+        A row without text is a group of its own.
         """
-        return self._numbered(self._keys[texts_of(self.mapping)])
+        return self._group(self._keys[texts_of(self.mapping)])
 
     @cached_property
     def equal_groups(self) -> NDArray[np.int64]:
-        """The same of the texts that must not stand in two splits: of questions, the passage."""
-        return self._numbered(self._keys[texts_that_group(self.mapping)])
+        """As `equal`, for the texts that must not be in two splits: of questions, the passage."""
+        return self._group(self._keys[texts_that_group(self.mapping)])
 
-    def _numbered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _group(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         keys = np.where(self.has_text, keys, np.arange(self.rows))
         _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
         by_first = np.empty(len(first), dtype=np.int64)
@@ -156,7 +153,7 @@ class CheckInput:
 
     @cached_property
     def near(self) -> NDArray[np.int64]:
-        """Equal numbers where the texts are nearly equal, int64 [N]; equal ones included."""
+        """Group number of rows with nearly equal texts, including equal ones, int64 [N]."""
         groups = self.equal_groups
         first = np.unique(groups, return_index=True)[1]
         columns = [self.words(name).take(first) for name in texts_that_group(self.mapping)]
@@ -164,15 +161,12 @@ class CheckInput:
 
     @property
     def has_targets(self) -> bool:
-        """Whether there is something to learn but the texts themselves."""
+        """True if the rows have more than texts."""
         return bool(set(self.mapping.columns) - set(self.text_columns)) or bool(self.mapping.flags)
 
     @cached_property
     def labels(self) -> Labels | None:
-        """What a model learns to predict, as it stands in the cells; None where there is nothing.
-
-        A question without an answer has the label “”.
-        """
+        """The column to predict, or None. A question without an answer has the label “”."""
         mapping = self.mapping
         if mapping.answers is not None:
             return self.encoded(mapping.answers, keeps_empty=True)
@@ -182,7 +176,7 @@ class CheckInput:
         return None if column is None else self.encoded(column)
 
     def _flags(self) -> Labels:
-        """Each combination of flags as a label."""
+        """One label for each combination of flags."""
         columns = [self.encoded(name, keeps_empty=True) for name in self.mapping.flags]
         combinations, numbers = np.unique(
             np.stack([column.indices for column in columns]), axis=1, return_inverse=True
@@ -194,34 +188,22 @@ class CheckInput:
         return Labels(numbers.astype(np.int32), names)
 
     def encoded(self, column: str, keeps_empty: bool = False) -> Labels:
-        """The cells of a column as numbers; an empty one has -1, or is kept like the others."""
+        """Encode a column as indices; an empty cell is -1, or a label if `keeps_empty`."""
         known: dict[str, int] = {}
-        found = [np.zeros(0, dtype=np.int32)]
+        parts = [np.zeros(0, dtype=np.int32)]
         for table in self.batches([column]):
             encoded = table.column(column).combine_chunks().dictionary_encode()
             names = [(cell or "").strip() for cell in encoded.dictionary.to_pylist()]
             ids = [
                 known.setdefault(name, len(known)) if name or keeps_empty else -1 for name in names
             ]
-            found.append(np.array(ids, dtype=np.int32)[encoded.indices.to_numpy()])
-        return Labels(np.concatenate(found), list(known))
+            parts.append(np.array(ids, dtype=np.int32)[encoded.indices.to_numpy()])
+        return Labels(np.concatenate(parts), list(known))
 
     @cached_property
     def classes(self) -> Labels | None:
-        """The labels where each row has one of a few, and they are no numbers on a scale."""
+        """The labels if each row has one class; None for scores and sets of labels."""
         if self.labels is None or self.mapping.label is None or self.mapping.endings:
             return None
         counts: Mapping[str, int] = self.labels.counts()
         return None if is_scale(counts) or counted(counts) is not None else self.labels
-
-
-def _bools(matched: Any) -> NDArray[np.bool_]:
-    """As numpy has them; a part of Arrow's has to be copied."""
-    found: NDArray[np.bool_] = np.asarray(matched)
-    return found
-
-
-def lengths_of(column: "pa.ChunkedArray[Any]") -> NDArray[np.int64]:
-    """Characters of each cell without white space around it, int64 [N]."""
-    found: NDArray[np.int64] = pc.utf8_length(pc.utf8_trim_whitespace(column)).to_numpy()
-    return found

@@ -1,4 +1,4 @@
-"""The same row again: equal texts with the same label in the same split."""
+"""Rows with the texts and the label of an earlier row in the same split."""
 
 from typing import Any
 

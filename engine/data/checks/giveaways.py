@@ -1,4 +1,4 @@
-"""What gives the label away: one word, or one other column, that predicts it nearly alone.
+"""Label leakage: a single word or an unused column that predicts the label almost alone.
 
 Kaufman et al. 2012, “Leakage in data mining”, and Gururangan et al. 2018, “Annotation artifacts”.
 """
@@ -17,13 +17,13 @@ from engine.data.columns.plain_texts import plain_text
 from engine.data.columns.words import IDEOGRAPH
 from engine.phrases import phrase
 
-PRECISION, RECALL = 0.98, 0.5  # of a word for a label
-COLUMN_SCORE = 0.95  # of the rows that the most frequent label gets wrong, and a column right
-FEW_ROWS = 20  # of a label or a word, below which chance is enough
-SAMPLE = 100_000  # rows in which words are looked for
-MAX_VALUES_SHARE = 0.2  # different values by rows, above which a column is an id
+PRECISION, RECALL = 0.98, 0.5  # of a word as a predictor of a label
+COLUMN_SCORE = 0.95  # fraction of the majority baseline's errors that the column gets right
+FEW_ROWS = 20  # minimum rows of a label or a word, to exclude chance
+SAMPLE = 100_000  # rows that are searched for words
+MAX_DISTINCT = 0.2  # ratio of distinct values to rows, above which a column is an identifier
 SHOWN = 5  # words
-MAX_FIXED_ROWS = 200_000  # rows from which a word can be removed: all of them are kept in memory
+MAX_FIXED_ROWS = 200_000  # maximum rows to edit: their cells are held in memory
 
 
 def find(data: CheckInput) -> list[Finding]:
@@ -36,19 +36,20 @@ def find(data: CheckInput) -> list[Finding]:
 
 
 def _words(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
-    """A word that stands in half the rows of a label, and nearly nowhere else."""
-    words, numbers = len(data.vocabulary), labels.indices[rows].astype(np.int64)
-    stands = _stands_in(data, rows)  # row number times words, plus the word
-    row, word = stands // words, stands % words
-    keys, count = np.unique(word * len(labels.names) + numbers[row], return_counts=True)
+    """Words that are in half the rows of a label and almost never in others."""
+    words, label = len(data.vocabulary), labels.indices[rows].astype(np.int64)
+    pairs = _row_words(data, rows)  # row index * vocabulary size + word id
+    row, word = pairs // words, pairs % words
+    keys, count = np.unique(word * len(labels.names) + label[row], return_counts=True)
     word_of, label_of = keys // len(labels.names), keys % len(labels.names)
     total = np.bincount(word, minlength=words)[word_of]
-    of_label = np.bincount(numbers, minlength=len(labels.names))
+    of_label = np.bincount(label, minlength=len(labels.names))
     gives_away = (
         (count >= FEW_ROWS)
         & (count >= PRECISION * total)
         & (count >= RECALL * of_label[label_of])
-        & (of_label[label_of] <= PRECISION * len(rows) * 0.9)  # no wonder with one label only
+        # exclude a label that almost all rows have
+        & (of_label[label_of] <= PRECISION * len(rows) * 0.9)
     )
     best = np.flatnonzero(gives_away)[np.argsort(-count[gives_away], kind="stable")][:SHOWN]
     return [
@@ -57,15 +58,15 @@ def _words(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Fi
     ]
 
 
-def _stands_in(data: CheckInput, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each word of each row once: the place of the row in `rows` times words, plus the word."""
+def _row_words(data: CheckInput, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Distinct words of each row, as index into `rows` * vocabulary size + word id."""
     size = len(data.vocabulary)
-    found = []
+    pairs = []
     for name in data.text_columns:
         words = data.words(name).take(rows)
         row = np.repeat(np.arange(len(rows)), words.counts)
-        found.append(row * size + words.ids)
-    return distinct(np.concatenate(found))
+        pairs.append(row * size + words.ids)
+    return distinct(np.concatenate(pairs))
 
 
 def _word(data: CheckInput, labels: Labels, word: int, label: int, precision: float) -> Finding:
@@ -74,21 +75,21 @@ def _word(data: CheckInput, labels: Labels, word: int, label: int, precision: fl
         words = data.words(name)
         has[np.repeat(np.arange(data.rows), words.counts)[words.ids == word]] = True
     rows = np.flatnonzero(has & (labels.indices == label))
-    share = len(rows) / max(int((labels.indices == label).sum()), 1)
+    recall = len(rows) / max(int((labels.indices == label).sum()), 1)
     sentence = phrase(
         "The word “{word}” gives the label “{label}” away: {precision:.0%} of the texts with it"
-        " have this label, and {share:.0%} of its texts have the word.",
+        " have this label, and {recall:.0%} of its texts have the word.",
         word=data.vocabulary[word][:40],
         label=labels.names[label][:40],
         precision=precision,
-        share=share,
+        recall=recall,
     )
     fixes = _without(data, data.vocabulary[word], np.flatnonzero(has))
     return Finding("giveaways", "warning", len(rows), sentence, rows, fixes)
 
 
 def _without(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[Fix, ...]:
-    """The fix that removes a word from all texts that have others, too."""
+    """A fix that removes a word from all texts that have other words, too."""
     cells: dict[int, dict[str, str]] = {}
     for name in data.text_columns if len(rows) <= MAX_FIXED_ROWS else ():
         for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
@@ -103,20 +104,17 @@ def _without(data: CheckInput, word: str, rows: NDArray[np.int64]) -> tuple[Fix,
 
 
 def without_word(text: str, word: str) -> str:
-    """The text without a word, in whatever case, and without the punctuation around it.
-
-    A single ideograph is removed wherever it stands.
-    """
+    """Remove a word, in any case, with the punctuation around it; a single ideograph anywhere."""
     if IDEOGRAPH.fullmatch(word):
         return text.replace(word, "")
-    parts = re.findall(r"\s*\S+", text)  # a word with the white space before it
+    parts = re.findall(r"\s*\S+", text)  # words with the white space before them
     kept = [part for part in parts if NO_WORD.sub("", plain_text(part)) != word]
     return text if len(kept) == len(parts) else "".join(kept).strip()
 
 
 def _columns(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[Finding]:
-    """A column that nobody reads: whoever uses it as a text would learn nothing but it."""
-    found = []
+    """Columns that the mapping does not use but that would give the label away."""
+    findings = []
     for name in data.columns:
         if name in data.mapping.columns or name == data.split.column:
             continue
@@ -132,21 +130,21 @@ def _columns(data: CheckInput, labels: Labels, rows: NDArray[np.int64]) -> list[
                 name=name[:60],
                 score=score,
             )
-            found.append(Finding("giveaways", "note", 1, sentence))
-    return found
+            findings.append(Finding("giveaways", "note", 1, sentence))
+    return findings
 
 
 def _better_than_majority(right: int, labels: NDArray[np.int32]) -> float:
-    """The share of the rows without the most frequent label that is right beyond it."""
+    """Fraction of the majority baseline's errors that a predictor with `right` hits avoids."""
     most = int(np.bincount(labels).max(initial=0))
     rest = len(labels) - most
     return (right - most) / rest if rest >= FEW_ROWS else 0.0
 
 
 def _score_of_values(values: NDArray[np.int32], labels: NDArray[np.int32]) -> float:
-    """How well the value of a column predicts the label, where values come again."""
+    """Predict the label by the most frequent one of each value; 0 if most values are distinct."""
     kinds = len(distinct(values))
-    if kinds > MAX_VALUES_SHARE * len(values):
+    if kinds > MAX_DISTINCT * len(values):
         return 0.0
     classes = int(labels.max(initial=0)) + 1
     pairs, counts = np.unique((values + 1).astype(np.int64) * classes + labels, return_counts=True)
@@ -156,17 +154,17 @@ def _score_of_values(values: NDArray[np.int32], labels: NDArray[np.int32]) -> fl
 
 
 def _score_of_order(other: Labels, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> float:
-    """How well a number predicts the label: as that of the next smaller one."""
+    """Predict the label of a number by that of the next smaller one."""
     values = np.array([_number(name) for name in other.names] + [np.nan])
-    values = values[other.indices[rows]]  # -1, an empty cell, is the last one
+    values = values[other.indices[rows]]  # -1, an empty cell, takes the NaN
     if not np.isfinite(values).all() or len(distinct(values)) < 3:
         return 0.0
     order = np.argsort(values, kind="stable")
     sorted_values, sorted_labels = values[order], labels[order]
-    if (np.diff(sorted_values) == 0).mean() > 1 - MAX_VALUES_SHARE:
-        return 0.0  # few values: `_score_of_values` is about these
+    if (np.diff(sorted_values) == 0).mean() > 1 - MAX_DISTINCT:
+        return 0.0  # few distinct values: see `_score_of_values`
     if _is_order_of_rows(order):
-        return 0.0  # rows that are sorted by label, and numbered: no column says more than that
+        return 0.0  # rows sorted by label and numbered say nothing
     right = int((sorted_labels[1:] == sorted_labels[:-1]).sum()) + 1
     return _better_than_majority(right, labels)
 

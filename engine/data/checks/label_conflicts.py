@@ -1,4 +1,4 @@
-"""The same text with different labels: no model can be right about all of them."""
+"""Rows with the same text and different labels."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from engine.data.checks.groups import RowIndices, distinct, sort_by_group
 from engine.data.columns.numbers import is_scale, number_in
 from engine.phrases import phrase
 
-SCALE_SHARE = 0.25  # of the range of a scale, by which scores of one text may differ
+SCALE_SHARE = 0.25  # by how much scores of one text may differ, as a fraction of the scale
 
 
 def find(data: CheckInput) -> list[Finding]:
@@ -48,8 +48,8 @@ def _conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowInd
     first[groups[rows[::-1]]] = labels.indices[rows[::-1]]
     differs = np.zeros(len(first), dtype=bool)
     differs[groups[rows][labels.indices[rows] != first[groups[rows]]]] = True
-    found: RowIndices = rows[differs[groups[rows]]]
-    return found
+    conflicting: RowIndices = rows[differs[groups[rows]]]
+    return conflicting
 
 
 def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
@@ -58,15 +58,15 @@ def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndic
     high = -low
     np.minimum.at(low, groups[rows], scores)
     np.maximum.at(high, groups[rows], scores)
-    far = (high - low)[groups[rows]] > SCALE_SHARE * (scores.max() - scores.min())
-    found: RowIndices = rows[far]
-    return found
+    is_far = (high - low)[groups[rows]] > SCALE_SHARE * (scores.max() - scores.min())
+    far: RowIndices = rows[is_far]
+    return far
 
 
 def _majority(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
-    """Each text gets its most frequent label; where two are as frequent, its rows are dropped."""
-    groups, numbers = data.equal[rows], labels.indices[rows]
-    pairs, counts = np.unique(np.stack([groups, numbers]), axis=1, return_counts=True)
+    """Give each text its most frequent label; drop its rows if there is a tie."""
+    groups, indices = data.equal[rows], labels.indices[rows]
+    pairs, counts = np.unique(np.stack([groups, indices]), axis=1, return_counts=True)
     best: dict[int, tuple[int, int]] = {}
     tied: set[int] = set()
     for (group, label), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
@@ -81,7 +81,7 @@ def _majority(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
     dropped = np.array([group in tied for group in groups.tolist()], dtype=bool)
     changed = {
         row: {column: labels.names[best[group][1]]}
-        for row, group, label in zip(rows.tolist(), groups.tolist(), numbers.tolist(), strict=True)
+        for row, group, label in zip(rows.tolist(), groups.tolist(), indices.tolist(), strict=True)
         if group not in tied and best[group][1] != label
     }
     return Fix(

@@ -1,4 +1,4 @@
-"""Labels that differ by case, white space or a typing error, and so count as different ones."""
+"""Labels that differ by case, white space or a typing error only."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.columns.spellings import Spellings, spellings_in
 from engine.phrases import joined, phrase
 
-SHOWN = 4  # labels that are named in a sentence
-SHOWN_ALONE = 20  # labels with a finding of their own; all others share one
+SHOWN = 4  # labels named in a sentence
+SHOWN_ALONE = 20  # labels with a finding of their own; the others share one
 
 
 def find(data: CheckInput) -> list[Finding]:
@@ -19,30 +19,28 @@ def find(data: CheckInput) -> list[Finding]:
         return []
     spellings = sorted(spellings_in(labels.counts()), key=lambda one: -one.rows)
     alone, more = spellings[:SHOWN_ALONE], spellings[SHOWN_ALONE:]
-    found = [_finding(labels, [one], _said(one), _merge(one)) for one in alone]
+    findings = [_finding(labels, [one], _sentence(one), _merge_title(one)) for one in alone]
     if more:
         sentence = phrase(
             "{n:,} more label(s) are written in several ways: the model learns each of these as a"
             " class of its own.",
             n=len(more),
         )
-        found.append(_finding(labels, more, sentence, phrase("Merge all of these")))
-    return found
+        findings.append(_finding(labels, more, sentence, phrase("Merge all of these")))
+    return findings
 
 
 def _finding(labels: Labels, spellings: Sequence[Spellings], sentence: str, merge: str) -> Finding:
     usual = {other: one.usual for one in spellings for other in one.others}
-    numbers = [number for number, name in enumerate(labels.names) if name in usual]
-    rows = np.flatnonzero(np.isin(labels.indices, numbers))
-    change = (
-        _changed(spellings[0]) if len(spellings) == 1 else phrase("Other spellings are merged.")
-    )
+    indices = [index for index, name in enumerate(labels.names) if name in usual]
+    rows = np.flatnonzero(np.isin(labels.indices, indices))
+    change = _change(spellings[0]) if len(spellings) == 1 else phrase("Other spellings are merged.")
     fix = Fix("merge", merge, change, spellings=usual)
     count = sum(one.rows for one in spellings)
     return Finding("label_spellings", "problem", count, sentence, rows, (fix,))
 
 
-def _said(one: Spellings) -> str:
+def _sentence(one: Spellings) -> str:
     return phrase(
         "The label “{usual}” seems to be written {others}, too: the model learns these as"
         " different classes.",
@@ -51,11 +49,11 @@ def _said(one: Spellings) -> str:
     )
 
 
-def _merge(one: Spellings) -> str:
+def _merge_title(one: Spellings) -> str:
     return phrase("Merge into “{usual}”", usual=one.usual[:40])
 
 
-def _changed(one: Spellings) -> str:
+def _change(one: Spellings) -> str:
     return phrase("{others} merged into “{usual}”.", others=_names(one), usual=one.usual[:60])
 
 

@@ -1,4 +1,4 @@
-"""Rows of the validation or test set whose text stands in the training set, equal or nearly so."""
+"""Validation and test rows whose text is in the training set, exactly or nearly."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from engine.phrases import phrase
 
 
 class Leak(NamedTuple):
-    """Rows to evaluate by, and the training rows that they are copies of."""
+    """Leaked evaluation rows and the training rows that they copy."""
 
     evaluated: RowIndices
     trained: RowIndices
@@ -76,7 +76,7 @@ def _finding(
 
 
 def _drop(data: CheckInput, leak: Leak) -> Fix | None:
-    """Without the copies in training; not where nothing would be left there."""
+    """Drop the training copies; None if no training row would be left."""
     if len(leak.trained) >= (data.splits == TRAIN).sum():
         return None
     return Fix(
@@ -109,10 +109,10 @@ def _redraw(data: CheckInput, groups: RowIndices) -> list[Fix]:
         return []
     validation, test = (float((data.splits == split).mean()) for split in (VALIDATION, TEST))
     labels = None if data.classes is None else data.classes.indices + 1
-    _, numbers = np.unique(groups, return_inverse=True)
+    _, group = np.unique(groups, return_inverse=True)
     strata = None if labels is None else np.unique(labels, return_inverse=True)[1].astype(np.int32)
     splits, _ = draw_splits(
-        data.rows, validation, test, data.split.seed, strata, numbers.astype(np.int32)
+        data.rows, validation, test, data.split.seed, strata, group.astype(np.int32)
     )
     moved = np.flatnonzero(splits != data.splits)
     if not len(moved) or not (splits == VALIDATION).any():

@@ -1,4 +1,4 @@
-"""Answers to questions that their passage does not contain, or spells otherwise."""
+"""Answers that are not in their passage, or are spelled differently there."""
 
 import numpy as np
 

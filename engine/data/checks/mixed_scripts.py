@@ -1,4 +1,4 @@
-"""Words that mix letters of two alphabets, and texts in another script than nearly all others."""
+"""Words that mix two alphabets, and texts in another script than nearly all others."""
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,8 +19,8 @@ SCRIPTS = {
     "Hangul": r"\p{Hangul}",
     "Chinese or Japanese": r"[\p{Han}\p{Hiragana}\p{Katakana}]",
 }
-ALIKE = ("Cyrillic", "Greek")  # scripts with letters that look like Latin ones
-MAIN_SHARE = 0.95  # of the rows with letters that have the script of the data set
+ALIKE = ("Cyrillic", "Greek")  # scripts with Latin lookalikes
+MAIN_SHARE = 0.95  # fraction of the rows that must have the main script
 
 
 def find(data: CheckInput) -> list[Finding]:
@@ -28,11 +28,11 @@ def find(data: CheckInput) -> list[Finding]:
 
 
 def _has(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
-    """Which rows have a text with this, bool [N]."""
-    found = np.zeros(data.rows, dtype=bool)
+    """Rows with a text that matches, bool [N]."""
+    matching = np.zeros(data.rows, dtype=bool)
     for name in data.text_columns:
-        found |= data.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
-    return found
+        matching |= data.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
+    return matching
 
 
 def _mixed_words(data: CheckInput) -> list[Finding]:
@@ -74,11 +74,10 @@ def _other_scripts(data: CheckInput) -> list[Finding]:
 
 
 def _non_ascii(data: CheckInput) -> NDArray[np.bool_]:
-    """Which rows have a character beyond ASCII, bool [N]."""
-    found = np.zeros(data.rows, dtype=bool)
+    non_ascii = np.zeros(data.rows, dtype=bool)
     for name in data.text_columns:
-        found |= ~data.matching(name, pc.string_is_ascii)
-    return found
+        non_ascii |= ~data.matching(name, pc.string_is_ascii)
+    return non_ascii
 
 
 def _drop(by: str, rows: NDArray[np.int64]) -> Fix:

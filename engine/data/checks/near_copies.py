@@ -1,7 +1,7 @@
-"""Texts that are nearly equal: MinHash over 5-grams of words, with bands, then compared exactly.
+"""Groups of nearly equal texts: MinHash over word 5-grams with banding, then exact comparison.
 
-Broder 1997, “On the resemblance and containment of documents”; bands as in Leskovec, Rajaraman and
-Ullman, “Mining of Massive Datasets”, section 3.4. All in arrays, for a million texts in seconds.
+Broder 1997, “On the resemblance and containment of documents”; banding as in Leskovec, Rajaraman
+and Ullman, “Mining of Massive Datasets”, section 3.4.
 
 Shapes: U texts, S shingles (5-grams) of all texts of a column, P pairs of texts.
 """
@@ -18,10 +18,10 @@ from engine.data.checks.words import Words
 from engine.progress import CancellableProgress
 
 SHINGLE_WORDS = 5
-SIMILARITY = 0.7  # Jaccard similarity from which two texts are nearly equal
+SIMILARITY = 0.7  # minimum Jaccard similarity of near copies
 BANDS, BAND_ROWS = 12, 3  # finds 99.4 % of the pairs at the threshold: 1 - (1 - 0.7³)¹²
-MAX_WORDS = 1_000  # of a text that are compared
-CHUNK = 1 << 20  # shingles that are worked on at a time, so that they stay in the cache
+MAX_WORDS = 1_000  # maximum words compared of a text
+CHUNK = 1 << 20  # shingles processed at a time, to stay in the CPU cache
 MAX_THREADS = 4
 
 Hashes = NDArray[np.uint64]
@@ -30,32 +30,32 @@ Hashes = NDArray[np.uint64]
 def near_copies(
     columns: Sequence[Words], vocabulary: int, progress: CancellableProgress, weight: float
 ) -> NDArray[np.int64]:
-    """Equal numbers for texts that are nearly equal, int64 [U]: the number of the first of them.
+    """Group nearly equal texts: the index of the first text of its group for each, int64 [U].
 
-    Two are where `SIMILARITY` is reached in each of the columns; groups are closed under this. A
-    text without words is equal to none.
+    Two texts are near copies if they reach `SIMILARITY` in each column; groups are the transitive
+    closure. A text without words is a group of its own.
 
     Args:
-        columns: the words of U texts, once for each column.
-        vocabulary: how many words there are.
-        weight: what the whole work counts for `progress`.
+        columns: the words of the U texts, for each column.
+        vocabulary: number of distinct words.
+        progress: advanced by `weight` in all.
     """
     texts = len(columns[0].counts)
     words = _mixed(np.arange(1, vocabulary + 1, dtype=np.uint64))
-    shingled = [_shingles(column, words, number) for number, column in enumerate(columns)]
+    shingled = [_shingles(column, words, index) for index, column in enumerate(columns)]
     progress.advance(weight * 0.2)
     has_words = np.sum([column.counts for column in columns], axis=0) > 0
     bands = _bands(shingled, texts, progress, weight * 0.5)
     pairs = _candidates(bands, has_words, progress)
     progress.advance(weight * 0.1)
-    for found in shingled:
-        pairs = pairs[_similarity(pairs, *found, progress) >= SIMILARITY]
+    for one in shingled:
+        pairs = pairs[_similarity(pairs, *one, progress) >= SIMILARITY]
     progress.advance(weight * 0.2)
     return connected(texts, pairs)
 
 
 def _mixed(numbers: Hashes) -> Hashes:
-    """RowIndices that look random, the same for the same ones (the finaliser of SplitMix64)."""
+    """Hash 64-bit numbers (the finaliser of SplitMix64)."""
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -63,27 +63,27 @@ def _mixed(numbers: Hashes) -> Hashes:
 
 
 def _shingles(words: Words, hashes: Hashes, column: int) -> tuple[Hashes, NDArray[np.int64]]:
-    """The shingles of each text, uint64 [S], and where each begins, int64 [U + 1].
+    """Shingle hashes of all texts, uint64 [S], and the start of each text, int64 [U + 1].
 
     A text with fewer words than a shingle has one, of all its words.
     """
     counts = np.minimum(words.counts, MAX_WORDS)
     own = np.maximum(counts - SHINGLE_WORDS + 1, 1)  # one for an empty text too
     starts = np.concatenate([[0], np.cumsum(own)])
-    found = np.empty(starts[-1], dtype=np.uint64)
+    shingles = np.empty(starts[-1], dtype=np.uint64)
     padded = np.concatenate([hashes[words.ids], np.zeros(SHINGLE_WORDS, dtype=np.uint64)])
     ends = words.starts[:-1] + counts
     for first, last in _chunks(starts):
         here = slice(starts[first], starts[last])
-        places = np.repeat(words.starts[first:last] - starts[first:last], own[first:last])
-        places += np.arange(here.start, here.stop)
+        positions = np.repeat(words.starts[first:last] - starts[first:last], own[first:last])
+        positions += np.arange(here.start, here.stop)
         limits = np.repeat(ends[first:last], own[first:last])
-        sums = np.full(len(places), column + 1, dtype=np.uint64)
+        sums = np.full(len(positions), column + 1, dtype=np.uint64)
         for step in range(SHINGLE_WORDS):
             sums *= np.uint64(0x9FB21C651E98DF25)
-            sums += np.where(places + step < limits, padded[places + step], np.uint64(0))
-        found[here] = _mixed(sums)
-    return found, starts
+            sums += np.where(positions + step < limits, padded[positions + step], np.uint64(0))
+        shingles[here] = _mixed(sums)
+    return shingles, starts
 
 
 def _chunks(starts: NDArray[np.int64]) -> list[tuple[int, int]]:
@@ -99,9 +99,10 @@ def _bands(
     progress: CancellableProgress,
     weight: float,
 ) -> Hashes:
-    """What texts must have in common to be compared, uint64 [BANDS, U].
+    """Band keys, uint64 [BANDS, U]; texts that share one are compared.
 
-    Each is a hash of `BAND_ROWS` minima, each over all shingles of a text under one more hash.
+    Each key hashes `BAND_ROWS` minima, each over the shingles of a text under another hash
+    function.
     """
     bands = np.zeros((BANDS, texts), dtype=np.uint64)
     factors = np.random.Philox(0).random_raw((BANDS, BAND_ROWS)) | np.uint64(1)
@@ -114,8 +115,8 @@ def _bands(
                 for first, last in _chunks(starts):
                     here = hashes[starts[first] : starts[last]] * factor
                     inside = starts[first:last] - starts[first]
-                    least = np.minimum.reduceat(here, inside)
-                    np.minimum(smallest[first:last], least, out=smallest[first:last])
+                    minima = np.minimum.reduceat(here, inside)
+                    np.minimum(smallest[first:last], minima, out=smallest[first:last])
             bands[band] = _mixed(bands[band] ^ smallest)
         progress.advance(weight / BANDS)
 
@@ -127,11 +128,11 @@ def _bands(
 def _candidates(
     bands: Hashes, has_words: NDArray[np.bool_], progress: CancellableProgress
 ) -> NDArray[np.int64]:
-    """Pairs of texts that share a band, int64 [P, 2], the smaller number first, each pair once.
+    """Unique pairs of texts that share a band, int64 [P, 2], the smaller index first.
 
-    Of many texts with the same band, each is paired with the first and with the one before it.
+    Of many texts with the same key, each is paired with the first and with its predecessor.
     """
-    found = [np.zeros(0, dtype=np.int64)]
+    codes = [np.zeros(0, dtype=np.int64)]
     texts = len(has_words)
     for band in bands:
         progress.advance()
@@ -141,8 +142,8 @@ def _candidates(
         is_first = np.ones(len(order), dtype=bool)
         is_first[same] = False
         first = order[np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))]
-        found += [first[same] * texts + order[same], order[same - 1] * texts + order[same]]
-    pairs = distinct(np.concatenate(found))
+        codes += [first[same] * texts + order[same], order[same - 1] * texts + order[same]]
+    pairs = distinct(np.concatenate(codes))
     return np.stack([pairs // max(texts, 1), pairs % max(texts, 1)], axis=1)
 
 
@@ -153,13 +154,13 @@ def _similarity(
     progress: CancellableProgress,
 ) -> NDArray[np.float64]:
     """Jaccard similarity of the shingles of each pair, float64 [P]."""
-    found = np.zeros(len(pairs))
+    similarity = np.zeros(len(pairs))
     sizes = np.diff(starts)
     work = np.concatenate([[0], np.cumsum(sizes[pairs].sum(axis=1))])
     for first, last in _chunks(work):
         progress.advance()
-        found[first:last] = _jaccard(pairs[first:last], hashes, starts, sizes)
-    return found
+        similarity[first:last] = _jaccard(pairs[first:last], hashes, starts, sizes)
+    return similarity
 
 
 def _jaccard(
@@ -171,30 +172,30 @@ def _jaccard(
     ends = pairs.ravel()
     counts = sizes[ends]
     before = np.concatenate([[0], np.cumsum(counts)])
-    places = np.repeat(starts[ends] - before[:-1], counts) + np.arange(before[-1])
+    positions = np.repeat(starts[ends] - before[:-1], counts) + np.arange(before[-1])
     pair = np.repeat(np.repeat(np.arange(len(pairs)), 2), counts)
-    side = np.repeat(np.tile([0, 1], len(pairs)), counts)
-    values = hashes[places]
-    order = np.lexsort((side, values, pair))
-    pair, side, values = pair[order], side[order], values[order]
-    is_new = np.ones(len(values), dtype=bool)  # of its pair, without its side
+    member = np.repeat(np.tile([0, 1], len(pairs)), counts)
+    values = hashes[positions]
+    order = np.lexsort((member, values, pair))
+    pair, member, values = pair[order], member[order], values[order]
+    is_new = np.ones(len(values), dtype=bool)  # first of its value in the pair
     is_new[1:] = (values[1:] != values[:-1]) | (pair[1:] != pair[:-1])
     both = ~is_new
-    both[1:] &= side[1:] != side[:-1]
+    both[1:] &= member[1:] != member[:-1]
     union = np.bincount(pair[is_new], minlength=len(pairs))
     shared = np.bincount(pair[both], minlength=len(pairs))
     return shared / np.maximum(union, 1)
 
 
 def connected(texts: int, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The smallest number that each text is connected to by pairs, int64 [texts]."""
+    """The smallest index that each text is connected to by pairs, int64 [texts]."""
     root = np.arange(texts)
     one, other = pairs[:, 0], pairs[:, 1]
     while True:
-        least = np.minimum(root[one], root[other])
+        smallest_root = np.minimum(root[one], root[other])
         before = root.copy()
-        np.minimum.at(root, root[one], least)
-        np.minimum.at(root, root[other], least)
+        np.minimum.at(root, root[one], smallest_root)
+        np.minimum.at(root, root[other], smallest_root)
         while (root[root] != root).any():
             root = root[root]
         if (root == before).all():

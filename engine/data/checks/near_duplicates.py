@@ -1,4 +1,4 @@
-"""Nearly the same row again in the same split, as `near_copies` compares texts."""
+"""Rows that are nearly equal to an earlier row of the same split."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def find(data: CheckInput) -> list[Finding]:
     rows = np.flatnonzero(data.has_text)
     groups = combine(data.near, data.splits)
     texts = combine(data.equal_groups, data.splits)
-    _, first = np.unique(texts[rows], return_index=True)  # equal texts are another check's
+    _, first = np.unique(texts[rows], return_index=True)  # `exact_duplicates` finds equal texts
     surplus = later_rows(groups, np.sort(rows[first]))
     if not len(surplus):
         return []

@@ -1,15 +1,14 @@
-"""Labels with so few training rows that a model hardly learns them, and no score is reliable."""
+"""Labels with too few training rows."""
 
 import numpy as np
 
-from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check import Finding, Fix, quote_labels
 from engine.data.checks.check_input import CheckInput
 from engine.data.datasets.splitting import TRAIN
-from engine.phrases import joined, phrase
+from engine.phrases import phrase
 
-FEW_ROWS = 10  # training rows of a label, below which it is rare
+FEW_ROWS = 10  # training rows, below which a label is rare
 OTHER = "other"
-SHOWN = 6
 
 
 def find(data: CheckInput) -> list[Finding]:
@@ -20,17 +19,14 @@ def find(data: CheckInput) -> list[Finding]:
     rare = [name for name, count in counts.items() if count < FEW_ROWS]
     if not rare:
         return []
-    numbers = [number for number, name in enumerate(labels.names) if counts[name] < FEW_ROWS]
-    rows = np.flatnonzero(np.isin(labels.indices, numbers))
-    names = joined(", ", [f"“{name[:40]}”" for name in rare[:SHOWN]])
-    if len(rare) > SHOWN:
-        names = phrase("{names} and {more:,} more", names=names, more=len(rare) - SHOWN)
+    indices = [index for index, name in enumerate(labels.names) if counts[name] < FEW_ROWS]
+    rows = np.flatnonzero(np.isin(labels.indices, indices))
     sentence = phrase(
         "{n:,} label(s) with fewer than {few} training rows ({names}): too few to learn from, and"
         " to measure by.",
         n=len(rare),
         few=FEW_ROWS,
-        names=names,
+        names=quote_labels(rare),
     )
     fixes = []
     if len(rare) > 1:

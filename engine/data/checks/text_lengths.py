@@ -1,13 +1,15 @@
-"""Texts without anything in them, and texts that no model here can read to their end."""
+"""Empty texts, and texts longer than BERT reads."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from engine.data.checks.check import Finding, Fix, Severity
-from engine.data.checks.check_input import CheckInput, lengths_of
+from engine.data.checks.check_input import CheckInput
 from engine.phrases import phrase
 
-MAX_WORDS = 510  # a word is one token at least, and BERT reads 512 with the two special ones
-LOST = 0.1  # of all words: where more are truncated, the file was probably read wrongly
+MAX_WORDS = 510  # BERT reads 512 tokens, two of them special; a word is at least one
+LOST = 0.1  # fraction of all words: if more is truncated, the file was probably parsed wrongly
 
 
 def find(data: CheckInput) -> list[Finding]:
@@ -17,7 +19,9 @@ def find(data: CheckInput) -> list[Finding]:
 def _empty(data: CheckInput) -> list[Finding]:
     empty = np.zeros(data.rows, dtype=bool)
     for name in data.text_columns:
-        empty |= data.matching(name, lambda cells: lengths_of(cells) == 0)
+        empty |= data.matching(
+            name, lambda cells: pc.equal(pc.utf8_trim_whitespace(cells), pa.scalar(""))
+        )
     rows = np.flatnonzero(empty)
     if not len(rows):
         return []
@@ -34,7 +38,7 @@ def _empty(data: CheckInput) -> list[Finding]:
 
 
 def _long(data: CheckInput) -> list[Finding]:
-    """Questions and pre-training go through long texts in parts, so nothing is lost there."""
+    """Not for questions and pre-training, which split long texts into windows."""
     if data.mapping.answers is not None or not data.has_targets:
         return []
     words = np.sum([data.words(name).counts for name in data.text_columns], axis=0)
@@ -44,11 +48,11 @@ def _long(data: CheckInput) -> list[Finding]:
     lost = float((words[rows] - MAX_WORDS).sum() / words.sum())
     if lost > LOST:
         sentence = phrase(
-            "{n:,} row(s) with more than {words} words, so BERT never reads {share:.0f} % of all"
+            "{n:,} row(s) with more than {words} words, so BERT never reads {percent:.0f} % of all"
             " words. Perhaps the file does not mark where these rows end.",
             n=len(rows),
             words=MAX_WORDS,
-            share=100 * lost,
+            percent=100 * lost,
         )
     else:
         sentence = phrase(

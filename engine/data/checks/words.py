@@ -1,4 +1,4 @@
-"""Texts as numbers of their words, for work on a million of them.
+"""Texts as arrays of word ids.
 
 Shapes: N texts, W words of all of them.
 """
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 CHUNK = 20_000  # texts
 NO_WORD = re.compile(r"^\W+|\W+$")
 WITHOUT_BLANKS = r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}])"
-"""Scripts that put no blanks between words: each of their characters is taken for one."""
+"""Scripts without spaces between words: each character counts as a word."""
 
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """The words of N texts, one after the other."""
+    """The words of N texts, concatenated."""
 
-    ids: NDArray[np.int32]  # [W], numbers in a vocabulary
-    starts: NDArray[np.int64]  # [N + 1], where the words of each text begin
+    ids: NDArray[np.int32]  # [W], ids in a vocabulary
+    starts: NDArray[np.int64]  # [N + 1], start of the words of each text
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -32,21 +32,21 @@ class Words:
         return np.diff(self.starts)
 
     def take(self, texts: NDArray[np.int64]) -> "Words":
-        """Those of some texts, each once and in rising order."""
-        if len(texts) == len(self.counts):  # all of them, for they come in their order
+        """The words of some texts, whose unique indices must ascend."""
+        if len(texts) == len(self.counts):  # all of them, as they ascend
             return self
         counts = self.counts[texts]
         starts = np.concatenate([[0], np.cumsum(counts)])
         ids = np.empty(starts[-1], dtype=np.int32)
-        for first in range(0, len(texts), CHUNK):  # numpy repeats without letting others work
-            some = slice(first, first + CHUNK)
+        for first in range(0, len(texts), CHUNK):  # numpy's `repeat` holds the GIL
+            chunk = slice(first, first + CHUNK)
             begin, end = starts[first], starts[min(first + CHUNK, len(texts))]
-            places = np.repeat(self.starts[texts[some]] - starts[:-1][some], counts[some])
-            ids[begin:end] = self.ids[places + np.arange(begin, end)]
+            sources = np.repeat(self.starts[texts[chunk]] - starts[:-1][chunk], counts[chunk])
+            ids[begin:end] = self.ids[sources + np.arange(begin, end)]
         return Words(ids, starts)
 
     @staticmethod
-    def joined(parts: Sequence["Words"]) -> "Words":
+    def concatenate(parts: Sequence["Words"]) -> "Words":
         counts = [np.zeros(0, dtype=np.int64), *(part.counts for part in parts)]
         ids = [np.zeros(0, dtype=np.int32), *(part.ids for part in parts)]
         starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
@@ -54,7 +54,7 @@ class Words:
 
 
 def words_in(texts: Sequence[str], known: dict[str, int]) -> Words:
-    """The words of plain texts without punctuation around them; `known` gets those that are new."""
+    """Words of normalised texts without surrounding punctuation; new words are added to `known`."""
     column = pa.array(texts, type=pa.large_string())
     if not all(map(str.isascii, texts)):
         column = pc.replace_substring_regex(column, WITHOUT_BLANKS, r" \1 ")
@@ -62,7 +62,7 @@ def words_in(texts: Sequence[str], known: dict[str, int]) -> Words:
     encoded = split.values.dictionary_encode()
     names = [NO_WORD.sub("", word or "") for word in encoded.dictionary.to_pylist()]
     ids = [known.setdefault(name, len(known)) if name else -1 for name in names]
-    found = np.array(ids, dtype=np.int32)[encoded.indices.to_numpy()]
-    kept = found >= 0
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return Words(found[kept], before[split.offsets.to_numpy()].astype(np.int64))
+    encoded_ids = np.array(ids, dtype=np.int32)[encoded.indices.to_numpy()]
+    has_word = encoded_ids >= 0
+    before = np.concatenate([[0], np.cumsum(has_word)])
+    return Words(encoded_ids[has_word], before[split.offsets.to_numpy()].astype(np.int64))

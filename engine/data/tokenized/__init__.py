@@ -1,1 +1,1 @@
-"""Token ids in one memory-mapped file: tokenized examples, pairs of sentences, windows."""
+"""Tokenized inputs in memory-mapped files: examples, streams, sentence pairs, windows."""

@@ -1,7 +1,7 @@
-"""Token ids in memory-mapped files, made once and cached.
+"""Tokenized data sets: token ids in memory-mapped files, cached on disk.
 
-N inputs of the network stand one after another in `ids.bin`; `offsets.npy` says where each begins
-and `splits.npy` where its second text does. A folder is whole or absent, and safe to delete.
+`ids.bin` concatenates the N inputs; `offsets.npy` has the start of each and `splits.npy` the length
+of its first text. A folder is complete or absent, and safe to delete.
 """
 
 import hashlib
@@ -23,13 +23,13 @@ from engine.progress import ProgressCallback
 from engine.tokenizers.batches import MOST_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
-COUNTED = 1 << 22  # token ids that are counted at once
-MAX_BUFFERED_NUMBERS = 200_000  # numbers that are in memory before they are written
-SHORTEST_TAIL = 2  # tokens of the next document that must fit behind a [SEP] in its row
+COUNTED = 1 << 22  # token ids counted at a time
+MAX_BUFFERED = 200_000  # values buffered before they are written
+MIN_TAIL = 2  # tokens of the next document that must fit after a [SEP] in its row
 
 
 class TokenizedDataset:
-    """Inputs of the network, with [CLS] and [SEP], read from disk as they are needed."""
+    """Inputs of the network with [CLS] and [SEP], memory-mapped."""
 
     def __init__(
         self,
@@ -43,8 +43,7 @@ class TokenizedDataset:
     def open(cls, folder: Path) -> Self:
         """Map the files of a folder.
 
-        Raises:
-            StudioError: when they are damaged or do not belong together.
+        Raises StudioError if they are damaged or inconsistent.
         """
         try:
             spec = read_json(folder / "spec.json")
@@ -71,41 +70,41 @@ class TokenizedDataset:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """int64 [N], tokens of each input."""
+        """Tokens of each input, int64 [N]."""
         return np.diff(self._offsets)
 
-    def length(self, number: int) -> int:
+    def length(self, index: int) -> int:
         """Tokens of one input."""
-        return int(self._offsets[number + 1] - self._offsets[number])
+        return int(self._offsets[index + 1] - self._offsets[index])
 
     @property
     def tokens(self) -> int:
         return int(self._offsets[-1])
 
-    def ids(self, number: int) -> NDArray[np.int64]:
-        """int64 [T], the piece ids of one input."""
-        first, last = self._offsets[number], self._offsets[number + 1]
+    def ids(self, index: int) -> NDArray[np.int64]:
+        """Token ids of one input, int64 [T]."""
+        first, last = self._offsets[index], self._offsets[index + 1]
         return self._ids[first:last].astype(np.int64)
 
-    def counts(self, pieces: int) -> NDArray[np.int64]:
-        """How often each of the first `pieces` pieces stands in all inputs, int64 [pieces]."""
-        found = np.zeros(pieces, dtype=np.int64)
+    def counts(self, vocabulary: int) -> NDArray[np.int64]:
+        """Number of occurrences of each of the first `vocabulary` ids, int64 [vocabulary]."""
+        counts = np.zeros(vocabulary, dtype=np.int64)
         for first in range(0, self.tokens, COUNTED):
-            found += np.bincount(self.token_ids(first, COUNTED), minlength=pieces)
-        return found
+            counts += np.bincount(self.token_ids(first, COUNTED), minlength=vocabulary)
+        return counts
 
     def token_ids(self, first: int, count: int) -> NDArray[np.int64]:
-        """int64 [≤ count], the ids of all inputs one after another, from place `first`."""
+        """Up to `count` token ids of the concatenated inputs from position `first`, int64."""
         return self._ids[first : first + count].astype(np.int64)
 
-    def segments(self, number: int) -> NDArray[np.int64]:
-        """int64 [T], 0 in the first text and 1 in the second."""
-        length, split = self.length(number), int(self._splits[number])
+    def segments(self, index: int) -> NDArray[np.int64]:
+        """Segment ids of one input, int64 [T]: 0 in the first text, 1 in the second."""
+        length, split = self.length(index), int(self._splits[index])
         return (np.arange(length) >= split).astype(np.int64)
 
 
 def cache_key(fingerprint: str, tokenizer: Tokenizer, max_length: int, kind: str) -> str:
-    """A folder name that changes with the data, the vocabulary, the length and the way."""
+    """Folder name that depends on the data, the tokenizer, the length and the kind."""
     parts = json.dumps([fingerprint, tokenizer.fingerprint, max_length, kind, 1])
     return f"{kind}-{hashlib.sha256(parts.encode('utf-8')).hexdigest()[:24]}"
 
@@ -118,12 +117,12 @@ def tokenize_examples(
     folder: Path,
     progress: ProgressCallback | None = None,
 ) -> TokenizedDataset:
-    """One input for each text, or pair of texts, in their order.
+    """Tokenize each text or pair of texts into one input, in order.
 
-    What already stands in `folder` is opened; name it by `cache_key`.
+    Opens `folder` if it is complete; name it by `cache_key`.
     """
-    if (made := open_cached(folder)) is not None:
-        return made
+    if (existing := open_cached(folder)) is not None:
+        return existing
     with whole_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
         for first in range(0, len(texts), MOST_TEXTS):
             last = min(first + MOST_TEXTS, len(texts))
@@ -143,17 +142,16 @@ def tokenize_stream(
     progress: ProgressCallback | None = None,
     total: int = 0,
 ) -> TokenizedDataset:
-    """Documents as one stream, cut into rows of `max_length` tokens.
+    """Tokenize documents as one stream, cut into inputs of `max_length` tokens.
 
-    A row is [CLS], up to `max_length` - 2 tokens, [SEP]. Where a document ends, [SEP] and the next
-    one follow in the same row, as in the FULL-SENTENCES inputs of Liu et al. 2019, §4.2.
-    `total` is how many texts there are, for `progress`.
+    An input is [CLS], up to `max_length` - 2 tokens, [SEP]. At the end of a document, [SEP] and the
+    next document follow in the same input, as in FULL-SENTENCES of Liu et al. 2019, §4.2. `total`
+    is the number of texts, for `progress`.
 
-    Raises:
-        StudioError: when there is no text at all.
+    Raises StudioError if there is no text.
     """
-    if (made := open_cached(folder)) is not None:
-        return made
+    if (existing := open_cached(folder)) is not None:
+        return existing
     with whole_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
         cls, sep, room = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
         row: list[int] = []
@@ -164,10 +162,10 @@ def tokenize_stream(
                     row.append(sep)
                 start = 0
                 while start < len(ids):
-                    taken = ids[start : start + room - len(row)]
-                    start += len(taken)
-                    row += taken
-                    full = room - len(row) < (SHORTEST_TAIL + 1 if start == len(ids) else 1)
+                    part = ids[start : start + room - len(row)]
+                    start += len(part)
+                    row += part
+                    full = room - len(row) < (MIN_TAIL + 1 if start == len(ids) else 1)
                     if full:
                         writer.add([cls, *row, sep])
                         row = []
@@ -184,7 +182,7 @@ def tokenize_stream(
 
 
 def open_cached(folder: Path) -> TokenizedDataset | None:
-    """The inputs that stand in `folder` already, if they are whole."""
+    """Open a complete folder; None if it is absent or damaged."""
     if not folder.is_dir():
         return None
     try:
@@ -195,7 +193,7 @@ def open_cached(folder: Path) -> TokenizedDataset | None:
 
 
 class TokenizedWriter:
-    """Writes the files of a folder row by row; on leaving without an error they are complete."""
+    """Writes the files of a folder input by input; they are complete on exit without an error."""
 
     def __init__(self, folder: Path, vocabulary: int) -> None:
         self._folder = folder
@@ -203,7 +201,7 @@ class TokenizedWriter:
         self._offsets = GrowingArray(folder / "offsets.npy", np.int64)
         self._splits = GrowingArray(folder / "splits.npy", np.int32)
         self._offsets.add(0)
-        self._waiting = array("q")
+        self._buffer = array("q")
         self.rows = self._tokens = 0
         self._file: BinaryIO = open(folder / "ids.bin", "xb")  # noqa: SIM115  closed by __exit__
 
@@ -211,18 +209,18 @@ class TokenizedWriter:
         return self
 
     def add(self, ids: list[int], split: int | None = None) -> None:
-        """Append one input; `split` is where its second text begins."""
-        self._waiting.extend(ids)
+        """Append one input; `split` is the start of its second text."""
+        self._buffer.extend(ids)
         self._tokens += len(ids)
         self.rows += 1
         self._offsets.add(self._tokens)
         self._splits.add(len(ids) if split is None else split)
-        if len(self._waiting) > MAX_BUFFERED_NUMBERS:
+        if len(self._buffer) > MAX_BUFFERED:
             self._flush()
 
     def _flush(self) -> None:
-        self._file.write(np.array(self._waiting, dtype=self._dtype).tobytes())
-        self._waiting = array("q")
+        self._file.write(np.array(self._buffer, dtype=self._dtype).tobytes())
+        self._buffer = array("q")
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         with self._file, self._offsets, self._splits:
@@ -234,11 +232,11 @@ class TokenizedWriter:
 
 
 class GrowingArray:
-    """A `.npy` file of one dimension that is written number by number; closed, it is complete."""
+    """Writes a 1-D `.npy` file value by value; it is complete once closed."""
 
     def __init__(self, path: Path, dtype: type[np.integer[Any]]) -> None:
         self._dtype = np.dtype(dtype)
-        self._waiting = array("q")
+        self._buffer = array("q")
         self._count = 0
         self._file: BinaryIO = open(path, "xb")  # noqa: SIM115  closed by __exit__
         self._write_header()
@@ -246,18 +244,18 @@ class GrowingArray:
     def __enter__(self) -> Self:
         return self
 
-    def add(self, number: int) -> None:
-        self._waiting.append(number)
-        if len(self._waiting) > MAX_BUFFERED_NUMBERS:
+    def add(self, value: int) -> None:
+        self._buffer.append(value)
+        if len(self._buffer) > MAX_BUFFERED:
             self._flush()
 
     def _flush(self) -> None:
-        self._count += len(self._waiting)
-        self._file.write(np.array(self._waiting, dtype=self._dtype).tobytes())
-        self._waiting = array("q")
+        self._count += len(self._buffer)
+        self._file.write(np.array(self._buffer, dtype=self._dtype).tobytes())
+        self._buffer = array("q")
 
     def _write_header(self) -> None:
-        """NumPy leaves room in it for any count, so that it can be written over."""
+        """Write or overwrite the header: NumPy pads it so that any count fits."""
         header = {"descr": self._dtype.str, "fortran_order": False, "shape": (self._count,)}
         np.lib.format.write_array_header_1_0(self._file, header)
 

@@ -1,9 +1,9 @@
-"""Two spans of text for next sentence (Devlin et al. 2019, §3.1 task 2 and appendix A.2).
+"""Sentence pairs for next-sentence prediction (Devlin et al. 2019, §3.1 task 2 and appendix A.2).
 
-A document is a list of sentences. The first span is some sentences in a row; the second is what
-follows them, or, as often as asked, some sentences in a row out of another document.
+A document is a list of sentences. The first segment is a run of sentences; the second is what
+follows it, or, with a given probability, a run of sentences of another document.
 
-Shapes: N pairs of spans.
+Shapes: N pairs.
 """
 
 from array import array
@@ -24,11 +24,11 @@ from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.tokenizer import Tokenizer
 
-FOLLOWS, ANOTHER = 0, 1  # classes of a pair, as in the published checkpoints
-SHORT = 0.1  # share of the pairs that are made shorter, so that short inputs are known too
-SHORTEST = 5  # tokens of an input: three special ones and one for each span
-TRIES = 10  # at drawing another document
-TOLD = 1_000  # documents between two reports
+FOLLOWS, ANOTHER = 0, 1  # classes, as in the published checkpoints
+SHORT_FRACTION = 0.1  # fraction of the pairs that are shortened, so that short inputs are trained
+MIN_LENGTH = 5  # minimum tokens of an input: three special ones and one for each segment
+MAX_TRIES = 10  # attempts to draw another document
+REPORT_EVERY = 1_000  # documents between progress reports
 
 
 def tokenize_pairs(
@@ -42,24 +42,24 @@ def tokenize_pairs(
     total: int = 0,
     draws: int = 1,
 ) -> tuple[TokenizedDataset, NDArray[np.int64]]:
-    """Inputs [CLS] span [SEP] span [SEP] of at most `max_length` tokens.
+    """Tokenize pairs as [CLS] first [SEP] second [SEP], at most `max_length` tokens.
 
     Args:
-        texts: documents; `total` is how many, for `progress`.
-        folder: what already stands there is opened. The sentences are kept in `sentences` beside
-            it, for pairs of other lengths.
-        following: share of the pairs whose second span is what follows the first.
-        seed: decides the lengths, the cuts and the other documents.
-        draws: how often each document is cut into pairs, each time in another way, as by the
-            `dupe_factor` of the published code.
+        texts: documents; `total` is their number, for `progress`.
+        folder: opened if it is complete. The tokenized sentences are cached next to it in
+            `sentences`, for pairs of other lengths.
+        following: probability that the second segment follows the first.
+        seed: of lengths, cuts and other documents.
+        draws: how often each document is cut into pairs, as `dupe_factor` of the published code.
 
     Returns:
         The inputs, and int64 [N]: `FOLLOWS` or `ANOTHER`.
 
     Raises:
-        StudioError: when no document has two sentences, or inputs are too short for two spans.
+        StudioError: if no document has two sentences, or `max_length` is too short for two
+            segments.
     """
-    if max_length < SHORTEST:
+    if max_length < MIN_LENGTH:
         raise StudioError(
             phrase(
                 "Inputs of {max_length} tokens are too short for two segments.",
@@ -68,19 +68,21 @@ def tokenize_pairs(
             phrase(
                 "Set the max. length to at least {shortest} tokens, or turn off next-sentence"
                 " prediction (NSP).",
-                shortest=SHORTEST,
+                shortest=MIN_LENGTH,
             ),
         )
-    if (tokenized := open_cached(folder)) is None:
-        kept = folder.with_name("sentences")
-        if (known := open_cached(kept)) is None:
-            known = _tokenise(texts, tokenizer, kept, progress, total)
-        starts = np.load(regular(kept / "documents.npy"), mmap_mode="r", allow_pickle=False)
-        drawn = _Drawer(known, starts, max_length - 3, following, np.random.default_rng(seed))
+    if (pairs := open_cached(folder)) is None:
+        cached = folder.with_name("sentences")
+        if (known := open_cached(cached)) is None:
+            known = _tokenise(texts, tokenizer, cached, progress, total)
+        starts = np.load(regular(cached / "documents.npy"), mmap_mode="r", allow_pickle=False)
+        sampler = _PairSampler(
+            known, starts, max_length - 3, following, np.random.default_rng(seed)
+        )
         classes = array("b")
         with whole_folder(folder) as new:
             with TokenizedWriter(new, tokenizer.size) as writer:
-                for first, second, kind in drawn.pairs(draws, progress):
+                for first, second, kind in sampler.pairs(draws, progress):
                     ids = [tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep]
                     writer.add(ids, len(first) + 2)
                     classes.append(kind)
@@ -96,8 +98,8 @@ def tokenize_pairs(
                         "documents, or turn off NSP."
                     ),
                 )
-        tokenized = TokenizedDataset.open(folder)
-    return tokenized, np.load(regular(folder / "classes.npy"), allow_pickle=False)
+        pairs = TokenizedDataset.open(folder)
+    return pairs, np.load(regular(folder / "classes.npy"), allow_pickle=False)
 
 
 def _tokenise(
@@ -107,19 +109,19 @@ def _tokenise(
     progress: ProgressCallback | None,
     total: int,
 ) -> TokenizedDataset:
-    """Every sentence as an input without special tokens; `documents.npy` says where texts begin."""
-    starts, done, written = array("q", [0]), 0, 0
+    """Tokenize sentences without special tokens; `documents.npy` has the start of each document."""
+    starts, done, count = array("q", [0]), 0, 0
     with whole_folder(folder) as new:
         with TokenizedWriter(new, tokenizer.size) as writer:
             for batch in batches(texts):
-                cut = [sentences(text) for text in batch]
-                found = iter(tokenizer.contents([one for text in cut for one in text]))
-                for text in cut:
-                    for ids in islice(found, len(text)):
+                split = [sentences(text) for text in batch]
+                tokenized = iter(tokenizer.contents([one for text in split for one in text]))
+                for text in split:
+                    for ids in islice(tokenized, len(text)):
                         if ids:
                             writer.add(ids)
-                            written += 1
-                    starts.append(written)
+                            count += 1
+                    starts.append(count)
                 done += len(batch)
                 if progress is not None:
                     progress(done, total)
@@ -127,12 +129,12 @@ def _tokenise(
     return TokenizedDataset.open(folder)
 
 
-class _Drawer:
-    """Cuts documents into pairs of spans.
+class _PairSampler:
+    """Cuts documents into pairs of segments.
 
     Args:
-        known: the sentences; `starts` int64 [documents + 1] says where documents begin and end.
-        room: tokens of both spans.
+        known: the sentences; int64 [documents + 1] `starts` delimits the documents.
+        room: tokens of both segments.
     """
 
     def __init__(
@@ -151,19 +153,19 @@ class _Drawer:
     ) -> Iterator[tuple[list[int], list[int], int]]:
         documents = len(self._starts) - 1
         for number in range(draws * documents):
-            yield from self._of(number % documents)
-            if progress is not None and (number + 1) % TOLD == 0:
+            yield from self._document_pairs(number % documents)
+            if progress is not None and (number + 1) % REPORT_EVERY == 0:
                 progress(number + 1, draws * documents)
 
-    def _of(self, document: int) -> Iterator[tuple[list[int], list[int], int]]:
-        """The pairs of one document; a last sentence that stands alone begins none."""
+    def _document_pairs(self, document: int) -> Iterator[tuple[list[int], list[int], int]]:
+        """The pairs of one document; a single last sentence starts none."""
         random, length_of = self._random, self._known.length
         at, end = int(self._starts[document]), int(self._starts[document + 1])
         while end - at >= 2:
             room = self._room
-            if random.random() < SHORT:
+            if random.random() < SHORT_FRACTION:
                 room = int(random.integers(2, room + 1))
-            last, length = at + 2, length_of(at) + length_of(at + 1)  # two sentences at least
+            last, length = at + 2, length_of(at) + length_of(at + 1)  # at least two sentences
             while last < end and length < room:
                 length += length_of(last)
                 last += 1
@@ -171,33 +173,33 @@ class _Drawer:
             first = self._tokens(at, cut)
             if random.random() < self._following:
                 second, kind, at = self._tokens(cut, last), FOLLOWS, last
-            else:  # what was to follow is left for the next pair
-                second, kind, at = self._elsewhere(document, room - len(first)), ANOTHER, cut
-            yield *self._fitted(first, second, room), kind
+            else:  # the sentences that would follow start the next pair
+                second, kind, at = self._other_document(document, room - len(first)), ANOTHER, cut
+            yield *self._truncate(first, second, room), kind
 
-    def _elsewhere(self, document: int, room: int) -> list[int]:
-        """Sentences in a row out of another document, one at least, until `room` is full."""
+    def _other_document(self, document: int, room: int) -> list[int]:
+        """A run of sentences of another document, at least one, up to about `room` tokens."""
         documents = len(self._starts) - 1
         other = document
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             other = int(self._random.integers(documents))
             if other != document:
                 break
         begin, end = int(self._starts[other]), int(self._starts[other + 1])
         at = int(self._random.integers(begin, end))
-        found: list[int] = []
-        while at < end and (not found or len(found) < room):
-            found += self._tokens(at, at + 1)
+        tokens: list[int] = []
+        while at < end and (not tokens or len(tokens) < room):
+            tokens += self._tokens(at, at + 1)
             at += 1
-        return found
+        return tokens
 
     def _tokens(self, first: int, last: int) -> list[int]:
         return [int(i) for n in range(first, last) for i in self._known.ids(n)]
 
-    def _fitted(
+    def _truncate(
         self, first: list[int], second: list[int], room: int
     ) -> tuple[list[int], list[int]]:
-        """Take tokens off the longer span, by chance from its front or its end."""
+        """Remove tokens from the longer segment, randomly from its start or its end."""
         spans = [first, second]
         fronts, ends = [0, 0], [len(first), len(second)]
         while sum(ends) - sum(fronts) > room:

@@ -1,8 +1,7 @@
-"""A long context in windows, each with the question before it (Devlin et al. 2019, §4.2).
+"""Overlapping windows over a long context, each with the question (Devlin et al. 2019, §4.2).
 
-A window is [CLS] question [SEP] some of the context [SEP], with two [SEP] between them in RoBERTa.
-Windows overlap, so that what stands at the end of one has its surroundings in another. Their
-beginnings, and which is the best for a token, are those of `run_squad.py` of the paper's code.
+A window is [CLS] question [SEP] part of the context [SEP], with two [SEP] in between for RoBERTa.
+The starts of the windows, and the best window of a token, are those of `run_squad.py`.
 
 Shapes: T tokens in a window, C in the context, W windows.
 """
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-STRIDE = 128  # tokens; this and the next as in run_squad.py
+STRIDE = 128  # tokens, as in run_squad.py
 MAX_QUESTION_LENGTH = 64  # tokens
 NOWHERE = -1
 
@@ -26,12 +25,12 @@ class Window:
     """One input of the network."""
 
     ids: list[int]  # [T]
-    segments: list[int]  # [T], 0 up to the context, 1 from there on
-    first: int  # which token of the context is the first in this window
-    begin: int  # where in the window it stands
-    count: int  # how many tokens of the context are in this window
-    offsets: NDArray[np.int64]  # [T, 2], their characters in the context; NOWHERE for all others
-    best: NDArray[np.bool_]  # [T], tokens of the context with no more around them elsewhere
+    segments: list[int]  # [T], 1 from the context on
+    first: int  # first token of the context in this window
+    begin: int  # its position in the window
+    count: int  # number of tokens of the context in this window
+    offsets: NDArray[np.int64]  # [T, 2], characters in the context; NOWHERE outside it
+    best: NDArray[np.bool_]  # [T], tokens that have the most context in this window
 
 
 def windows(
@@ -45,91 +44,88 @@ def windows(
     max_question_length: int = MAX_QUESTION_LENGTH,
     separators: int = 1,
 ) -> list[Window]:
-    """All windows of a question and its context, at least one; each token is in one at least.
+    """Cut a question and its context into windows; each token is in at least one.
 
     Args:
-        question: ids without [CLS] and [SEP]; what is above `max_question_length` is cut off.
-        context: C ids, in the same way.
-        offsets: int [C, 2], first character and the one after the last of each token.
+        question: ids without special tokens, truncated to `max_question_length`.
+        context: C ids without special tokens.
+        offsets: int [C, 2], first character and end of each token.
         cls: id of [CLS].
         sep: id of [SEP].
-        max_length: most tokens of a window.
-        stride: tokens of the context between the beginnings of two windows; no token is skipped
-            where it is larger than a window.
-        max_question_length: most tokens of the question.
-        separators: how many [SEP] stand between question and context.
+        max_length: maximum tokens of a window.
+        stride: tokens between the starts of two windows, at most the size of a window.
+        max_question_length: maximum tokens of the question.
+        separators: number of [SEP] between question and context.
 
     Raises:
-        StudioError: where the question leaves no room for the context.
-        ValueError: where there are not as many offsets as ids, or the stride is not positive.
+        StudioError: if the question leaves no room for the context.
+        ValueError: if ids and offsets differ in number, or the stride is not positive.
     """
     places = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
     if len(places) != len(context) or stride < 1:
         raise ValueError(f"{len(context)} ids, {len(places)} offsets, a stride of {stride}")
-    asked = list(question[:max_question_length])
-    room = max_length - len(asked) - 2 - separators
+    question_ids = list(question[:max_question_length])
+    room = max_length - len(question_ids) - 2 - separators
     if room < 1:
         raise StudioError(
             phrase(
                 "A question of {count} tokens leaves no room for its passage within "
                 "{max_length} tokens.",
-                count=len(asked),
+                count=len(question_ids),
                 max_length=max_length,
             ),
             phrase("Increase the max. length, or shorten the questions."),
         )
-    stretches = _stretches(len(context), room, stride)
-    owners = _owners(len(context), stretches)
-    begin, found = len(asked) + 1 + separators, []
-    for number, (first, count) in enumerate(stretches):
+    spans = _spans(len(context), room, stride)
+    owners = _owners(len(context), spans)
+    begin, result = len(question_ids) + 1 + separators, []
+    for index, (first, count) in enumerate(spans):
         inside = slice(first, first + count)
-        found.append(
+        result.append(
             Window(
-                ids=[cls, *asked, *[sep] * separators, *context[inside], sep],
+                ids=[cls, *question_ids, *[sep] * separators, *context[inside], sep],
                 segments=[0] * begin + [1] * (count + 1),
                 first=first,
                 begin=begin,
                 count=count,
                 offsets=np.pad(places[inside], ((begin, 1), (0, 0)), constant_values=NOWHERE),
-                best=np.pad(owners[inside] == number, (begin, 1)),
+                best=np.pad(owners[inside] == index, (begin, 1)),
             )
         )
-    return found
+    return result
 
 
-def _stretches(tokens: int, room: int, stride: int) -> list[tuple[int, int]]:
-    """The first token of each window and how many there are in it."""
+def _spans(tokens: int, room: int, stride: int) -> list[tuple[int, int]]:
     firsts = [0]
     while firsts[-1] + room < tokens:
         firsts.append(firsts[-1] + min(stride, room))
     return [(first, min(room, tokens - first)) for first in firsts]
 
 
-def _owners(tokens: int, stretches: list[tuple[int, int]]) -> NDArray[np.int64]:
-    """The window in which each token has most around it, int64 [C]; the first of equals.
+def _owners(tokens: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
+    """The window in which each token has most context, int64 [C]; the first if equal.
 
-    That is the smaller of what stands before and behind it, and then the longer window: its length
-    counts a hundredth.
+    The score is the smaller of the contexts before and after it plus a hundredth of the window's
+    length.
     """
     owners = np.zeros(tokens, dtype=np.int64)
     highest = np.full(tokens, -1, dtype=np.int64)
-    for number, (first, count) in enumerate(stretches):
+    for index, (first, count) in enumerate(spans):
         before = np.arange(count)
         around = 100 * np.minimum(before, before[::-1]) + count
         inside = slice(first, first + count)
-        owners[inside] = np.where(around > highest[inside], number, owners[inside])
+        owners[inside] = np.where(around > highest[inside], index, owners[inside])
         highest[inside] = np.maximum(around, highest[inside])
     return owners
 
 
-def tokens_of(offsets: ArrayLike, start: int, end: int) -> tuple[int, int] | None:
-    """The first and the last token of the context that hold characters from `start` to `end`.
-
-    None where no token does, as between two words.
+def tokens_between(offsets: ArrayLike, start: int, end: int) -> tuple[int, int] | None:
+    """First and last token of the context with characters from `start` to `end`; None if there is
+    none.
 
     Args:
-        offsets: int [C, 2], neither column ever falling.
-        start: the first character.
+        offsets: int [C, 2], both columns ascending.
+        start: first character.
         end: the one after the last.
     """
     places = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
@@ -138,23 +134,23 @@ def tokens_of(offsets: ArrayLike, start: int, end: int) -> tuple[int, int] | Non
     return (first, last) if first <= last else None
 
 
-def answer_places(
+def answer_positions(
     found: Sequence[Window], offsets: ArrayLike, start: int, end: int
 ) -> NDArray[np.int64]:
-    """The first and last token of an answer in each window, int64 [W, 2].
+    """First and last token of an answer in each window, int64 [W, 2].
 
-    Both are 0, the place of [CLS], where the answer is not in the window as a whole.
+    Both are 0, the position of [CLS], if the answer is not entirely in the window.
 
     Args:
-        found: the windows of the context.
-        offsets: int [C, 2], as they were given to `windows`.
-        start: the first character of the answer in the context.
+        found: windows of the context.
+        offsets: int [C, 2], as passed to `windows`.
+        start: first character of the answer in the context.
         end: the one after its last.
     """
-    places = np.zeros((len(found), 2), dtype=np.int64)
-    tokens = tokens_of(offsets, start, end)
+    positions = np.zeros((len(found), 2), dtype=np.int64)
+    tokens = tokens_between(offsets, start, end)
     if tokens is not None:
-        for number, window in enumerate(found):
+        for index, window in enumerate(found):
             if window.first <= tokens[0] and tokens[1] < window.first + window.count:
-                places[number] = np.array(tokens) - window.first + window.begin
-    return places
+                positions[index] = np.array(tokens) - window.first + window.begin
+    return positions

@@ -1,6 +1,6 @@
-"""Sentences of words as token ids, with the place of each word's first piece.
+"""Sentences of words as token ids, with the first token of each word.
 
-Words are cut into pieces one by one, as transformers does with `is_split_into_words`.
+Words are tokenized one by one, as transformers does with `is_split_into_words`.
 Shapes: N sentences, W words of all of them.
 """
 
@@ -23,19 +23,18 @@ from engine.files.regular_file import regular
 from engine.progress import ProgressCallback
 from engine.tokenizers.tokenizer import Tokenizer
 
-AT_ONCE = 500  # sentences
+BATCH_SENTENCES = 500  # sentences
 FIRSTS, STARTS = "firsts.npy", "starts.npy"
 NOWHERE = -1
 
 
 class TokenizedWords(NamedTuple):
-    """One input for each sentence, and where its words are."""
+    """One input per sentence, and the positions of its words."""
 
     tokenized: TokenizedDataset  # [CLS] words [SEP]
-    firsts: NDArray[np.int32]  # [W], the place of a word's first piece in its input, or NOWHERE
-    # where the word is beyond the longest input or nothing is left of it, as of a lone variation
-    # selector
-    starts: NDArray[np.int64]  # [N + 1], which word is the first of each sentence
+    firsts: NDArray[np.int32]  # [W], position of the word's first token in its input
+    # or NOWHERE: truncated, or nothing is left of it (a lone variation selector)
+    starts: NDArray[np.int64]  # [N + 1], first word of each sentence
 
 
 def tokenize_words(
@@ -46,9 +45,7 @@ def tokenize_words(
     folder: Path,
     progress: ProgressCallback | None = None,
 ) -> TokenizedWords:
-    """Make the inputs of `total` sentences in `folder`; what already stands there is opened, and no
-    sentence is asked for.
-    """
+    """Tokenize `total` sentences into `folder`, or open it if it is complete."""
     tokenized = open_cached(folder)
     if tokenized is None:
         with whole_folder(folder) as new:
@@ -76,14 +73,14 @@ def _write(
         GrowingArray(folder / STARTS, np.int64) as starts,
     ):
         starts.add(0)
-        while some := list(islice(rest, AT_ONCE)):
+        while some := list(islice(rest, BATCH_SENTENCES)):
             for words, (ids, owners) in zip(some, tokenizer.words(some), strict=True):
                 writer.add([tokenizer.cls, *ids[:room], tokenizer.sep])
-                place_of = np.full(len(words), NOWHERE)
-                kept, places = np.unique(np.array(owners[:room], np.int64), return_index=True)
-                place_of[kept] = places + 1  # [CLS] stands before
-                for place in place_of.tolist():
-                    firsts.add(place)
+                first_tokens = np.full(len(words), NOWHERE)
+                present, positions = np.unique(np.array(owners[:room], np.int64), return_index=True)
+                first_tokens[present] = positions + 1  # after [CLS]
+                for position in first_tokens.tolist():
+                    firsts.add(position)
                 words_before += len(words)
                 starts.add(words_before)
             if progress is not None:

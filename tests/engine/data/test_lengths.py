@@ -13,5 +13,5 @@ def test_the_typical_length_holds_99_of_100_inputs() -> None:
 
 def test_the_share_of_inputs_that_would_be_truncated() -> None:
     lengths = Lengths((30,) * 990 + (400,) * 10)
-    assert lengths.share_above(30) == pytest.approx(0.01)
-    assert lengths.share_above(400) == 0
+    assert lengths.fraction_above(30) == pytest.approx(0.01)
+    assert lengths.fraction_above(400) == 0

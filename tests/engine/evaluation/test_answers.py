@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.tokenized.windows import Window, answer_places, windows
+from engine.data.tokenized.windows import Window, answer_positions, windows
 from engine.evaluation.answers import CERTAIN, choose
 from tests.often import tries
 
@@ -58,9 +58,9 @@ def test_an_answer_that_is_pointed_at_is_given_in_its_own_characters(first, coun
     start, end = OFFSETS[first][0], OFFSETS[last][1]
     found = made()
     starts, ends = np.full((2, len(found), 15), -10.0)
-    for number, (a, b) in enumerate(answer_places(found, OFFSETS, start, end)):
+    for number, (a, b) in enumerate(answer_positions(found, OFFSETS, start, end)):
         starts[number, a] = ends[number, b] = 5 if a else 0
-    assert answer_places(found, OFFSETS, start, end).any()
+    assert answer_positions(found, OFFSETS, start, end).any()
     choice = choose(found, starts, ends)
     assert choice.answer(CONTEXT, threshold=math.inf) == CONTEXT[start:end]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
 from engine.data.formats.squad import read_squad
-from engine.data.tokenized.windows import NOWHERE, Window, answer_places, tokens_of, windows
+from engine.data.tokenized.windows import NOWHERE, Window, answer_positions, tokens_between, windows
 from engine.errors import StudioError
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.often import tries
@@ -92,9 +92,9 @@ def test_an_answer_inside_a_window_finds_its_characters_again(case, data):
     first = data.draw(st.integers(0, len(context) - 1))
     last = data.draw(st.integers(first, len(context) - 1))
     start, end = offsets[first][0], offsets[last][1]
-    assert tokens_of(offsets, start, end) == (first, last)
+    assert tokens_between(offsets, start, end) == (first, last)
     found = made(case)
-    places = answer_places(found, offsets, start, end)
+    places = answer_positions(found, offsets, start, end)
     assert places.shape == (len(found), 2) and places.dtype == np.int64
     for window, (a, b) in zip(found, places, strict=True):
         if window.first <= first and last < window.first + window.count:
@@ -108,22 +108,22 @@ def test_an_answer_inside_a_window_finds_its_characters_again(case, data):
 def test_the_tokens_of_any_characters_are_all_that_hold_some_of_them(case, start, length):
     offsets, end = case[2], start + length
     holding = [n for n, (a, b) in enumerate(offsets) if a < end and b > start]
-    assert tokens_of(offsets, start, end) == ((holding[0], holding[-1]) if holding else None)
+    assert tokens_between(offsets, start, end) == ((holding[0], holding[-1]) if holding else None)
 
 
 def test_characters_of_no_token_are_no_answer():
     offsets = [(0, 3), (4, 7)]
-    assert tokens_of(offsets, 3, 4) is None and tokens_of([], 0, 5) is None
+    assert tokens_between(offsets, 3, 4) is None and tokens_between([], 0, 5) is None
     found = windows([1], [5, 6], offsets, CLS, SEP)
-    assert answer_places(found, offsets, 3, 4).tolist() == [[0, 0]]
-    assert answer_places(found, offsets, 3, 7).tolist() == [[4, 4]]
-    assert answer_places(found, offsets, 2, 5).tolist() == [[3, 4]]
+    assert answer_positions(found, offsets, 3, 4).tolist() == [[0, 0]]
+    assert answer_positions(found, offsets, 3, 7).tolist() == [[4, 4]]
+    assert answer_positions(found, offsets, 2, 5).tolist() == [[3, 4]]
 
 
 def test_an_empty_context_has_one_window():
     (window,) = windows([1, 2], [], [], CLS, SEP)
     assert window.ids == [CLS, 1, 2, SEP, SEP] and window.segments == [0, 0, 0, 0, 1]
-    assert answer_places([window], [], 0, 3).tolist() == [[0, 0]]
+    assert answer_positions([window], [], 0, 3).tolist() == [[0, 0]]
 
 
 def test_a_long_question_is_cut_and_one_without_room_is_refused():
@@ -152,7 +152,7 @@ def test_the_answers_of_published_questions_find_their_characters_again(assets):
         for answer in one.answers:
             end = answer.start + len(answer.text)
             for window, (a, b) in zip(
-                found, answer_places(found, offsets, answer.start, end), strict=True
+                found, answer_positions(found, offsets, answer.start, end), strict=True
             ):
                 if a:
                     start, stop = int(window.offsets[a, 0]), int(window.offsets[b, 1])
